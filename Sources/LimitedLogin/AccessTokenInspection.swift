@@ -1,48 +1,48 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// An access token that Graph vouches for: the answer of `GET /debug_token`, judged.
+/// An access token that Graph confirmed: the judged answer of `GET /debug_token`.
 ///
-/// An access token says nothing by itself, and `/me` answers the holder of any app's token: this is where a token of
-/// another app is refused, so judge it before `/me` is asked. Fetches nothing and asks no clock
-/// (Meta, "Debugging and Error Handling: debug_token").
+/// An access token says nothing by itself, and `/me` answers the holder of any app's token. This check refuses a token
+/// of another app, so make it before `/me` is asked. It fetches nothing and reads no clock (Meta, "Debugging and Error
+/// Handling: debug_token").
 public struct AccessTokenInspection: Equatable, Sendable {
     /// `app_id`: the app the token is for.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows.
     public let userID: String
-    /// `issued_at`: when it was issued. Graph tells it of long-lived tokens alone.
+    /// `issued_at`: the time of issue; nil if Graph does not give it. Graph gives it for long-lived tokens only.
     public let issuedAt: NumericDate?
-    /// `expires_at`: until when it is valid; nil when it does not expire.
+    /// `expires_at`: the end of the token's life; nil if it does not expire.
     public let expiresAt: NumericDate?
-    /// `data_access_expires_at`: until when the app may read the person's data; told, not judged.
+    /// `data_access_expires_at`: the time until which the app may read the person's data; passed on, not judged.
     public let dataAccessExpiresAt: NumericDate?
-    /// `scopes`: the permissions the person granted.
+    /// `scopes`: the permissions that the person granted.
     public let permissions: [String]
 
     /// Least length of an access token in bytes. 20: a word is no token.
     package static let leastByteCount = 20
     /// Greatest length of an access token in bytes. 4,096: real ones have about 200.
     package static let greatestByteCount = 4_096
-    /// The life of a short-lived token in seconds: what stands for `issued_at` where Graph does not tell it.
+    /// The life of a short-lived token in seconds: two hours. It replaces `issued_at` if Graph does not give that.
     package static let shortLifeSeconds: Double = 7_200
-    /// How much Facebook's clock may be ahead in seconds: a minute.
+    /// The time in seconds by which Facebook's clock may be ahead: a minute.
     private static let clockMarginSeconds: Double = 60
     /// Greatest length of a permission's name in bytes: 64.
     private static let permissionByteLimit = 64
 
     package enum Shape: Equatable, Sendable {
-        /// An access token may look like this.
+        /// The text may be an access token.
         case accessToken
         /// A JWT: an id token was sent as an access token.
         case jwt
         /// A token of Facebook's gaming domain: it begins with `GG|`, and Graph cannot read it.
         case gaming
-        /// Neither.
+        /// None of these.
         case malformed
     }
 
-    /// Tells an access token from an id token that was sent in its place.
+    /// Distinguishes an access token from an id token that was sent in its place.
     package static func shape(_ token: Span<UInt8>) -> Shape {
         var header: [UInt8] = []
         if let jws = try? JWSCompactSerialization(splitting: token), Base64URL.decode(token, jws.header, into: &header),
@@ -55,15 +55,15 @@ public struct AccessTokenInspection: Equatable, Sendable {
         return token.equal(0..<3, "GG|") ? .gaming : .accessToken
     }
 
-    /// Judges what Graph said about a token.
+    /// Judges Graph's answer about a token.
     /// - Parameters:
-    ///   - answer: the body of the answer with status 200.
-    ///   - appIDs: the apps the token may be for.
-    ///   - subject: the person the token must belong to; nil for anybody.
-    ///   - maximumTokenAgeSeconds: the greatest age of the token; nil leaves it to Graph. With a bound, a token whose issue
-    ///     Graph does not tell is refused.
-    ///   - clockSkewSeconds: how much older it may be, for the clocks.
-    ///   - now: the time to judge as of.
+    ///   - answer: The body of the answer with status 200.
+    ///   - appIDs: The apps that the token may be for.
+    ///   - subject: The person that the token must belong to; nil for any person.
+    ///   - maximumTokenAgeSeconds: The greatest age of the token; nil leaves it to Graph. With a bound, a token is
+    ///     refused if Graph does not give its time of issue.
+    ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age.
+    ///   - now: The time for which to judge.
     /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
     public init(
         debugToken answer: [UInt8],
@@ -78,9 +78,9 @@ public struct AccessTokenInspection: Equatable, Sendable {
             throw .unreadableAnswer
         }
         guard isValid else { throw Self.rejection(json, data) }
-        // A yes beside an error is no answer.
+        // "Valid" together with an error is no answer.
         guard json.member("error", of: data) == nil else { throw .unreadableAnswer }
-        // A valid token of a page or of an app logs nobody in.
+        // A valid token of a page or of an app is no person's login.
         guard let type = json.string("type", of: data) else { throw .unreadableAnswer }
         guard type == "USER" else { throw .otherType }
         guard let app = json.identifier("app_id", of: data) else { throw .unreadableAnswer }
@@ -88,7 +88,7 @@ public struct AccessTokenInspection: Equatable, Sendable {
         guard let user = json.identifier("user_id", of: data) else { throw .noUser }
         guard json.member("expires_at", of: data) != nil else { throw .noExpiry }
         guard let expiresAt = json.date("expires_at", of: data) else { throw .unreadableAnswer }
-        // 0 says that the token does not expire.
+        // 0 means that the token does not expire.
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw .expired }
         issuedAt = json.moment("issued_at", of: data)
         if let maximumTokenAgeSeconds {
@@ -106,38 +106,38 @@ public struct AccessTokenInspection: Equatable, Sendable {
         permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(Self.isPermission) ?? []
     }
 
-    /// The moment to compare with a revocation: `issued_at`, else two hours before it expires. A token that would be
-    /// issued ahead of `now` by that, or does not expire, lives longer than two hours: its issue is not known, and any
-    /// revocation counts.
+    /// The moment to compare with a revocation: `issued_at`, else two hours before the expiry. If that is later than
+    /// `now` allows, or if the token does not expire, the token lives longer than two hours. Its time of issue is then
+    /// unknown, and any revocation counts.
     package func earliestIssue(now: NumericDate) -> NumericDate {
         if let issuedAt { return issuedAt }
         let seconds = max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds)
-        // Facebook's clock may be ahead by as much.
+        // Facebook's clock may be ahead by this margin.
         let isKnown = seconds <= now.secondsSince1970 + Self.clockMarginSeconds
         return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
 
-    /// Why Graph says that a token is not valid: `data.error.subcode`.
+    /// The reason why Graph calls a token invalid: `data.error.subcode`.
     private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> AccessTokenRejection {
         guard let error = json.object("error", of: data) else { return .invalid }
         return AccessTokenRejection(subcode: json.integer("subcode", of: error))
     }
 
-    /// Whether the text is what Graph's permissions are called: 1 to 64 of `[a-z_.]`.
+    /// True if the text has the form of Graph's permission names: 1 to 64 of `[a-z_.]`.
     package static func isPermission(_ name: String) -> Bool {
         (1...permissionByteLimit).contains(name.utf8.count)
             && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 }
 
-/// A person whose access token was judged, with what `/me` says about them.
+/// The person of a judged access token, with the facts of `/me` about them.
 public struct VerifiedAccessToken: Equatable, Sendable {
-    /// What Graph said about the token.
+    /// Graph's answer about the token.
     public let inspection: AccessTokenInspection
-    /// What `/me` said about the person. Its `permissions` are those of Limited Login among the scopes.
+    /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
 
-    /// The fields to ask `/me` for: `id`, and those whose permission was granted.
+    /// The fields to request from `/me`: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
         ["id"] + granted.filter { inspection.permissions.contains($0.permission) }.flatMap(\.fields)
     }
@@ -151,18 +151,18 @@ public struct VerifiedAccessToken: Equatable, Sendable {
 
     /// Judges the answer of `GET /me`, asked with the person's own token.
     /// - Parameters:
-    ///   - answer: the body of the answer with status 200. Ask for `id` and the fields whose permission was granted:
-    ///     others, and those of the wrong type, are left out. Graph gives 25 friends unless you ask for
+    ///   - answer: The body of the answer with status 200. Request `id` and the fields with a granted permission: other
+    ///     fields, and those of the wrong type, are left out. Graph gives 25 friends unless you request
     ///     `friends.limit(2000){id}`.
-    ///   - inspection: what Graph said about the token before.
-    /// - Throws: ``AccessTokenRejection`` when it is the answer of another person, or no answer.
+    ///   - inspection: Graph's earlier answer about the token.
+    /// - Throws: ``AccessTokenRejection`` if the answer is about another person, or is no answer.
     public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws(AccessTokenRejection) {
         let json = try JSONObject.graph(answer)
         guard let id = json.identifier("id") else { throw .unreadableAnswer }
         guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw .otherPerson }
         self.inspection = inspection
         let asked = Self.fields(for: inspection)
-        // A field that was not asked for is not passed on.
+        // A field that was not requested is not passed on.
         func text(_ name: StaticString) -> String? {
             asked.contains("\(name)") ? json.string(name).flatMap { $0.isEmpty ? nil : $0 } : nil
         }
@@ -190,14 +190,14 @@ public struct VerifiedAccessToken: Equatable, Sendable {
     }
 }
 
-/// Why an access token was refused, or why it cannot be judged. Nothing here holds the token.
+/// The reason why an access token was refused or cannot be judged. No part of the token is in it.
 public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code; nil when it cannot be told whether the token is good.
+    /// The stable code; nil if it cannot be known that the token is good or bad.
     public let code: String?
     /// One sentence that a person can act on.
     public let description: String
 
-    /// Graph's answer cannot be read: no fault of the token, and no reason to log anybody out.
+    /// Graph's answer cannot be read: this is no fault of the token, and no reason to log a person out.
     public static let unreadableAnswer = Self(nil, "Graph's answer about the access token cannot be read.")
 
     package static let invalid = Self(
@@ -248,7 +248,7 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
         self.description = description
     }
 
-    /// Why Graph takes a token no more, by the subcode of its error 190.
+    /// The reason why Graph no longer accepts a token, from the subcode of its error 190.
     package init(subcode: Int64?) {
         switch subcode {
         case 463: self = .expired
@@ -259,15 +259,15 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     }
 }
 
-/// What Facebook's answers and tokens hold besides plain members.
+/// The compound values of Facebook's answers and tokens.
 extension JSONObject {
-    /// `{"min": number, "max": number}`; a member of the wrong type drops the whole.
+    /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
     func ageRange(_ node: Int) -> AgeRange? {
         guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
         return AgeRange(minimum: minimum, maximum: maximum)
     }
 
-    /// A whole number, or nothing; nil for any other value.
+    /// A whole number, or no value; nil for any other value.
     private func bound(_ name: StaticString, of node: Int) -> Int?? {
         guard let bound = member(name, of: node) else { return .some(nil) }
         return document.wholeNumber(bound, in: bytes.span).map { .some($0) }
@@ -276,17 +276,17 @@ extension JSONObject {
     /// One of Facebook's IDs: 1 to 20 digits, those of a 64-bit number, as a string or a number.
     func identifier(_ name: StaticString, of node: Int? = nil) -> String? {
         guard let node = member(name, of: node), document.isString(node) || document.isNumber(node) else { return nil }
-        // Of a number this is its text: a sign, a fraction or an exponent is no digit.
+        // For a number this is its text: a sign, a fraction or an exponent is no digit.
         let text = string(node)
         let isID = (1...20).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.digit($0) != nil }
         return isID ? text : nil
     }
 
-    /// Greatest number of friends that are told: 5,000, which is how many a person can have.
+    /// Greatest number of friends that are passed on: 5,000, the most that a person can have.
     private static var friendLimit: Int { 5_000 }
 
     fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
-        // 1 MiB and five values for each friend: what the answer of `/me` may take.
+        // The answer of `/me` may have 1 MiB, and five values for each friend.
         let limits = JSONLimits(byteCount: 1_048_576, nodeCount: 65_536)
         guard let object = JSONObject(bytes, limits: limits), object.member("error") == nil else {
             throw .unreadableAnswer
@@ -294,7 +294,7 @@ extension JSONObject {
         return object
     }
 
-    /// A moment; nil too for 0, which says that there is none.
+    /// A moment; nil also for 0, which means that there is none.
     fileprivate func moment(_ name: StaticString, of node: Int) -> NumericDate? {
         date(name, of: node).flatMap { $0.secondsSince1970 == 0 ? nil : $0 }
     }
@@ -304,7 +304,7 @@ extension JSONObject {
         object("data", of: node).flatMap { string("url", of: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// `{"data": [{"id": string}, …]}`; nil where one has no ID.
+    /// `{"data": [{"id": string}, …]}`; nil if one has no ID.
     fileprivate func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
         var friends: [String] = []

@@ -2,37 +2,36 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
 
-/// A DPoP proof that was judged (RFC 9449): the request comes from the device whose key the token is bound to.
+/// A verified DPoP proof (RFC 9449): the request comes from the device with the key that the token is bound to.
 ///
-/// A proof may be 300 seconds old, and ahead of your clock by the skew. That it was not used before needs a memory:
-/// accept each ``tokenID`` of a ``keyThumbprint`` once, for 300 seconds and the skew.
+/// A proof may be 300 seconds old, and ahead of your clock by the skew. Only a memory can tell that it was not used
+/// before: accept each ``tokenID`` of a ``keyThumbprint`` once, and remember it for 300 seconds and the skew.
 public struct DPoPProof: Equatable, Sendable {
     /// The RFC 7638 thumbprint of the proof's key: 43 digits of base64url.
     public let keyThumbprint: String
-    /// `jti`: the proof's own name.
+    /// `jti`: the proof's own identifier.
     public let tokenID: String
-    /// `iat`: when the proof was made.
+    /// `iat`: the time at which the proof was made.
     public let issuedAt: NumericDate
 
     /// Greatest length of a proof in bytes. 4 KiB: real ones have about 700.
     package static let byteLimit = 4_096
-    /// Greatest age of a proof in seconds: 300. RFC 9449 section 11.1 wants minutes at most.
+    /// Greatest age of a proof in seconds: 300. RFC 9449 section 11.1 recommends minutes at most.
     package static let greatestAgeSeconds = 300
     /// Greatest length of `jti` in bytes. 256: a UUID has 36.
     static let tokenIDByteLimit = 256
 
     /// Verifies a proof (RFC 9449 section 4.3).
     /// - Parameters:
-    ///   - proof: the value of the request's one `DPoP` field. Two such fields must be refused before.
-    ///   - method: the request's method.
-    ///   - url: the URL of the request as the client sent it; query and fragment do not count.
-    ///   - token: the token that the request brings. It must be verified by itself.
+    ///   - proof: The value of the request's one `DPoP` field. Refuse a request with two such fields before.
+    ///   - method: The request's method.
+    ///   - url: The URL of the request as the client sent it; query and fragment are ignored.
+    ///   - token: The token of the request. It must be verified separately.
     ///   - keyThumbprint: `cnf.jkt` of that token.
-    ///   - clockSkewSeconds: how far `iat` may lie ahead; less than 0 counts as 0, more than 300 as 300.
-    ///   - now: the time to judge as of.
-    /// - Throws: the one reason it was refused for. The answer is then 401 with
-    ///   `WWW-Authenticate: DPoP error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is no refusal:
-    ///   answer 500.
+    ///   - clockSkewSeconds: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - now: The time for which to judge.
+    /// - Throws: The one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
+    ///   error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is no refusal: answer 500.
     public init(
         verifying proof: String,
         method: String,
@@ -54,7 +53,7 @@ public struct DPoPProof: Equatable, Sendable {
         )
     }
 
-    /// The same for bytes.
+    /// Does the same for bytes.
     package init(
         verifying proof: Span<UInt8>,
         method: Span<UInt8>,
@@ -73,10 +72,10 @@ public struct DPoPProof: Equatable, Sendable {
         guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .malformed }
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         try Self.checkRequest(claims, method, target)
-        // (10) Nonces are not given out here, so `nonce` is not read.
+        // (10) The service issues no DPoP nonces, so `nonce` is not read.
         let issuedAt = try Self.issueTime(claims, clockSkewSeconds, now)
         try Self.checkOwnTimes(claims, clockSkewSeconds, now)
-        // (3) `jti`, which the caller remembers; the other required claims are missed where they are compared.
+        // (3) `jti`, which the caller remembers; the other required claims are checked at their comparison.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .missingTokenID
         }
@@ -136,8 +135,8 @@ public struct DPoPProof: Equatable, Sendable {
         }
     }
 
-    /// (4), (5) and (7): the key of a header that has what section 4.2 asks for and nothing that is not understood. That
-    /// it is the right key is proved by (12).
+    /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
+    /// that it is the right key.
     private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> P256JSONWebKey {
         let header = try part(proof, range)
         guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .wrongType }
@@ -152,7 +151,7 @@ public struct DPoPProof: Equatable, Sendable {
         }
     }
 
-    /// (6) ES256 (RFC 7518 section 3.4) over the very bytes received.
+    /// (6) ES256 (RFC 7518 section 3.4) over exactly the received bytes.
     private static func checkSignature(
         _ signature: [UInt8],
         of message: Span<UInt8>,
@@ -169,7 +168,7 @@ public struct DPoPProof: Equatable, Sendable {
         return digest.base64URL
     }
 
-    /// A part of the proof: one JSON object that names no member twice (RFC 7515 section 4, RFC 7519 section 4).
+    /// A part of the proof: one JSON object without a repeated member (RFC 7515 section 4, RFC 7519 section 4).
     private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> JSONObject {
         var bytes: [UInt8] = []
         guard Base64URL.decode(proof, range, into: &bytes),
@@ -180,6 +179,6 @@ public struct DPoPProof: Equatable, Sendable {
 }
 
 extension NumericDate {
-    /// Whether this counts milliseconds: 10¹¹ seconds end in the year 5138, 10¹⁴ milliseconds as well.
+    /// True if this counts milliseconds: 10¹¹ seconds end in the year 5138, 10¹⁴ milliseconds as well.
     fileprivate var isInMilliseconds: Bool { secondsSince1970 >= 1e11 && secondsSince1970 < 1e14 }
 }

@@ -1,6 +1,7 @@
 internal import LLBytes
 
-/// Why a DPoP proof was refused, or why it cannot be judged. Nothing here holds the proof or the token.
+/// The reason why a DPoP proof was refused or cannot be judged. No part of the proof or the token is in it, except
+/// short claims.
 public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence that a person can act on.
     public let description: String
@@ -31,19 +32,20 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     package static let replayed = Self(
         "The DPoP proof's jti was seen before: make a proof with a new jti for each request."
     )
-    /// RFC 9449 section 7.2: a bound token taken as a Bearer makes a stolen one worth having.
+    /// RFC 9449 section 7.2: a stolen bound token would be useful if it were accepted as a Bearer.
     package static let boundBearer = Self(
         "The token is bound to a key and came as a Bearer beside a DPoP field: send Authorization: DPoP with the token."
     )
-    /// OpenSSL failed, so nothing is known about the proof: no refusal, and no reason to answer 401.
+    /// OpenSSL failed, so nothing is known about the proof: this is no refusal, and no reason to answer 401.
     public static let cannotVerify = Self("The DPoP proof cannot be verified now.")
 
     private init(_ description: String) { self.description = description }
 }
 
-/// The refusals that tell what the proof says. Its text is not secret, and its signature was good.
+/// The refusals that quote values of the proof. Its text is not secret, and its signature was good.
 extension DPoPRejection {
-    /// Greatest length in bytes of a value that is told. 128: most URLs of an API, and a sentence is still read.
+    /// Greatest length in bytes of a quoted value. 128: enough for most URLs of an API, in a sentence that is still
+    /// readable.
     private static let shownByteLimit = 128
 
     private static let clockAdvice = "the device's clock is wrong: correct it by the Date of this answer"
@@ -83,12 +85,12 @@ extension DPoPRejection {
         guard let uri = TargetURI(claimed.utf8.span) else {
             return Self("The DPoP proof's htu is no http or https URL with a host and without a user.")
         }
-        // Both in the spelling in which they are compared, which has no query.
+        // Both are in the normalised spelling that is compared, which has no query.
         let values = [uri, target].map { String(decoding: $0.normalized, as: UTF8.self) }
         return different("htu", values[0], "URL", values[1])
     }
 
-    /// Two values that should be the same; the sentence tells them if both are short and visible.
+    /// Two values that should be equal; the sentence quotes them if both are short and visible.
     private static func different(_ claim: String, _ claimed: String, _ name: String, _ value: String) -> Self {
         let areShown = [claimed, value].allSatisfy { text in
             (1...shownByteLimit).contains(text.utf8.count) && text.utf8.allSatisfy(ASCII.isVisible)
@@ -97,7 +99,7 @@ extension DPoPRejection {
         return Self("The DPoP proof's \(claim) is \(claimed), and the request's \(name) is \(value).")
     }
 
-    /// Whole seconds, rounded up, so that a moment too far is never told as just near enough.
+    /// Whole seconds, rounded up, so that a moment outside the limit is never reported as within it.
     private static func seconds(from start: NumericDate, to end: NumericDate) -> String {
         // In range: both are from 0 to 2⁵³.
         "\(Int64((end.secondsSince1970 - start.secondsSince1970).rounded(.up))) s"

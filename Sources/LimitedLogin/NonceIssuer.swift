@@ -1,20 +1,21 @@
 internal import LLBytes
 internal import LLCrypto
 
-/// Issues nonces for login attempts, and recognises them again without having stored them.
+/// Issues nonces for login attempts, and recognises them later without having stored them.
 ///
 /// A nonce is a version, the times of issue and expiry, 128 random bits, and a tag: HMAC-SHA256 of all that and the app
-/// ID under a secret, cut to 128 bits. Any server with the same secret recognises it; nobody else can make one, make one
-/// last longer, or use one for another app. Neither the app ID nor anything about a person can be read from it.
+/// ID under a secret, cut to 128 bits. Any server with the same secret recognises it. Without the secret it is
+/// impossible to make one, to prolong one, or to use one for another app. Neither the app ID nor any fact about a
+/// person can be read from it.
 ///
-/// Recognising a nonce does not say that it was never used: that needs a memory. Keep the nonce until
+/// A recognised nonce may have been used before: only a memory can tell that. Keep the nonce until
 /// ``IssuedNonce/expiresAt``, and refuse it the second time.
 public struct NonceIssuer: Sendable {
     /// Greatest life of a nonce in seconds: a day. A login takes minutes.
     public static let greatestLifetimeSeconds = 86_400
     /// Usual life of a nonce in seconds: ten minutes.
     public static let defaultLifetimeSeconds = 600
-    /// Random bytes of a nonce: 16, so that 2⁶⁴ nonces are issued before two are likely the same.
+    /// Random bytes of a nonce: 16, so that 2⁶⁴ nonces are issued before two are likely to be equal.
     package static let randomByteCount = 16
 
     private let secret: NonceSecret
@@ -22,16 +23,17 @@ public struct NonceIssuer: Sendable {
 
     /// An issuer of nonces. It never shows its secrets.
     /// - Parameters:
-    ///   - secret: issues nonces, and recognises those it issued: 32 to 128 visible ASCII characters from a cryptographic
-    ///     random generator, whose bytes are the secret. What `openssl rand -hex 32` prints will do.
-    ///   - former: only recognises nonces: the secret before, or the next one, while servers change from one to the
+    ///   - secret: Issues nonces, and recognises those it issued: 32 to 128 visible ASCII characters from a
+    ///     cryptographic random generator; their bytes are the secret. The output of `openssl rand -hex 32` is such a
+    ///     secret.
+    ///   - former: Only recognises nonces: the previous secret, or the next one, while servers change from one to the
     ///     other.
-    /// - Throws: ``InvalidConfiguration`` where one of them is no such secret.
+    /// - Throws: ``InvalidConfiguration`` if one of them is no such secret.
     public init(secret: String, former: String? = nil) throws(InvalidConfiguration) {
         self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
     }
 
-    /// The same with secrets that were judged already.
+    /// Does the same with secrets that are checked already.
     package init(secret: NonceSecret, former: NonceSecret? = nil) {
         self.secret = secret
         self.former = former
@@ -39,10 +41,10 @@ public struct NonceIssuer: Sendable {
 
     /// Issues a nonce for one login.
     /// - Parameters:
-    ///   - appID: the app that logs in; the nonce is good for its tokens alone.
+    ///   - appID: The app that logs in; the nonce is good for its tokens only.
     ///   - lifetimeSeconds: 1 to 86400.
-    ///   - now: the present.
-    /// - Returns: nil where the life or the time is out of range, or there is no randomness.
+    ///   - now: The present.
+    /// - Returns: Nil if the life or the time is out of range, or if the system gives no random bytes.
     public func issue(
         appID: String,
         lifetimeSeconds: Int = defaultLifetimeSeconds,
@@ -54,11 +56,12 @@ public struct NonceIssuer: Sendable {
         return issue(appID: appID, lifetimeSeconds: lifetimeSeconds, now: milliseconds, randomBytes: random)
     }
 
-    /// Issues a nonce from random bytes that are given.
+    /// Issues a nonce from the given random bytes.
     /// - Parameters:
-    ///   - now: the present in milliseconds since 1970.
-    ///   - date: when the nonce says it was issued; ``now`` unless the memory of used nonces vouches only for later ones.
-    ///   - randomBytes: sixteen.
+    ///   - now: The present in milliseconds since 1970.
+    ///   - date: The time of issue in the nonce; ``now`` unless the memory of used nonces is complete only for later
+    ///     ones.
+    ///   - randomBytes: Sixteen.
     package func issue(
         appID: String,
         lifetimeSeconds: Int,
@@ -89,7 +92,7 @@ public struct NonceIssuer: Sendable {
     }
 
     /// The facts of a nonce that this issuer (or one with the same secret) issued for the app; nil for any other text.
-    /// Whether its time is over is for the caller to see.
+    /// The caller must check that the nonce has not expired.
     public func recognize(_ nonce: String, appID: String) -> IssuedNonce? {
         guard let nonce = Nonce(nonce),
             let facts = recognize(nonce.value.utf8.span, appID: Array(appID.utf8).span)
@@ -105,7 +108,7 @@ public struct NonceIssuer: Sendable {
         else { return nil }
         let body = bytes.span.extracting(0..<NonceFormat.bodyByteCount)
         let tag = bytes.span.extracting(NonceFormat.bodyByteCount..<NonceFormat.byteCount)
-        // Both secrets are always tried, so that the time does not tell which of them it was.
+        // Both secrets are always tried, so that the time does not reveal which of them issued the nonce.
         var isOurs = Self.isTag(tag, of: body, appID, secret)
         if let former { isOurs = Self.isTag(tag, of: body, appID, former) || isOurs }
         guard isOurs else { return nil }
@@ -126,7 +129,8 @@ public struct NonceIssuer: Sendable {
         return ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount))
     }
 
-    /// What the tag is of: the domain, the app ID behind its length, the body. The length keeps them apart.
+    /// The tag over the domain, the app ID behind its length, and the body. The length separates the app ID from the
+    /// body.
     private static func tag(_ body: Span<UInt8>, _ appID: Span<UInt8>, _ secret: NonceSecret) -> SHA256Digest? {
         var message = NonceFormat.domain
         for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: appID.count >> shift)) }
@@ -140,27 +144,27 @@ public struct NonceIssuer: Sendable {
 public struct IssuedNonce: Equatable, Sendable {
     /// The nonce to give to the app: 60 digits of base64url.
     public let nonce: Nonce
-    /// The app whose login it is for.
+    /// The app that logs in with it.
     public let appID: String
-    /// When it was issued, to the millisecond.
+    /// The time of issue, to the millisecond.
     public let issuedAt: NumericDate
-    /// From when on it is refused, to the millisecond.
+    /// The time from which it is refused, to the millisecond.
     public let expiresAt: NumericDate
 }
 
-/// What an issued nonce says about itself, once its tag is good.
+/// The facts in an issued nonce with a good tag.
 package struct RecognizedNonce: Equatable, Sendable {
     package let issuedAtMilliseconds: UInt64
     package let expiresAtMilliseconds: UInt64
-    /// What no other nonce has: the nonce's own bytes.
+    /// The nonce's own bytes, which no other nonce has.
     package let identity: [UInt8]
 
     var issuedAt: NumericDate { NumericDate(milliseconds: issuedAtMilliseconds) }
     var expiresAt: NumericDate { NumericDate(milliseconds: expiresAtMilliseconds) }
 }
 
-/// The bytes of an issued nonce, version 1: version (1), time of issue (6), expiry (6), random (16), tag (16); the times
-/// in milliseconds since 1970, most significant byte first.
+/// The bytes of an issued nonce, version 1: version (1), time of issue (6), expiry (6), random (16), tag (16). The
+/// times are in milliseconds since 1970, most significant byte first.
 enum NonceFormat {
     static let version: UInt8 = 1
     static let issueOffset = 1
@@ -168,16 +172,16 @@ enum NonceFormat {
     /// Everything but the tag.
     static let bodyByteCount = 29
     static let tagByteCount = 16
-    /// A multiple of three, so that base64url has no bits over, and each nonce exactly one spelling.
+    /// A multiple of three, so that base64url has no spare bits, and each nonce has exactly one spelling.
     static let byteCount = 45
     static let textByteCount = 60
-    /// Six bytes hold milliseconds below this.
+    /// Six bytes hold numbers of milliseconds below this.
     static let milliseconds: UInt64 = 1 << 48
 
-    /// What the tag is of begins with this, so that no other use of the secret could yield a tag.
+    /// The prefix of the tag's message, so that no other use of the secret could yield a tag.
     static let domain = Array("limited-login nonce v1\0".utf8)
 
-    /// The six bytes at `offset`; the body has ``bodyByteCount`` bytes, so that both offsets lie within it.
+    /// The six bytes at `offset`; the body has ``bodyByteCount`` bytes, so both offsets are within it.
     static func milliseconds(in body: Span<UInt8>, at offset: Int) -> UInt64 {
         var value: UInt64 = 0
         for index in offset..<offset + 6 { value = value << 8 | UInt64(body[index]) }
@@ -189,16 +193,16 @@ enum NonceFormat {
     }
 }
 
-/// The secret under which a ``NonceIssuer`` issues nonces and recognises them. Anybody who knows it can make nonces.
+/// The secret under which a ``NonceIssuer`` issues and recognises nonces. The secret is enough to make nonces.
 ///
-/// It never shows its bytes: its description says how many there are, and its mirror, which `dump` shows, is empty.
+/// It never shows its bytes: its description gives only their number, and its mirror, which `dump` shows, is empty.
 package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-    /// Fewest bytes: 32, the output of SHA-256, below which a key weakens the code (RFC 2104 section 3).
+    /// Least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
     package static let leastByteCount = 32
-    /// Most bytes: 128. More adds nothing.
+    /// Greatest number of bytes: 128. More would add no strength.
     package static let greatestByteCount = 128
-    /// Fewest different bytes: 8. Random bytes have more (with 32 of them, all but one time in 10²⁰); a secret that
-    /// somebody typed, or left at zeros, has not.
+    /// Least number of different bytes: 8. Random bytes have more (with 32 of them, all but one time in 10²⁰); a secret
+    /// that a person typed, or left at zeros, has fewer.
     static let leastDistinctByteCount = 8
 
     let bytes: [UInt8]
@@ -211,8 +215,9 @@ package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, Custom
         self.bytes = bytes
     }
 
-    /// Takes a secret as it is written: 32 to 128 visible ASCII characters, without white space, whose bytes are the
-    /// secret. What `openssl rand -hex 32`, `openssl rand -base64 32` and password generators print will do.
+    /// Takes a secret in its written form: 32 to 128 visible ASCII characters, without white space; their bytes are the
+    /// secret. The output of `openssl rand -hex 32`, `openssl rand -base64 32` or a password generator is such a
+    /// secret.
     package init(text: String) throws(InvalidConfiguration) {
         let bytes = Array(text.utf8)
         guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }

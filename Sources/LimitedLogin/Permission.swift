@@ -2,8 +2,8 @@ internal import LLBytes
 
 /// A permission of Limited Login. There are twelve; later versions may know more of them.
 ///
-/// A token does not list what was granted. A claim shows that its permission was; a claim that is missing may
-/// have been declined, or there is nothing to tell.
+/// A token does not list the granted permissions. A claim shows that its permission was granted. A missing claim may
+/// mean that the permission was declined, or that there is no value.
 public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConvertible {
     fileprivate enum Known: UInt16, CaseIterable {
         case publicProfile, email, gamingProfile, gamingUserPicture, userAgeRange, userBirthday, userFriends, userGender
@@ -24,7 +24,7 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
 
     /// The name and the picture.
     public static let publicProfile = Permission(.publicProfile)
-    /// The e-mail address the person shows Facebook.
+    /// The e-mail address that the person gave Facebook.
     public static let email = Permission(.email)
     /// Name and picture of the gaming profile, in place of ``publicProfile``.
     public static let gamingProfile = Permission(.gamingProfile)
@@ -34,7 +34,7 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
     public static let userAgeRange = Permission(.userAgeRange)
     /// The birthday, in whole or in part.
     public static let userBirthday = Permission(.userBirthday)
-    /// The friends who use the same app.
+    /// The friends with the same app.
     public static let userFriends = Permission(.userFriends)
     /// The gender.
     public static let userGender = Permission(.userGender)
@@ -44,7 +44,7 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
     public static let userLink = Permission(.userLink)
     /// The city the person lives in.
     public static let userLocation = Permission(.userLocation)
-    /// Leave to write to the person; yields no claim.
+    /// The right to write to the person; it yields no claim.
     public static let userMessengerContact = Permission(.userMessengerContact)
 
     /// All permissions within the scope of Limited Login.
@@ -55,7 +55,7 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
         self.init(name: rawValue.utf8.span)
     }
 
-    /// The permission with this name; nil outside the limited scope. Compares bytes, makes no string.
+    /// The permission with this name; nil outside the limited scope. It compares bytes and makes no string.
     package init?(name: Span<UInt8>) {
         for known in Known.allCases where name.equal(0..<name.count, known.name) {
             self.known = known
@@ -82,7 +82,7 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     /// The set of one permission.
     package init(_ permission: Permission) { rawValue = 1 << permission.known.rawValue }
 
-    /// Whether the permission is in the set.
+    /// True if the permission is in the set.
     package func contains(_ permission: Permission) -> Bool {
         contains(PermissionSet(permission))
     }
@@ -93,8 +93,8 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     /// The gaming permissions, whose claims are those of `public_profile`.
     static let gaming: PermissionSet = [PermissionSet(.gamingProfile), PermissionSet(.gamingUserPicture)]
 
-    /// What of `satisfied` a login that asked for `asked` was granted: the gaming permissions it asked for in place of
-    /// `public_profile`, or that.
+    /// The part of `satisfied` that was granted to a login that asked for `asked`: the gaming permissions if it asked
+    /// for them in place of `public_profile`, else `public_profile`.
     package static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
         let gaming = asked.intersection(.gaming)
         if gaming.isEmpty || asked.contains(.publicProfile) { return satisfied.subtracting(.gaming) }
@@ -102,7 +102,7 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
             .union(satisfied.intersection(gaming))
     }
 
-    /// Those of the permissions asked for that a token of `satisfied` shows no claim of; without the unverifiable ones.
+    /// The requested permissions for which a token of `satisfied` shows no claim, without the unverifiable ones.
     package static func missing(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
         asked.subtracting(satisfied).subtracting(.unverifiable)
     }

@@ -1,4 +1,4 @@
-/// The person as the token describes them, as Facebook's SDK builds it. What the token does not say is nil.
+/// The person as the token describes them, in the form of Facebook's SDK. Facts that are not in the token are nil.
 public struct Profile: Equatable, Sendable {
     /// A place with its page.
     public struct Place: Equatable, Hashable, Sendable {
@@ -18,13 +18,13 @@ public struct Profile: Equatable, Sendable {
     public let middleName: String?
     /// The last name.
     public let lastName: String?
-    /// The e-mail address as it stands on the person's profile; Facebook does not say whether it is confirmed.
+    /// The e-mail address on the person's profile; Facebook does not say that it is confirmed.
     public let email: String?
     /// The URL of the picture, signed and good for about a month.
     public let imageURL: String?
     /// The link to the person's page.
     public let linkURL: String?
-    /// The IDs of the friends who granted the app `user_friends` too; empty when there are none.
+    /// The IDs of the friends that granted the app `user_friends` too; empty if there are none.
     public let friendIDs: [String]?
     /// The birthday.
     public let birthday: Birthday?
@@ -36,21 +36,21 @@ public struct Profile: Equatable, Sendable {
     public let location: Place?
     /// The gender, in Facebook's words.
     public let gender: String?
-    /// The permissions whose claims are there. The token does not list grants, so a permission may have been
-    /// granted and yet not show.
+    /// The permissions with a claim in the token. The token does not list grants, so a granted permission may be
+    /// missing here.
     public let permissions: [Permission]
-    /// Whether the login was a Limited Login, as far as the token shows.
+    /// True if the login was a Limited Login, as far as the token shows.
     public let isLimited: Bool
 }
 
-/// The bracket of a person's age in years. At least one bound is there, and the lower is less than the upper.
+/// The bracket of a person's age in years. It has at least one bound, and the lower is less than the upper.
 public struct AgeRange: Equatable, Hashable, Sendable {
-    /// The least age; nil when there is none.
+    /// The least age; nil if there is none.
     public let minimum: Int?
-    /// The greatest age; nil when there is none.
+    /// The greatest age; nil if there is none.
     public let maximum: Int?
 
-    /// A bracket; nil without any bound, with a negative one, and when the minimum is not less than the maximum.
+    /// A bracket; nil without any bound, with a negative one, and if the minimum is not less than the maximum.
     public init?(minimum: Int?, maximum: Int?) {
         guard minimum != nil || maximum != nil, minimum ?? 0 >= 0, maximum ?? 0 >= 0 else { return nil }
         if let minimum, let maximum, minimum >= maximum { return nil }
@@ -59,7 +59,7 @@ public struct AgeRange: Equatable, Hashable, Sendable {
     }
 }
 
-/// A birthday with what the person shares: a date, a day of the year, or a year.
+/// A birthday with the parts that the person shares: a date, a day of the year, or a year.
 @nonexhaustive  // SE-0487
 public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     /// The whole date: year 1 to 9999, a day that exists.
@@ -69,7 +69,7 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     /// The year alone.
     case year(Int)
 
-    /// Reads the three spellings Facebook uses: `MM/DD/YYYY`, `MM/DD` and `YYYY`; nil for any other text.
+    /// Reads Facebook's three spellings: `MM/DD/YYYY`, `MM/DD` and `YYYY`; nil for any other text.
     init?(_ text: Span<UInt8>, _ range: Range<Int>) {
         let start = range.lowerBound
         switch range.count {
@@ -77,7 +77,7 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
             guard let year = Self.number(text, start..<start + 4), year >= 1 else { return nil }
             self = .year(year)
         case 5:
-            // Without a year the 29th of February may be meant.
+            // Without a year, 29 February is accepted.
             guard let (month, day) = Self.dayOfYear(text, start, inYear: 4) else { return nil }
             self = .dayOfYear(month: month, day: day)
         case 10:
@@ -89,7 +89,7 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The birthday as OpenID Connect Core section 5.1 spells `birthdate`: `YYYY-MM-DD`, `0000-MM-DD` without a
+    /// The birthday in the form of `birthdate` in OpenID Connect Core section 5.1: `YYYY-MM-DD`, `0000-MM-DD` without a
     /// year, or `YYYY`.
     public var description: String {
         switch self {

@@ -1,5 +1,5 @@
 extension Refusal {
-    /// One sentence or two that a person can act on.
+    /// One or two sentences that a person can act on.
     package var detail: String {
         switch self {
         case .bindingRequired:
@@ -97,7 +97,7 @@ extension Refusal {
     }
 }
 
-/// A value in quotation marks on one line, cut to what helps. Only for claims of a token whose signature is good.
+/// A value in quotation marks on one line, cut to a useful length. Only for claims of a token with a good signature.
 private func quoted(_ text: String) -> String {
     text.count > 80 ? String(text.prefix(80)).debugDescription + "…" : text.debugDescription
 }

@@ -1,25 +1,26 @@
-/// Why a token was not accepted, with every detail: what a ``TokenRejection`` or a ``VerificationUnavailable`` tells of.
+/// The reason why a token was not accepted, with every detail: the content of a ``TokenRejection`` or
+/// ``VerificationUnavailable``.
 package enum Refusal: Error, Equatable, Sendable {
     /// The caller gave neither nonce nor subject, and the policy demands one.
     case bindingRequired
-    /// The caller's nonce is empty or holds white space.
+    /// The caller's nonce is empty or has white space.
     case invalidNonce
     case invalidSubject
     case invalidKeyThumbprint
-    /// The caller asks for a nonce that was issued here, and the verifier has no ``NonceIssuer``.
+    /// The caller asks for a nonce issued here, and the verifier has no ``NonceIssuer``.
     case noNonceIssuer
     case unknownApp
-    /// There are more than 32 KiB.
+    /// The token has more than 32 KiB.
     case tokenTooLong
     case malformedToken(MalformedToken)
     case notAnIDToken(ForeignToken)
-    /// `alg` is not `RS256`; its value where it is a short name.
+    /// `alg` is not `RS256`; its value if it is a short name.
     case unsupportedAlgorithm(String?)
     /// The header demands an extension with `crit` or `b64`.
     case unsupportedCriticalHeader
     /// `kid` is missing, empty or no string.
     case missingKeyID
-    /// No key of the set has the token's key ID, given here cut to 64 visible ASCII characters.
+    /// No key of the set has the token's key ID, which is cut here to 64 visible ASCII characters.
     case unknownKey(keyID: String)
     /// There are no keys at all: an outage of the key source, not a fault of the token.
     case keysUnavailable
@@ -28,10 +29,10 @@ package enum Refusal: Error, Equatable, Sendable {
     case missingClaim(ClaimName)
     case malformedClaim(ClaimName, ClaimFault)
     case invalidIssuer(String)
-    /// The token is meant for another app, or for others too.
+    /// The token is meant for another app, or for others as well.
     case invalidAudience(AudienceFault)
     case expired(at: NumericDate, now: NumericDate)
-    /// The token's life has not begun: `claim` lies in the future.
+    /// The token's life has not begun: `claim` is in the future.
     case notYetValid(ClaimName, at: NumericDate, now: NumericDate)
     case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
     /// The token belongs to another login.
@@ -39,11 +40,11 @@ package enum Refusal: Error, Equatable, Sendable {
     /// The token's nonce was not issued here, or for another app.
     case nonceNotIssued
     case nonceExpired(NonceExpiry)
-    /// The token's nonce was used before. A store of used nonces tells this; a ``TokenVerifier`` does not.
+    /// The token's nonce was used before. A store of used nonces detects this; a ``TokenVerifier`` does not.
     case nonceUsed
-    /// The token was accepted before. A store of accepted tokens tells this; a ``TokenVerifier`` does not.
+    /// The token was accepted before. A store of accepted tokens detects this; a ``TokenVerifier`` does not.
     case tokenReplayed(ReplayEvidence)
-    /// The login was revoked after the token was issued. Told by the memory of revocations.
+    /// The login was revoked after the token was issued. The memory of revocations detects this.
     case loginRevoked
     case subjectMismatch
     /// The token is bound to another key, or to none.
@@ -53,10 +54,10 @@ package enum Refusal: Error, Equatable, Sendable {
     /// The login was not a Limited Login, and the policy allows no other.
     case trackingNotAllowed
 
-    /// What makes bytes no token at all.
+    /// The fault of bytes that are no token at all.
     package enum MalformedToken: Equatable, Sendable {
         case empty
-        /// There are not three parts separated by full stops; their number.
+        /// The number of parts separated by full stops, which is not three.
         case wrongPartCount(Int)
         /// It is JSON, not the compact form (RFC 7515 section 7.2).
         case jsonSerialization
@@ -77,16 +78,16 @@ package enum Refusal: Error, Equatable, Sendable {
         case accessToken
         /// A JWE of five parts.
         case encrypted
-        /// A header that speaks of encryption.
+        /// The header has parameters of encryption.
         case encryptionHeader
         /// A token within a token (`cty`).
         case nested
-        /// `typ` is not `JWT`; its value where it is a short name.
+        /// `typ` is not `JWT`; its value if it is a short name.
         case type(String?)
     }
 
     package enum SignatureFault: Equatable, Sendable {
-        /// It has not the length of the key's modulus.
+        /// Its length is not that of the key's modulus.
         case wrongLength
         case mismatch
     }
@@ -108,28 +109,28 @@ package enum Refusal: Error, Equatable, Sendable {
         case otherAuthorizedParty(String)
     }
 
-    /// Why an issued nonce is no longer good.
+    /// The reason why an issued nonce is no longer good.
     package enum NonceExpiry: Equatable, Sendable {
         case over(at: NumericDate, now: NumericDate)
-        /// It is older than the memory of used nonces, so it cannot be known that it was not used.
+        /// It is older than the memory of used nonces, so it may have been used.
         case beyondMemory
     }
 
-    /// How it is known that a token was accepted before.
+    /// The evidence that a token was accepted before.
     package enum ReplayEvidence: Equatable, Sendable {
         case remembered
-        /// It is older than the memory of accepted tokens, so it cannot be known that it was not.
+        /// It is older than the memory of accepted tokens, so it may have been accepted.
         case beyondMemory
     }
 
-    /// How a nonce differs.
+    /// The difference between the nonces.
     package enum NonceFault: Equatable, Sendable {
         /// It is empty: the login was started without one.
         case empty
         case different
-        /// It is the SHA-256 of the nonce given: the client hashes, so the nonce is a raw nonce.
+        /// It is the SHA-256 of the given nonce: the client hashes, so the nonce is a raw nonce.
         case hashed
-        /// It is the nonce given itself, though its hash was expected.
+        /// It is the given nonce itself, although its hash was expected.
         case notHashed
     }
 }
@@ -138,11 +139,11 @@ extension Refusal {
     /// The stable code.
     package var code: TokenRejection.Code { row.code }
 
-    /// The claim at fault, where one is.
+    /// The claim at fault, if there is one.
     package var claim: String? { row.claim?.spelling }
 
-    /// The check that refused the token; the checks before it passed. A fault that only a memory tells has the check that it
-    /// speaks of, though every check was passed.
+    /// The check that refused the token; the checks before it passed. A fault that only a memory detects has the check
+    /// of its claim, although the token passed every check.
     package var check: VerificationCheck { row.check }
 
     private var row: (code: TokenRejection.Code, claim: ClaimName?, check: VerificationCheck) {
@@ -182,7 +183,7 @@ extension Refusal {
         }
     }
 
-    /// No key has this ID, which is told cut to 64 visible ASCII characters.
+    /// No key has this ID, which is cut to 64 visible ASCII characters.
     static func unknownKey(_ keyID: some Collection<UInt8>) -> Refusal {
         let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
         return .unknownKey(keyID: String(decoding: shown, as: UTF8.self))

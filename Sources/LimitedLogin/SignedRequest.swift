@@ -2,34 +2,35 @@ internal import LLBytes
 package import LLCrypto
 internal import LLJOSE
 
-/// A signed request with a good signature: what Facebook sends to the deauthorize and data-deletion callbacks.
+/// A signed request with a good signature: Facebook's message to the deauthorize and data-deletion callbacks.
 ///
-/// Its form is `base64url(signature).base64url(payload)`; the signature is HMAC-SHA256 over the payload as it is encoded,
-/// under the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request"). It may be a day
-/// old, and ahead of your clock by the skew.
+/// Its form is `base64url(signature).base64url(payload)`. The signature is HMAC-SHA256 over the encoded payload, under
+/// the app's secret (Meta, "Data Deletion Request Callback" and "Parsing the Signed Request"). It may be a day old, and
+/// ahead of your clock by the skew.
 ///
-/// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are refused:
-/// the web SDK's cookie holds a login's, so anyone with a person's cookie could have that person's data deleted.
+/// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
+/// refused: the web SDK's cookie holds a login's signed request, so a person's cookie would be enough to have that
+/// person's data deleted.
 public struct SignedRequest: Equatable, Sendable {
-    /// The app whose secret signed it.
+    /// The app with the secret that signed it.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits without a leading zero.
     public let userID: String
-    /// `issued_at`: when Facebook made it.
+    /// `issued_at`: the time at which Facebook made it.
     public let issuedAt: NumericDate
 
     /// Greatest length in bytes. 8 KiB: real ones have about 200.
     package static let byteLimit = 8_192
-    /// Greatest age in seconds: a day, so that a request that is sent again later logs nobody out anew.
+    /// Greatest age in seconds: a day, so that a request that is sent again later logs no person out again.
     package static let greatestAgeSeconds = 86_400
 
     /// Verifies a signed request.
     /// - Parameters:
-    ///   - text: the form field `signed_request`, as it came.
-    ///   - secrets: each app's ID and secret. All of them are tried, so that the time does not tell whose it is.
-    ///   - clockSkewSeconds: how far `issued_at` may lie ahead; less than 0 counts as 0, more than 300 as 300.
-    ///   - now: the time to judge as of.
-    /// - Throws: the one reason it was refused for. The callback's answer is then 403, and nothing else happens.
+    ///   - text: The form field `signed_request`, as received.
+    ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
+    ///   - clockSkewSeconds: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - now: The time for which to judge.
+    /// - Throws: The one reason for the refusal. The callback's answer is then 403, and nothing else happens.
     ///   ``SignedRequestRejection/cannotVerify`` is no refusal: answer 500. Acknowledge
     ///   ``SignedRequestRejection/noPerson`` with 200 at the deauthorize callback.
     public init(
@@ -42,7 +43,7 @@ public struct SignedRequest: Equatable, Sendable {
         try self.init(verifying: bytes.span, secrets: secrets, clockSkewSeconds: clockSkewSeconds, now: now)
     }
 
-    /// The same for bytes.
+    /// Does the same for bytes.
     package init(
         verifying bytes: Span<UInt8>,
         secrets: [(appID: String, secret: String)],
@@ -50,7 +51,7 @@ public struct SignedRequest: Equatable, Sendable {
         now: NumericDate
     ) throws(SignedRequestRejection) {
         guard !bytes.isEmpty, bytes.count <= Self.byteLimit else { throw .malformed }
-        // Split at the first full stop; a second one is no digit of base64url and is refused below.
+        // The text is split at the first full stop; a second one is no digit of base64url and is refused below.
         let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
         guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
         var signature: [UInt8] = []
@@ -58,10 +59,10 @@ public struct SignedRequest: Equatable, Sendable {
         guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
             Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
         else { throw .malformed }
-        // The still encoded payload is what is signed, padding and all.
+        // The signature is over the payload in its encoded form, with its padding.
         let message = bytes.extracting(stop + 1..<bytes.count)
         appID = try Self.signer(of: message, signature.span, secrets)
-        // Nothing of the payload is looked at before this line.
+        // No part of the payload is read before this line.
         guard let request = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
         guard let algorithm = request.string("algorithm"),
             algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
@@ -78,8 +79,8 @@ public struct SignedRequest: Equatable, Sendable {
         self.issuedAt = issuedAt
     }
 
-    /// Members at the top level that no callback has, with any value. A login's stand in the web SDK's cookie, in the
-    /// dialog's answer and in a canvas page (Meta, "Using the signed_request"; php-graph-sdk, `hasOAuthData`).
+    /// Members at the top level that no callback has, with any value. A login's members are in the web SDK's cookie, in
+    /// the dialog's answer and in a canvas page (Meta, "Using the signed_request"; php-graph-sdk, `hasOAuthData`).
     private static let otherPurposes: [(name: StaticString, SignedRequestRejection)] = [
         ("code", .login), ("oauth_token", .login), ("access_token", .login), ("page", .pageTab),
         ("player_id", .instantGame), ("asid", .instantGame), ("request_payload", .instantGame),
@@ -88,7 +89,7 @@ public struct SignedRequest: Equatable, Sendable {
     /// The `user_id` of a page that removed the app.
     private static let pageUser = "0"
 
-    /// Whether `expires` is ahead, not there, or 0.
+    /// True if `expires` is ahead, absent, or 0.
     private static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool
     {
         guard request.member("expires") != nil else { return true }
@@ -96,7 +97,7 @@ public struct SignedRequest: Equatable, Sendable {
         return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)
     }
 
-    /// The app whose secret the signature was made with.
+    /// The app with the secret that made the signature.
     /// - Parameter authenticate: HMAC-SHA256 of a message under a key; a test counts its calls.
     package static func signer(
         of message: Span<UInt8>,
@@ -109,7 +110,7 @@ public struct SignedRequest: Equatable, Sendable {
             let key = Array(secret.utf8)
             guard !key.isEmpty else { continue }
             guard let code = try? authenticate(message, key.span) else { throw .cannotVerify }
-            // No `break`: every secret is tried, whichever fits.
+            // There is no `break`: every secret is tried, even after a match.
             if ConstantTime.areEqual(code.bytes.span, signature) { signer = signer ?? appID }
         }
         guard let signer else { throw .invalidSignature }
@@ -117,7 +118,7 @@ public struct SignedRequest: Equatable, Sendable {
     }
 }
 
-/// Why a signed request was refused, or why it cannot be judged. Nothing here holds any of it.
+/// The reason why a signed request was refused or cannot be judged. No part of the request is in it.
 public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence for the log.
     public let description: String

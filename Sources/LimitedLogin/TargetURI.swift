@@ -1,18 +1,18 @@
 internal import LLBytes
 
-/// The URI of a request without query and fragment, in one spelling: what `htu` of a DPoP proof is compared with.
+/// The URI of a request without query and fragment, in one spelling, for the comparison with `htu` of a DPoP proof.
 ///
 /// RFC 9449 section 4.3 (9) ignores query and fragment and recommends the normalisation of RFC 3986 section 6.2.2
 /// (case, percent-encoding, dot segments) and section 6.2.3 (default port, empty path).
 package struct TargetURI: Equatable, Sendable {
-    /// Greatest length in bytes, query and fragment left out: that of a request line.
+    /// Greatest length in bytes, without query and fragment: that of a request line.
     package static let byteLimit = 8_192
 
-    /// The one spelling.
+    /// The normalised spelling.
     package let normalized: [UInt8]
 
-    /// The URI that `text` is; nil for other than an absolute `http` or `https` URI of visible ASCII with a host and
-    /// without user information. Query and fragment are not read: a proof without them is good for all of them.
+    /// The URI in `text`; nil unless it is an absolute `http` or `https` URI of visible ASCII with a host and without
+    /// user information. Query and fragment are not read: a proof without them is good for all of them.
     package init?(_ text: Span<UInt8>) {
         var pathEnd = 0
         while pathEnd < text.count, !"?#".utf8.contains(text[pathEnd]) {
@@ -55,7 +55,7 @@ package struct TargetURI: Equatable, Sendable {
         guard hostEnd > start, hostEnd <= range.upperBound else { return nil }
         var authority: [UInt8] = []
         for index in start..<hostEnd {
-            // User information, and an escape in a name, have no place in the URI of a request.
+            // User information, and an escape in a name, are not allowed in the URI of a request.
             guard text[index] != UInt8(ascii: "@"), text[index] != UInt8(ascii: "%") else { return nil }
             authority.append(ASCII.lowercased(text[index]))
         }
@@ -80,7 +80,7 @@ package struct TargetURI: Equatable, Sendable {
                 continue
             }
             guard let byte = PercentEncoding.byte(text, at: index, before: range.upperBound) else { return nil }
-            // RFC 3986 section 6.2.2.2: unreserved bytes stand for themselves; section 6.2.2.1: digits in upper case.
+            // RFC 3986 section 6.2.2.2: unreserved bytes are not escaped; section 6.2.2.1: digits in upper case.
             if ASCII.isUnreserved(byte) {
                 spelt.append(byte)
             } else {

@@ -1,16 +1,16 @@
 internal import LLBytes
 
-/// What the caller knows about the login a token should belong to.
+/// The caller's knowledge about the login that a token should belong to.
 public struct TokenExpectation: Equatable, Sendable {
-    /// What ties the token to the login.
+    /// The tie between the token and the login.
     public var binding: TokenBinding
-    /// The one app the token must be for, one of the policy's; nil for any of them.
+    /// The one app that the token must be for, one of the policy's; nil for any of them.
     public var appID: String?
-    /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url, which the token's `cnf.jkt` must be
-    /// (RFC 9449 section 6.1); nil where it is not known.
+    /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url. The token's `cnf.jkt` must be equal to it
+    /// (RFC 9449 section 6.1). Nil if it is not known.
     public var keyThumbprint: String?
-    /// The access token that came with the token, which its `at_hash` must be of (OpenID Connect Core section 3.1.3.6);
-    /// nil where there is none.
+    /// The access token that came with the token. The token's `at_hash` must be its hash (OpenID Connect Core section
+    /// 3.1.3.6). Nil if there is none.
     public var accessToken: String?
 
     /// An expectation.
@@ -36,12 +36,12 @@ public struct TokenExpectation: Equatable, Sendable {
     }
 }
 
-/// What ties a token to one login: the login itself, or a refresh of it.
+/// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable {
     let kind: BindingKind
-    /// The nonce or the user; empty where there is none.
+    /// The nonce or the user; empty if there is none.
     let value: String
-    /// The user of a login that was begun with the nonce and is refreshed.
+    /// The user of a login that began with the nonce and is refreshed.
     var refreshedSubject: String?
 
     private init(_ kind: BindingKind, _ value: String = "") {
@@ -52,38 +52,38 @@ public struct TokenBinding: Equatable, Sendable {
     /// The `nonce` claim is exactly this nonce: the proof of a fresh login.
     public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.nonce, nonce.value) }
 
-    /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that hand
-    /// Facebook the hash and keep the nonce to themselves.
+    /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that give Facebook
+    /// the hash and keep the nonce to themselves.
     public static func rawNonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.rawNonce, nonce.value) }
 
-    /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and its time is not over:
-    /// the proof of a login that began lately, once the nonce is kept from being used twice.
+    /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
+    /// This proves a login that began recently, if the caller also prevents a second use of the nonce.
     public static let issuedNonce = TokenBinding(.issuedNonce)
 
     /// The `sub` claim is exactly this user: a refresh of a session that already exists.
     ///
     /// It proves that Facebook issued a fresh token for the same person and app. It does not prove that this caller
-    /// asked for it: every holder of a live token of that person could present it, so it may prolong a session but
-    /// never start one. ``refreshing(_:)`` proves more.
+    /// asked for it: every holder of a valid token of that person could present it. It may therefore prolong a session
+    /// but never start one. ``refreshing(_:)`` proves more.
     public static func subject(_ subject: String) -> TokenBinding { TokenBinding(.subject, subject) }
 
-    /// Nothing. Only a policy whose binding is optional accepts it; a token then proves who logged in somewhere
-    /// within its life, not that it was here.
+    /// No tie. Only a policy whose binding is optional accepts it. A token then proves that the person logged in at
+    /// some time within its life, but not that the login was here.
     public static let unbound = TokenBinding(.unbound)
 
-    /// The same login, refreshed: the `sub` claim is exactly this user, and the nonce holds as well.
+    /// The same login, refreshed: the `sub` claim is exactly this user, and the nonce is checked as well.
     ///
-    /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then need only
-    /// have been issued here for this app: it was used at the login and may have expired since.
+    /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then only
+    /// needs to be issued by this issuer for this app: it was used at the login and may have expired since.
     public func refreshing(_ subject: String) -> TokenBinding {
-        // With the user alone, or nothing, there is no nonce to keep.
+        // With the user alone, or without a tie, there is no nonce to keep.
         guard kind != .subject, kind != .unbound else { return .subject(subject) }
         var binding = self
         binding.refreshedSubject = subject
         return binding
     }
 
-    /// Whether this prolongs a session rather than begins one.
+    /// True if this prolongs a session; false if it begins one.
     public var isRefresh: Bool { kind == .subject || refreshedSubject != nil }
 }
 
@@ -96,21 +96,21 @@ package enum BindingKind: Equatable, Sendable {
     case unbound
 }
 
-/// What a token must be besides genuine, as bytes; what is empty is not asked for.
+/// The requirements on a genuine token, as bytes; empty ones are not checked.
 package struct TokenQuestion: Sendable {
-    /// What ties the token to a login; `.unbound` where the caller cannot know.
+    /// The tie between the token and a login; `.unbound` if the caller cannot know it.
     package var binding: BindingKind
-    /// The nonce, raw nonce or subject that the binding compares with, escapes decoded.
+    /// The nonce, raw nonce or subject to compare with, escapes decoded.
     package var bindingValue: [UInt8]
-    /// The one app the token must be for; empty for any configured one.
+    /// The one app that the token must be for; empty for any configured one.
     package var appID: [UInt8]
-    /// The user of a login that is refreshed; only beside a nonce.
+    /// The user of a refreshed login; only together with a nonce.
     package var subject: [UInt8] = []
     /// The RFC 7638 thumbprint of the device's key.
     package var keyThumbprint: [UInt8] = []
     /// The access token that came with the token.
     package var accessToken: [UInt8] = []
-    /// What is told of the token; others may be missing where it is one that is remembered.
+    /// The texts to return about the token; others may be missing if the token is a remembered one.
     package var texts: TokenReading.Texts
 
     package init(
@@ -125,24 +125,24 @@ package struct TokenQuestion: Sendable {
         self.texts = texts
     }
 
-    /// Whether the login is refreshed: a session is prolonged rather than begun.
+    /// True if the login is refreshed: a session is prolonged and not begun.
     package var isRefresh: Bool { binding == .subject || !subject.isEmpty }
 
-    /// Whether nothing but the app must hold.
+    /// True if only the app is required.
     var isUnbound: Bool {
         if case .unbound = binding { subject.isEmpty && keyThumbprint.isEmpty && accessToken.isEmpty } else { false }
     }
 }
 
-/// A nonce as Facebook's SDK takes it: not empty and without white space of any kind.
+/// A nonce in the form that Facebook's SDK accepts: not empty and without white space of any kind.
 ///
-/// The backend makes one for each login and gives it to the app; Facebook echoes it in the token unchanged.
-/// It is the only tie between a token and a login, so every nonce should be accepted once.
+/// The backend makes one for each login and gives it to the app; Facebook returns it in the token unchanged. It is the
+/// only tie between a token and a login, so every nonce should be accepted once.
 public struct Nonce: Equatable, Hashable, Sendable {
     /// The nonce itself.
     public let value: String
 
-    /// Takes a nonce made elsewhere; nil when it is empty or holds white space.
+    /// Takes a nonce made elsewhere; nil if it is empty or has white space.
     public init?(_ value: String) {
         guard Self.isValid(value.utf8.span) else { return nil }
         self.value = value
@@ -159,15 +159,15 @@ public struct Nonce: Equatable, Hashable, Sendable {
         return Nonce(unchecked: String(decoding: Base64URL.encode(bytes), as: UTF8.self))
     }
 
-    /// Whether two nonces are the same bytes (`String` alone would also equate other spellings of a character).
+    /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).
     public static func == (left: Nonce, right: Nonce) -> Bool {
         left.value.utf8.elementsEqual(right.value.utf8)
     }
 
-    /// Whether these UTF-8 bytes are a nonce.
+    /// True if these UTF-8 bytes are a nonce.
     ///
-    /// White space is what Unicode gives that property, and the zero-width space that Apple's platforms count
-    /// among it: U+0009 to U+000D, U+0020, U+0085, U+00A0, U+1680, U+2000 to U+200B, U+2028, U+2029, U+202F,
+    /// White space means the characters with that Unicode property, and the zero-width space that Apple's platforms
+    /// count among them: U+0009 to U+000D, U+0020, U+0085, U+00A0, U+1680, U+2000 to U+200B, U+2028, U+2029, U+202F,
     /// U+205F and U+3000.
     package static func isValid(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return false }
@@ -179,7 +179,7 @@ public struct Nonce: Equatable, Hashable, Sendable {
         return true
     }
 
-    /// Whether a white space of two or three UTF-8 bytes starts at `index`.
+    /// True if a white space of two or three UTF-8 bytes starts at `index`.
     private static func startsWideSpace(_ bytes: Span<UInt8>, at index: Int, _ first: UInt8) -> Bool {
         let second = index + 1 < bytes.count ? bytes[index + 1] : 0
         let third = index + 2 < bytes.count ? bytes[index + 2] : 0

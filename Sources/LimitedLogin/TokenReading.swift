@@ -1,15 +1,16 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// Where the claims of an accepted token stand in its payload, and what needs no place: 50 bytes, whatever the token says.
+/// The positions of an accepted token's claims in its payload, and the facts that need no position: 50 bytes for any
+/// token.
 ///
-/// It is what the bytes of one token say once they are decoded, and no verdict on them:
-/// ``TokenVerifier/accept(_:of:_:now:workspace:)`` judges it anew each time. What it leaves out is the same for
-/// the same bytes: header and payload are strict, every claim has its type, `sub` is short and `jti` there.
+/// It holds the decoded content of one token, and no verdict on it: ``TokenVerifier/accept(_:of:_:now:workspace:)``
+/// judges that again each time. Checks that give the same result for the same bytes are left out: header and payload
+/// are strict, every claim has its type, `sub` is short and `jti` exists.
 package struct TokenReading: Sendable {
     package typealias Text = VerifiedClaims.Text
 
-    /// Some of them.
+    /// A subset of the texts.
     package struct Texts: Sendable, Equatable {
         fileprivate var bits: UInt16 = 0
 
@@ -30,18 +31,19 @@ package struct TokenReading: Sendable {
     private let satisfiedPermissions: UInt16
     /// The length of the header in base64url.
     private let headerDigitCount: UInt16
-    /// Each text's first byte in the payload (13 bits) and length (11 bits), the low half and the high one.
+    /// The first byte of each text in the payload (13 bits) and its length (11 bits), the low half and the high one.
     private var low = InlineArray<12, UInt16>(repeating: .max)
     private var high = InlineArray<12, UInt8>(repeating: .max)
     private let isLimited: Bool
     private let isBoundToKey: Bool
 
-    /// The claim is not there. Greater starts than the one before it have no room either.
+    /// The claim is absent. Greater starts than the one before this have no space either.
     private static let absent = 0x1FFF
     private static let greatestLength = 0x7FE
 
-    /// Reads off a token that was accepted; nil for one that this form has no room for: with `nbf`, fractions of a second, a
-    /// moment after 2106, a text of 2 KiB, or one beyond the first 8,190 bytes, as behind the IDs of many friends. Such a token is read each time.
+    /// Reads an accepted token. Nil for a token that does not fit this form: with `nbf`, fractions of a second, a
+    /// moment after 2106, a text of 2 KiB, or one beyond the first 8,190 bytes, as behind the IDs of many friends. Such
+    /// a token is read each time.
     package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
         guard let issuedAt = UInt32(exactly: claims.issuedAt.secondsSince1970),
             let expiresAt = UInt32(exactly: claims.expiresAt.secondsSince1970),
@@ -64,7 +66,7 @@ package struct TokenReading: Sendable {
         }
     }
 
-    /// Whether the token is good for `policy` at this moment, so far as that needs no text.
+    /// True if the token is good for `policy` at this moment, as far as that needs no text.
     fileprivate func isTimely(_ policy: VerificationPolicy, _ now: NumericDate) -> Bool {
         !policy.isExpired(moment(expiresAt), now) && !policy.isAhead(moment(issuedAt), now)
             && !policy.isTooOld(moment(issuedAt), now) && (policy.tracking == .any || isLimited)
@@ -72,8 +74,8 @@ package struct TokenReading: Sendable {
 
     private func moment(_ seconds: UInt32) -> NumericDate { NumericDate(milliseconds: UInt64(seconds) * 1_000) }
 
-    /// Decodes some of the texts, and who the token is from, for and about, into `payload`, which their ranges then point
-    /// into; nil where the token is none that this was read from.
+    /// Decodes the wanted texts, and the issuer, audience and subject, into `payload`; the claims' ranges are positions
+    /// in it. Nil if the token is not the one that this was read from.
     fileprivate func claims(
         _ wanted: Texts,
         of signingInput: Span<UInt8>,
@@ -107,13 +109,13 @@ package struct TokenReading: Sendable {
 }
 
 extension TokenVerifier {
-    /// Judges a token that was accepted before, by what was read off it then: everything but the bytes themselves, anew.
+    /// Judges a token that was accepted before, by its stored reading: all but the bytes themselves is checked again.
     /// - Parameters:
-    ///   - reading: read off exactly this signing input, whose signature is good under a key in force.
-    ///   - question: what it must be; what is not to be told is not in the claims.
-    ///   - workspace: afterwards its payload is what the ranges of the claims point into, and no JSON.
-    /// - Returns: nil where the token is not to be accepted, or only perhaps: it must then be judged in whole, which tells
-    ///   what is wrong with it.
+    ///   - reading: Read from exactly this signing input, which has a good signature under a current key.
+    ///   - question: The requirements; texts that are not requested are not in the claims.
+    ///   - workspace: Afterwards its payload has the texts of the claims, and is no JSON.
+    /// - Returns: Nil if the token is not to be accepted, or only perhaps: it must then be judged as a whole, which
+    ///   finds the fault.
     package func accept(
         _ reading: TokenReading,
         of signingInput: Span<UInt8>,
@@ -123,7 +125,7 @@ extension TokenVerifier {
     ) -> VerifiedClaims? {
         guard acceptsUnbound, question.isUnbound, reading.isTimely(policy, now) else { return nil }
         workspace.recognizedNonce = nil
-        // No configured app has a reverse solidus, so that an audience spelt with escapes is judged in whole.
+        // No configured app has a reverse solidus, so an audience with escapes is judged as a whole.
         guard let claims = reading.claims(question.texts, of: signingInput, into: &workspace.claimsSet.bytes),
             apps.contains(workspace.claimsSet.bytes.span, claims.audience),
             question.appID.isEmpty || workspace.claimsSet.bytes.span.equal(claims.audience, question.appID.span)

@@ -1,28 +1,28 @@
-/// Why a token was refused: the token's own fault, or the fault of what the caller expects of it.
+/// The reason why a token was refused: a fault of the token, or a fault of the caller's expectation.
 ///
-/// Nothing here holds the token, nor a claim's value unless the signature was good. A fault of neither, such as keys
-/// that cannot be had, is a ``VerificationUnavailable`` instead.
+/// It holds neither the token nor, unless the signature was good, a claim's value. A fault of neither, such as missing
+/// keys, is a ``VerificationUnavailable`` instead.
 public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable codes told to callers. Later versions may know more of them.
+    /// The stable codes for callers. Later versions may know more of them.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The code as it is written in answers and logs.
+        /// The code in answers and logs.
         public let rawValue: String
 
         private init(_ rawValue: String) { self.rawValue = rawValue }
 
         /// The expectation is empty, incomplete, or not allowed by the policy.
         public static let invalidRequest = Self("invalid_request")
-        /// The nonce given is no nonce.
+        /// The given nonce is no nonce.
         public static let invalidNonce = Self("invalid_nonce")
-        /// The app given is not configured.
+        /// The given app is not configured.
         public static let unknownApp = Self("unknown_app")
         /// The token is no JWS of JSON.
         public static let malformedToken = Self("malformed_token")
-        /// It is longer than any token that is read.
+        /// The token is longer than the limit.
         public static let tokenTooLong = Self("token_too_long")
         /// The token is of another kind.
         public static let notAnIDToken = Self("not_an_id_token")
-        /// `alg` is not RS256.
+        /// The value of `alg` is not RS256.
         public static let unsupportedAlgorithm = Self("unsupported_algorithm")
         /// The header has `crit` or `b64`.
         public static let unsupportedCriticalHeader = Self("unsupported_critical_header")
@@ -82,7 +82,7 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
         public var description: String { rawValue }
     }
 
-    /// Why, with every detail.
+    /// The reason, with every detail.
     package let refusal: Refusal
 
     fileprivate init(_ refusal: Refusal) { self.refusal = refusal }
@@ -90,22 +90,22 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     /// The stable code.
     public var code: Code { refusal.code }
 
-    /// The claim at fault, where one is.
+    /// The claim at fault, if there is one.
     public var claim: String? { refusal.claim }
 
     /// The check that refused the token; the checks before it passed.
     public var check: VerificationCheck { refusal.check }
 
-    /// One sentence or two that a person can act on.
+    /// One or two sentences that a person can act on.
     public var detail: String { refusal.detail }
 
     /// The code and the detail.
     public var description: String { "\(code): \(detail)" }
 }
 
-/// Why it cannot be told whether a token is good: a fault of the keys or of the clock, never of the token.
+/// The reason why a token cannot be judged: a fault of the keys or of the clock, never of the token.
 ///
-/// Answer 503 and let the app try again. End no session for it.
+/// Answer 503 and let the app try again. End no session because of it.
 public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they cannot be used.
     public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")
@@ -131,7 +131,7 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     private let place: Int
     /// The check's name, as in ``VerificationCheck/keyID``.
     public let description: String
-    /// What the check asks, for a person.
+    /// The check's title, for a person.
     public let title: String
 
     private init(_ place: Int, _ description: String, _ title: String) {
@@ -164,7 +164,7 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     public static let payload = Self(10, "payload", "The payload is one JSON object that names no member twice")
     /// `iss`.
     public static let issuer = Self(11, "issuer", "The issuer is trusted")
-    /// `aud`, and `azp` where it is there.
+    /// `aud`, and `azp` if it exists.
     public static let audience = Self(12, "audience", "The token is meant for this app")
     /// `exp`, `iat`, `nbf` and the age.
     public static let times = Self(13, "times", "The token is valid now")
@@ -172,11 +172,11 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     public static let identity = Self(14, "identity", "The token names its subject and itself")
     /// `nonce` or `sub`, as the login expects.
     public static let binding = Self(15, "binding", "The token belongs to this login")
-    /// `cnf.jkt`, where the caller knows the device's key.
+    /// `cnf.jkt`, if the caller knows the device's key.
     public static let device = Self(16, "device", "The token is bound to the key of the login's device")
-    /// `at_hash`, as far as it tells the tracking.
+    /// `at_hash`, as far as it shows the tracking.
     public static let tracking = Self(17, "tracking", "The tracking of the login is allowed")
-    /// `at_hash`, where the caller has the access token.
+    /// `at_hash`, if the caller has the access token.
     public static let accessToken = Self(18, "accessToken", "The access token came together with the token")
 
     /// All checks, in their order.
@@ -185,7 +185,7 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
         .payload, .issuer, .audience, .times, .identity, .binding, .device, .tracking, .accessToken,
     ]
 
-    /// Whether the left check is made before the right one.
+    /// True if the left check comes before the right one.
     public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
         left.place < right.place
     }

@@ -2,10 +2,10 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
 
-/// The claims, once the signature is good.
+/// The checks of the claims, after the signature was found good.
 extension TokenVerifier {
     func readPayload(_ workspace: inout VerificationWorkspace) throws(Refusal) {
-        // A JWS may carry nothing (RFC 7515 section 3); an id token has claims.
+        // A JWS may have an empty payload (RFC 7515 section 3); an id token has claims.
         guard !workspace.claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
         try read(.payload, &workspace.claimsSet)
         workspace.claims = PayloadClaims(workspace.claimsSet)
@@ -24,7 +24,7 @@ extension TokenVerifier {
             ? workspace.isMember(audience, of: apps)
             : workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
         guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience))) }
-        // OpenID Connect Core section 3.1.3.7 step 5: `azp`, where there, is the client.
+        // OpenID Connect Core section 3.1.3.7 step 5: `azp`, if it exists, is the client.
         guard let party = workspace.claims[.authorizedParty] else { return }
         guard workspace.claimsSet.document.isString(party) else { throw .malformedClaim(.authorizedParty, .wrongType) }
         let name = workspace.claimsSet.string(party)
@@ -61,7 +61,7 @@ extension TokenVerifier {
         _ = try workspace.requireString(.tokenID)
     }
 
-    /// Whether the login was a Limited Login.
+    /// True if the login was a Limited Login.
     func checkTracking(
         _ accessToken: [UInt8],
         _ workspace: inout VerificationWorkspace
@@ -81,10 +81,11 @@ extension TokenVerifier {
     }
 }
 
-/// What a claim must be before its value is looked at. These are mutating so that the buffers are never copied.
+/// The requirements on a claim before its value is read. These functions are mutating so that the buffers are never
+/// copied.
 extension VerificationWorkspace {
-    /// A claim that must be there and be a string that is not empty. A wrong type is a fault, never an absence
-    /// (CVE-2026-25537).
+    /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
+    /// absence (CVE-2026-25537).
     mutating func requireString(_ claim: ClaimName) throws(Refusal) -> Int {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         return try requireString(node, claim)
@@ -96,8 +97,8 @@ extension VerificationWorkspace {
         return node
     }
 
-    /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further
-    /// audiences would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
+    /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further audiences
+    /// would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
     mutating func requireAudience() throws(Refusal) -> Int {
         guard let node = claims[.audience], claimsSet.document.kind(node) == .array else {
             return try requireString(.audience)
@@ -110,7 +111,7 @@ extension VerificationWorkspace {
         return audience
     }
 
-    /// A claim that must be there and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
+    /// A claim that must exist and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
     mutating func requireDate(_ claim: ClaimName) throws(Refusal) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
@@ -118,12 +119,12 @@ extension VerificationWorkspace {
         return date
     }
 
-    /// Whether the value of a string is a member of the set.
+    /// True if the value of a string is a member of the set.
     mutating func isMember(_ node: Int, of set: ByteStringSet) -> Bool {
         withValue(node) { bytes, range in set.contains(bytes, range) }
     }
 
-    /// Whether a payload's string has exactly this value, compared in constant time: the nonce is a secret
+    /// True if a payload's string has exactly this value. The comparison takes constant time: the nonce is a secret
     /// between this login's app and backend. An empty claim equals nothing.
     mutating func isEqual(_ node: Int, _ expected: Span<UInt8>) -> Bool {
         guard !expected.isEmpty else { return false }
@@ -131,14 +132,14 @@ extension VerificationWorkspace {
     }
 }
 
-/// What ties the token to the login.
+/// The tie between the token and the login.
 extension TokenVerifier {
     func checkBinding(
         _ question: TokenQuestion,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        // With every binding, a nonce that is there is a string (OpenID Connect Core section 2).
+        // With every binding, an existing nonce must be a string (OpenID Connect Core section 2).
         if let nonce = workspace.claims[.nonce], !workspace.claimsSet.document.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
@@ -175,7 +176,7 @@ extension TokenVerifier {
         throw .nonceMismatch(workspace.fact(nonce) == nil ? .empty : isRaw ? .notHashed : .different)
     }
 
-    /// The tag says who issued the nonce and for which app; the audience was checked before.
+    /// The tag proves the issuer of the nonce and its app; the audience was checked before.
     private func checkIssuedNonce(
         isRefresh: Bool,
         _ now: NumericDate,
@@ -187,7 +188,7 @@ extension TokenVerifier {
         workspace.decodeToScratch(node)
         guard !workspace.scratch.isEmpty else { throw .nonceMismatch(.empty) }
         guard let nonce = nonces.recognize(workspace.scratch.span, appID: appID.span) else { throw .nonceNotIssued }
-        // A refreshed token bears the nonce of its login, which was used then and may have expired since.
+        // A refreshed token has the nonce of its login, which was used then and may have expired since.
         if isRefresh { return }
         guard now < nonce.expiresAt else { throw .nonceExpired(.over(at: nonce.expiresAt, now: now)) }
         workspace.recognizedNonce = nonce
@@ -200,8 +201,8 @@ extension TokenVerifier {
     }
 }
 
-/// What an accepted token tells about the person. A claim of the wrong type drops its fact, never the token, as
-/// Facebook's SDK does it.
+/// The facts of an accepted token about the person. A claim of the wrong type loses its fact, but the token stays good,
+/// as in Facebook's SDK.
 extension TokenVerifier {
     func facts(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
@@ -261,13 +262,13 @@ extension TokenVerifier {
 }
 
 extension VerificationWorkspace {
-    /// The text of a string; nil for what is no string.
+    /// The text of a string; nil for any other value.
     fileprivate mutating func text(_ node: Int?) -> Range<Int>? {
         guard let node else { return nil }
         return claimsSet.document.stringRange(node)
     }
 
-    /// The text of a string that is not empty; an empty one says nothing.
+    /// The text of a string that is not empty; nil for an empty one.
     fileprivate mutating func fact(_ node: Int?) -> Range<Int>? {
         text(node).flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -55,7 +55,7 @@ extension TokenVerifier {
         }
     }
 
-    /// Tells apart what people send by mistake.
+    /// Distinguishes the texts that people send by mistake.
     private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Refusal {
         if token[0] == UInt8(ascii: "{") { return .malformedToken(.jsonSerialization) }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
@@ -63,8 +63,8 @@ extension TokenVerifier {
         return count == 1 && isOpaque(token) ? .notAnIDToken(.accessToken) : .malformedToken(.wrongPartCount(count))
     }
 
-    /// Whether these bytes look like one of Facebook's access tokens: letters and digits without a full stop
-    /// (with `|` in an app's own), and far longer than a word.
+    /// True if these bytes look like one of Facebook's access tokens: letters and digits without a full stop (with `|`
+    /// in an app's own token), and far longer than a word.
     private static func isOpaque(_ token: Span<UInt8>) -> Bool {
         guard token.count >= 20 else { return false }
         for index in 0..<token.count {
@@ -106,7 +106,7 @@ extension TokenVerifier {
         if let type = workspace.parameters.type, !workspace.isHeader(type, "JWT") {
             throw .notAnIDToken(.type(Self.shortName(type, workspace.header)))
         }
-        // RFC 7519 section 5.2: `cty` says that the payload is a token itself.
+        // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
         guard !workspace.parameters.hasContentType else { throw .notAnIDToken(.nested) }
         guard !workspace.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
@@ -123,7 +123,7 @@ extension TokenVerifier {
         guard !keys.isEmpty, workspace.sha256 != nil else { throw .keysUnavailable }
         if let key = keys.key(withID: workspace.keyID) { return key }
         let refusal = Refusal.unknownKey(workspace.keyID)
-        // No set holds a longer one, so asking for it again would be in vain.
+        // No set has a longer key ID, so asking for it again would be in vain.
         if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
         throw refusal
     }
@@ -136,17 +136,17 @@ extension TokenVerifier {
         _ digest: SHA256Digest?,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        // RFC 8017 section 8.2.2 step 1: checked before any arithmetic.
+        // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
         guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }
-        // The very bytes received, not a re-encoding: RFC 7515 section 5.2 step 8.
+        // The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
         guard let digest = digest ?? workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .keysUnavailable
         }
         guard key.isValidSignature(workspace.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 
-    /// A header value for an error's detail: only a short name, for it is an attacker's word.
+    /// A header value for an error's detail: only a short name, because an attacker may have chosen it.
     private static func shortName(_ node: Int, _ header: borrowing JSONObject) -> String? {
         guard header.document.isString(node) else { return nil }
         let name = header.string(node)
@@ -157,7 +157,7 @@ extension TokenVerifier {
 }
 
 extension VerificationWorkspace {
-    /// Whether a value of the header is this string.
+    /// True if a value of the header is this string.
     fileprivate func isHeader(_ node: Int, _ value: StaticString) -> Bool {
         header.document.string(node, equals: value, in: header.bytes.span)
     }

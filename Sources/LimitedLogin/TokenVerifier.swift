@@ -4,11 +4,11 @@ package import LLCrypto
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
-/// A pure function of the token, the expectation, the keys and the time: it fetches nothing, keeps nothing and
-/// asks no clock. It does not remember tokens: that a token or nonce is used once is for the caller to see to,
-/// by forgetting the nonce once it was accepted (or by storing `jti` until `exp` and the clock skew).
+/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, stores nothing and
+/// reads no clock. It does not remember tokens. The caller must ensure that a token or nonce is used once, by
+/// forgetting the nonce once it was accepted (or by storing `jti` until `exp` and the clock skew).
 public struct TokenVerifier: Sendable {
-    /// Everything a verifier knows, in one place, so that handing a verifier on copies one reference.
+    /// All data of a verifier in one object, so that a copy of the verifier copies one reference.
     private final class Storage: Sendable {
         let policy: VerificationPolicy
         let apps: ByteStringSet
@@ -24,43 +24,43 @@ public struct TokenVerifier: Sendable {
     }
 
     private let storage: Storage
-    /// Whether a token may be judged by itself.
+    /// True if a token may be judged without a login.
     private(set) var acceptsUnbound: Bool
-    /// What is accepted.
+    /// The rules of the verdict.
     public var policy: VerificationPolicy { storage.policy }
-    /// Recognises the nonces of ``TokenBinding/issuedNonce``; nil where none are issued.
+    /// Recognises the nonces of ``TokenBinding/issuedNonce``; nil if none are issued.
     package var nonces: NonceIssuer? { storage.nonces }
     var apps: ByteStringSet { storage.apps }
     var issuers: ByteStringSet { storage.issuers }
 
     /// A verifier for one policy.
     /// - Parameters:
-    ///   - policy: what is accepted.
-    ///   - nonces: issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil where none are.
+    ///   - policy: The rules of the verdict.
+    ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
     public init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
         storage = Storage(policy, nonces)
         acceptsUnbound = policy.binding == .optional
     }
 
-    /// The same verifier, but one that also judges a token by itself: for callers that cannot know the login, such as
-    /// gateways and OAuth introspection clients. Every other check stays.
+    /// The same verifier, but one that also judges a token without a login: for callers that cannot know the login,
+    /// such as gateways and OAuth introspection clients. Every other check stays.
     package func acceptingUnbound() -> TokenVerifier {
         var verifier = self
         verifier.acceptsUnbound = true
         return verifier
     }
 
-    /// Judges a token given as bytes; allocates nothing when it is good.
+    /// Judges a token given as bytes; allocates nothing for a good one.
     ///
     /// - Parameters:
-    ///   - token: the JWS in compact serialization.
-    ///   - question: what it must be besides genuine.
-    ///   - keys: the keys of the policy's issuers.
-    ///   - isSigned: whether the signature was found good before: for these very bytes, under these very keys.
-    ///   - digest: SHA-256 of the signing input, where it is known already.
-    ///   - now: the time to judge as of.
-    ///   - workspace: this worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict does
-    ///     not depend on what they held before.
+    ///   - token: The JWS in compact serialization.
+    ///   - question: The requirements on a genuine token.
+    ///   - keys: The keys of the policy's issuers.
+    ///   - isSigned: True if the signature was found good before, for exactly these bytes under exactly these keys.
+    ///   - digest: SHA-256 of the signing input, if it is known already.
+    ///   - now: The time for which to judge.
+    ///   - workspace: This worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict
+    ///     does not depend on their earlier content.
     package func judge(
         _ token: Span<UInt8>,
         _ question: TokenQuestion,
@@ -72,15 +72,15 @@ public struct TokenVerifier: Sendable {
     ) throws(Refusal) -> VerifiedClaims {
         workspace.keyID.removeAll(keepingCapacity: true)
         workspace.recognizedNonce = nil
-        // What the caller expects; then the signature, which costs most; then the claims, of which
-        // nothing is read before the signature is good.
+        // The order: the expectation; then the signature, which costs most; then the claims. No claim is read before
+        // the signature is good.
         try checkExpectation(question)
         try authenticate(token, keys: keys, isSigned: isSigned, digest: digest, workspace: &workspace)
         return try judgeClaims(question, now, &workspace)
     }
 
-    /// The first half: these bytes are a JWS that the issuer's key signed, whatever it says. The steps stand in the order of
-    /// their cost.
+    /// The first half: the issuer's key signed these bytes, whatever they say. The steps are in the order of their
+    /// cost.
     package func authenticate(
         _ token: Span<UInt8>,
         keys: VerificationKeys,
@@ -88,12 +88,12 @@ public struct TokenVerifier: Sendable {
         digest: SHA256Digest? = nil,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        // At most 32 KiB, before any work is done.
+        // At most 32 KiB, checked before any other work.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
         try decodeParts(jws, of: token, &workspace)
-        // The header: one JSON object that names no member twice (RFC 7515 section 4).
+        // The header: one JSON object without a repeated member (RFC 7515 section 4).
         try readHeader(&workspace)
         // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
         try checkAlgorithm(&workspace)
@@ -103,47 +103,48 @@ public struct TokenVerifier: Sendable {
         try checkType(&workspace)
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
         try readKeyID(&workspace)
-        // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
+        // The key with that ID comes from the issuer's set; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &workspace)
-        // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
+        // RSASSA-PKCS1-v1_5 with SHA-256 over exactly the received bytes (RFC 7518 section 3.3, RFC 8017 section
+        // 8.2.2).
         try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
     }
 
-    /// The second half: the token's words are the issuer's, and they say what is expected.
+    /// The second half: the claims are the issuer's, and they have the expected values.
     func judgeClaims(
         _ question: TokenQuestion,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        // The payload: one JSON object that names no member twice (RFC 7519 section 4).
+        // The payload: one JSON object without a repeated member (RFC 7519 section 4).
         try readPayload(&workspace)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
         try checkIssuer(&workspace)
-        // `aud` is one configured app and no other; `azp`, where there, is the same (steps 3 to 5).
+        // `aud` is one configured app and no other; `azp`, if it exists, is the same (steps 3 to 5).
         try checkAudience(question.appID, &workspace)
         // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
         let times = try checkTimes(now, &workspace)
-        // `sub` and `jti` are there and not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
+        // `sub` and `jti` exist and are not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
         try checkIdentity(&workspace)
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
         try checkBinding(question, now, &workspace)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
         let isLimited = try checkTracking(question.accessToken, &workspace)
-        // Everything is checked; what remains is to tell what the token says.
+        // All checks are passed; the rest reads the token's facts.
         return facts(times, isLimited: isLimited, &workspace)
     }
 }
 
-/// The door for callers who want values of their own rather than speed.
+/// Verification for callers that need owned values more than speed.
 extension TokenVerifier {
-    /// Verifies a token: the same verdict as every other door's, with owned values.
+    /// Verifies a token: the same verdict as that of every other function, with owned values.
     ///
     /// - Parameters:
-    ///   - token: the id token as the app sent it.
-    ///   - expectation: the login it should belong to.
-    ///   - keys: the JWK Set of the policy's issuers.
-    ///   - now: the time to judge as of.
-    /// - Throws: ``TokenRejection``, the one reason it was refused for; ``VerificationUnavailable`` where there are no keys.
+    ///   - token: The id token as the app sent it.
+    ///   - expectation: The login that the token should belong to.
+    ///   - keys: The JWK Set of the policy's issuers.
+    ///   - now: The time for which to judge.
+    /// - Throws: ``TokenRejection``, the one reason for the refusal; ``VerificationUnavailable`` if there are no keys.
     public func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -159,7 +160,7 @@ extension TokenVerifier {
         }
     }
 
-    /// Verifies a token with keys that are ready and buffers that are reused.
+    /// Verifies a token with prepared keys and reused buffers.
     package func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -167,7 +168,7 @@ extension TokenVerifier {
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedToken {
-        // An app ID that is given but empty is none of the policy's; the byte door would read it as none given.
+        // An empty app ID is none of the policy's; the function on bytes would take it for an absent one.
         if let appID = expectation.appID, appID.isEmpty { throw .unknownApp }
         if expectation.binding.refreshedSubject == "" { throw .invalidSubject }
         if expectation.keyThumbprint == "" { throw .invalidKeyThumbprint }
@@ -178,10 +179,10 @@ extension TokenVerifier {
     }
 }
 
-/// The keys of a JWK Set made ready to verify: one worker's own, found by key ID.
+/// The keys of a JWK Set, prepared for verification: one worker's own, found by key ID.
 ///
-/// Not Sendable: each worker makes its own from the shared set, so that no lock and no reference count passes
-/// between them on the way of a request.
+/// It is not Sendable: each worker makes its own from the shared set, so that a request needs no lock and no shared
+/// reference count.
 package final class VerificationKeys {
     private struct Entry {
         let keyID: [UInt8]
@@ -189,11 +190,10 @@ package final class VerificationKeys {
     }
 
     private let entries: [Entry]
-    /// The same keys as they were published. Other workers share their memory, so that no request touches them.
+    /// The same keys as they were published. Other workers share their memory, so no request touches them.
     private let published: [JSONWebKey]
 
-    /// Makes each usable key of the set ready. A key OpenSSL refuses is left out, as the set's other unusable
-    /// keys are.
+    /// Prepares each usable key of the set. A key that OpenSSL refuses is left out, like the set's other unusable keys.
     package init(_ set: JSONWebKeySet) {
         let ready = set.keys.compactMap { key in
             (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { (key, $0) }
@@ -202,7 +202,7 @@ package final class VerificationKeys {
         entries = ready.map { Entry(keyID: Array($0.keyID.utf8), key: $1) }
     }
 
-    /// Whether both are the same keys under the same names, in the same order.
+    /// True if both are the same keys under the same names, in the same order.
     package func areSame(as other: VerificationKeys) -> Bool {
         published.elementsEqual(other.published) { left, right in
             left.keyID.utf8.elementsEqual(right.keyID.utf8) && left.hasSameValue(as: right)
@@ -215,7 +215,7 @@ package final class VerificationKeys {
 
     /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
     ///
-    /// The ID is never more than the name looked up here: no path, query or address is made from it.
+    /// The ID is only compared here: no path, query or address is made from it.
     func key(withID keyID: [UInt8]) -> RSAPublicKey? {
         for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) { return entry.key }
         return nil

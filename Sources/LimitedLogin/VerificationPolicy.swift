@@ -1,53 +1,53 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// What is accepted: apps, issuers, clock skew, age, binding and tracking. No member turns a check off.
+/// The rules of a verdict: apps, issuers, clock skew, age, binding and tracking. No member turns a check off.
 public struct VerificationPolicy: Sendable {
-    /// Whether a token must be bound to a login.
+    /// The policy on the binding of a token to a login.
     @nonexhaustive  // SE-0487
     public enum Binding: Sendable {
         /// A nonce, raw nonce or subject must be given.
         case required
-        /// A token may be judged by itself.
+        /// A token may be judged without a login.
         case optional
     }
 
-    /// Which tracking a login may have been made with.
+    /// The tracking that a login may have been made with.
     @nonexhaustive  // SE-0487
     public enum Tracking: Sendable {
         /// Facebook Login and Limited Login.
         case any
-        /// Limited Login alone.
+        /// Only Limited Login.
         case limited
     }
 
     /// Both issuers Facebook has used: today's, and the one before September 2021.
     public static let defaultIssuers = ["https://www.facebook.com", "https://facebook.com"]
-    /// A minute: synchronised clocks differ by milliseconds, and the worst by seconds.
+    /// A minute: synchronised clocks differ by milliseconds, and bad ones by seconds.
     public static let defaultClockSkewSeconds = 60
 
-    /// The apps tokens may be for; a token's `aud` is one of them, byte for byte.
+    /// The apps that tokens may be for; a token's `aud` is one of them, byte for byte.
     public let appIDs: [String]
-    /// The issuers trusted; a token's `iss` is one of them, byte for byte.
+    /// The trusted issuers; a token's `iss` is one of them, byte for byte.
     public let issuers: [String]
-    /// How far the clocks of issuer and verifier may be apart, in seconds: 0 to 300.
+    /// The accepted difference between the clocks of issuer and verifier, in seconds: 0 to 300.
     public let clockSkewSeconds: Int
     /// The greatest age of a token since `iat` in seconds, at least 1; nil leaves it to `exp` alone.
     public let maximumTokenAgeSeconds: Int?
-    /// Whether a token must be bound to a login.
+    /// The policy on the binding of a token to a login.
     public let binding: Binding
-    /// Which tracking is accepted.
+    /// The accepted tracking.
     public let tracking: Tracking
 
     /// A policy of these values, if each is in its range.
     /// - Parameters:
-    ///   - appIDs: at least one; each 1 to 128 visible ASCII characters but `\`.
-    ///   - issuers: at least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
+    ///   - appIDs: At least one; each 1 to 128 visible ASCII characters other than `\`.
+    ///   - issuers: At least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
     ///   - clockSkewSeconds: 0 to 300.
     ///   - maximumTokenAgeSeconds: 1 to 2,147,483,647 (2³¹ - 1), or nil.
-    ///   - binding: whether a token must be bound to a login.
-    ///   - tracking: which tracking is accepted.
-    /// - Throws: ``InvalidConfiguration``, which says which value is out of its range.
+    ///   - binding: The policy on the binding of a token to a login.
+    ///   - tracking: The accepted tracking.
+    /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         appIDs: [String],
         issuers: [String] = defaultIssuers,
@@ -80,7 +80,7 @@ public struct VerificationPolicy: Sendable {
             && text.utf8.count <= VerificationLimits.appIDByteCount
     }
 
-    /// OpenID Connect Core section 2 wants an `https` URL; loopback is for stand-ins on the same machine.
+    /// OpenID Connect Core section 2 requires an `https` URL; loopback is for stand-ins on the same machine.
     private static func isIssuer(_ text: String) -> Bool {
         guard isVisibleASCII(text), text.utf8.count <= VerificationLimits.issuerByteCount else { return false }
         if text.hasPrefix("https://") { return text.utf8.count > "https://".utf8.count }
@@ -100,17 +100,17 @@ public struct VerificationPolicy: Sendable {
 extension VerificationPolicy {
     private var skew: Double { Double(clockSkewSeconds) }
 
-    /// Whether a token with this `exp` is over.
+    /// True if a token with this `exp` has expired.
     func isExpired(_ expiresAt: NumericDate, _ now: NumericDate) -> Bool {
         now.secondsSince1970 >= expiresAt.secondsSince1970 + skew
     }
 
-    /// Whether an `iat` or `nbf` is still to come.
+    /// True if an `iat` or `nbf` is in the future.
     func isAhead(_ moment: NumericDate, _ now: NumericDate) -> Bool {
         moment.secondsSince1970 > now.secondsSince1970 + skew
     }
 
-    /// Whether a token with this `iat` is older than the policy lets it become.
+    /// True if a token with this `iat` is older than the policy allows.
     func isTooOld(_ issuedAt: NumericDate, _ now: NumericDate) -> Bool {
         guard let maximum = maximumTokenAgeSeconds else { return false }
         return now.secondsSince1970 - issuedAt.secondsSince1970 > Double(maximum) + skew
@@ -119,16 +119,16 @@ extension VerificationPolicy {
 
 /// Seconds since 1970-01-01T00:00:00Z without leap seconds (RFC 7519 section 2, NumericDate).
 public struct NumericDate: Comparable, Hashable, Sendable {
-    /// The seconds: finite, from 0 to 2⁵³; fractions are legal.
+    /// The seconds: finite, from 0 to 2⁵³; fractions are allowed.
     public let secondsSince1970: Double
 
     /// The beginning of 1970.
     package static let beginning = NumericDate(milliseconds: 0)
 
-    /// The last moment there is: 2⁵³ seconds, the greatest number up to which a double holds every integer.
+    /// The last moment: 2⁵³ seconds, the greatest number up to which a double holds every integer.
     public static let greatestSeconds: Double = 9_007_199_254_740_992
 
-    /// A moment; nil outside 0 to 2⁵³ seconds, and for what is not a number.
+    /// A moment; nil outside 0 to 2⁵³ seconds, and for NaN.
     public init?(secondsSince1970: Double) {
         guard secondsSince1970 >= 0, secondsSince1970 <= Self.greatestSeconds else { return nil }
         self.secondsSince1970 = secondsSince1970
@@ -140,12 +140,12 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         self.secondsSince1970 = Double(secondsSince1970)
     }
 
-    /// A moment in whole seconds, which a literal may give; nil outside 0 to 2⁵³.
+    /// A moment in whole seconds, for integer literals; nil outside 0 to 2⁵³.
     public init?(secondsSince1970: Int) {
         self.init(secondsSince1970: Int64(secondsSince1970))
     }
 
-    /// A moment in milliseconds, of which the lowest 48 bits count: up to the year 10889, and so always in range.
+    /// A moment in milliseconds. Only the lowest 48 bits count: up to the year 10889, and so always in range.
     init(milliseconds: UInt64) {
         secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000
     }
@@ -156,28 +156,28 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         Int64(secondsSince1970)
     }
 
-    /// Whether this is at most `seconds` ago, and not ahead.
+    /// True if this is at most `seconds` ago, and not ahead.
     func isRecent(within seconds: Int, clockSkewSeconds: Int, now: NumericDate) -> Bool {
         !isAhead(of: now, clockSkewSeconds: clockSkewSeconds)
             && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
     }
 
-    /// Whether this is later by more than the skew, of which 0 to 300 s count.
+    /// True if this is later by more than the skew, which is cut to 0 to 300 s.
     func isAhead(of other: NumericDate, clockSkewSeconds: Int) -> Bool {
         let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
         return secondsSince1970 > other.secondsSince1970 + Double(skew)
     }
 
-    /// Whether the left moment is before the right one.
+    /// True if the left moment is before the right one.
     public static func < (left: NumericDate, right: NumericDate) -> Bool {
         left.secondsSince1970 < right.secondsSince1970
     }
 }
 
 extension JSONObject {
-    /// The moment that a number stands for; nil outside 0 to 2⁵³, and for what is no number.
+    /// The moment of a number; nil outside 0 to 2⁵³, and for any other value.
     func date(_ node: Int) -> NumericDate? {
-        // An integer is judged exactly: as a double, 2⁵³ + 1 would pass for 2⁵³.
+        // An integer is compared exactly: as a double, 2⁵³ + 1 would pass for 2⁵³.
         if let integer = document.integer(node, in: bytes.span) { return NumericDate(secondsSince1970: integer) }
         guard let value = document.double(node, in: bytes.span), value < NumericDate.greatestSeconds else { return nil }
         return NumericDate(secondsSince1970: value)
@@ -186,9 +186,9 @@ extension JSONObject {
     func date(_ name: StaticString, of node: Int? = nil) -> NumericDate? { member(name, of: node).flatMap { date($0) } }
 }
 
-/// Why a policy or a secret is refused.
+/// The reason why a policy or a secret is refused.
 public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What is wrong and how to do right. It never quotes a secret.
+    /// The fault and its remedy. It never quotes a secret.
     public let description: String
 
     package static let noAppID = Self(
@@ -224,22 +224,22 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
     private init(_ description: String) { self.description = description }
 }
 
-/// Configured byte strings, however many, that are asked with bytes, without an allocation.
+/// A set of configured byte strings of any number. Look-ups take bytes and allocate nothing.
 struct ByteStringSet: Sendable {
-    /// In order of their length, and of their bytes where that is the same.
+    /// The members, sorted by length, and by bytes if the length is equal.
     private let members: [[UInt8]]
 
-    /// The set of these strings; empty ones are left out, for an empty string is never a member.
+    /// The set of these strings; empty ones are left out, because an empty string is never a member.
     init(_ members: [String]) {
         self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) }.sorted {
             Self.isBefore($0.span, 0..<$0.count, $1.span)
         }
     }
 
-    /// Whether the bytes in `range` are a member.
+    /// True if the bytes in `range` are a member.
     func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         var (first, end) = (0, members.count)
-        // A few are compared sooner than they are told apart.
+        // A few members are compared faster one by one.
         while end - first > 4 {
             let middle = (first + end) / 2
             let member = members[middle]
@@ -258,12 +258,13 @@ struct ByteStringSet: Sendable {
     }
 }
 
-/// The bounds of a token that is worth judging.
+/// The bounds of a token that is judged.
 package enum VerificationLimits {
-    /// Greatest length of a token in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend, so that
-    /// 1,000 friends make 28 KB. No work is done beyond it.
+    /// Greatest length of a token in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend, so
+    /// that 1,000 friends make 28 KB. A longer token is refused without any work.
     package static let tokenByteCount = 32_768
-    /// Greatest length of a JOSE header in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the signature.
+    /// Greatest length of a JOSE header in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the
+    /// signature.
     static let headerByteCount = 6_144
     /// Greatest length of `sub` in bytes. OpenID Connect Core section 2: 255 ASCII characters.
     static let subjectByteCount = 255
@@ -274,7 +275,7 @@ package enum VerificationLimits {
     /// Greatest length of a configured issuer in bytes. 1024: a generous URL.
     static let issuerByteCount = 1_024
 
-    /// The bounds of the header: few members and no deep nesting, for it is read before the signature is.
+    /// The bounds of the header: few members and no deep nesting, because it is read before the signature.
     static let header = JSONLimits(byteCount: headerByteCount, memberCount: 32, nodeCount: 512)
     static let payload = JSONLimits(byteCount: tokenByteCount, nodeCount: 4_096)
 }

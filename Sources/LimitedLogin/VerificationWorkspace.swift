@@ -1,38 +1,38 @@
 internal import LLCrypto
 internal import LLJOSE
 
-/// The buffers of one worker: reused for every token, so that a verdict allocates nothing. What one verdict writes, the
-/// next one writes over. Not Sendable: each worker has its own.
+/// The buffers of one worker, reused for every token, so that a verdict allocates nothing. Each verdict overwrites the
+/// content of the previous one. It is not Sendable: each worker has its own.
 ///
-/// It grows to the sizes real tokens need and stays below 256 KiB.
+/// It grows to the sizes that real tokens need and stays below 256 KiB.
 package struct VerificationWorkspace: ~Copyable {
-    /// The decoded header, and where its parameters stand in it.
+    /// The decoded header, and the positions of its parameters in it.
     var header = JSONObject(limits: VerificationLimits.header)
     var parameters = JOSEHeader()
-    /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and where its claims stand in it.
+    /// The decoded payload (RFC 7519 section 4, JWT Claims Set), and the positions of its claims in it.
     var claimsSet = JSONObject(limits: VerificationLimits.payload)
     var claims = PayloadClaims()
     var signature: [UInt8] = []
-    /// The key ID of the token judged last, escapes decoded. Empty when its header was not read that far, and
-    /// when the ID is so long that no published key could have it, so that a refetch would be in vain.
+    /// The key ID of the token judged last, escapes decoded. It is empty if the header was not read that far. It is
+    /// also empty if the ID is so long that no published key can have it, so that a refetch would be in vain.
     package internal(set) var keyID: [UInt8] = []
-    /// Room for the value of one string.
+    /// A buffer for the value of one string.
     var scratch: [UInt8] = []
-    /// The nonce of the token accepted last, where the binding was ``BindingKind/issuedNonce``
-    /// and the token begins a login; else nil.
+    /// The nonce of the token accepted last, if the binding was ``BindingKind/issuedNonce`` and the token begins a
+    /// login; else nil.
     package internal(set) var recognizedNonce: RecognizedNonce?
-    /// Nil only if OpenSSL has no SHA-256 or no memory; then nothing can be verified.
+    /// Nil only if OpenSSL has no SHA-256 or no memory; then no token can be verified.
     let sha256 = try? SHA256()
 
     package init() {}
 
-    /// The decoded JSON payload of the token judged last: what the ranges of its `VerifiedClaims` point into.
+    /// The decoded JSON payload of the token judged last; the ranges of its `VerifiedClaims` are positions in it.
     ///
-    /// This array and `keyID` are the workspace's own: reading them is free, but to hold one while the next
-    /// token is judged costs that token a copy.
+    /// This array and `keyID` belong to the workspace: reading them is free, but keeping one while the next token is
+    /// judged costs that token a copy.
     package var payload: [UInt8] { claimsSet.bytes }
 
-    /// Asks about the value of a payload's string, where it stands or decoded.
+    /// Calls `answer` with the value of a payload's string, in place or decoded.
     @inline(__always)
     mutating func withValue<Answer>(_ node: Int, _ answer: (Span<UInt8>, Range<Int>) -> Answer) -> Answer {
         guard claimsSet.document.isEscaped(node) else {
@@ -42,13 +42,13 @@ package struct VerificationWorkspace: ~Copyable {
         return answer(scratch.span, scratch.indices)
     }
 
-    /// Puts the value of a payload's string into `scratch`.
+    /// Writes the value of a payload's string into `scratch`.
     mutating func decodeToScratch(_ node: Int) {
         scratch.removeAll(keepingCapacity: true)
         claimsSet.appendString(node, to: &scratch)
     }
 
-    /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), where it is a string.
+    /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), if it is a string.
     var keyThumbprint: Int? {
         guard let confirmation = claims[.confirmation], let thumbprint = claimsSet.member("jkt", of: confirmation),
             claimsSet.document.isString(thumbprint)
@@ -57,14 +57,14 @@ package struct VerificationWorkspace: ~Copyable {
     }
 }
 
-/// The claims this library reads; every other claim of a token is passed through untouched.
+/// The claims that this library reads; every other claim of a token is passed through unchanged.
 package enum ClaimName: Int, CaseIterable, Sendable {
     case issuer, audience, subject, issuedAt, expiration, notBefore, tokenID, nonce
     case authorizedParty, accessTokenHash, confirmation
     case name, givenName, middleName, familyName, email, picture
     case userFriends, userBirthday, userAgeRange, userHometown, userLocation, userGender, userLink
 
-    /// What each is called in a token, in the same order.
+    /// The name of each claim in a token, in the same order.
     fileprivate static let spellings = [
         "iss", "aud", "sub", "iat", "exp", "nbf", "jti", "nonce",
         "azp", "at_hash", "cnf",
@@ -72,15 +72,16 @@ package enum ClaimName: Int, CaseIterable, Sendable {
         "user_friends", "user_birthday", "user_age_range", "user_hometown", "user_location", "user_gender", "user_link",
     ]
 
-    /// What the claim is called in a token.
+    /// The name of the claim in a token.
     package var spelling: String { Self.spellings[rawValue] }
 }
 
-/// Where the claims this library reads stand on the payload's tape.
+/// The positions of this library's claims on the payload's tape.
 struct PayloadClaims {
     private static let names = JSONNameTable(ClaimName.spellings)
 
-    /// For each claim, in the order of `ClaimName`, the node of its value. Zero, which is the root's, for none.
+    /// The node of each claim's value, in the order of `ClaimName`. Zero, which is the root's node, means that there is
+    /// none.
     private var nodes = InlineArray<24, UInt32>(repeating: 0)
 
     init() {}
@@ -91,7 +92,7 @@ struct PayloadClaims {
         claimsSet.findMembers(named: Self.names, nodes: &span)
     }
 
-    /// The node of a claim's value; nil for a claim that is not there.
+    /// The node of a claim's value; nil for an absent claim.
     @inline(__always)
     subscript(claim: ClaimName) -> Int? {
         let node = nodes[claim.rawValue]
@@ -101,10 +102,10 @@ struct PayloadClaims {
 
 /// The judged facts of an accepted token, as ranges into `VerificationWorkspace.payload`.
 ///
-/// Valid until the workspace judges the next token. The range of a string is the text between its quotes, JSON
+/// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, JSON
 /// still escaped, so that it may be copied into another JSON string byte for byte.
 package struct VerifiedClaims {
-    /// A place with both its ID and its name, each a string's range.
+    /// A place with both its ID and its name, each as a string's range.
     package struct Place {
         package var id: Range<Int>
         package var name: Range<Int>
@@ -117,8 +118,8 @@ package struct VerifiedClaims {
 
     @usableFromInline var texts = InlineArray<12, PayloadRange>(repeating: PayloadRange())
 
-    /// The place of a claim that is text, between its quotes; nil where there is no such claim. The nonce is empty where
-    /// the login was started without one.
+    /// The range of a text claim, between its quotes; nil if there is no such claim. The nonce is empty if the login
+    /// was started without one.
     package subscript(text: Text) -> Range<Int>? {
         @inlinable @inline(__always) get { texts[text.rawValue].wrappedValue }
         @inlinable @inline(__always) set { texts[text.rawValue].wrappedValue = newValue }
@@ -133,29 +134,29 @@ package struct VerifiedClaims {
     package var issuedAt: NumericDate
     package var expiresAt: NumericDate
     package var hasNotBefore = false
-    /// Whether only the id token was issued, and so the login was a Limited Login: `at_hash` is not there.
+    /// True if only the id token was issued, and so the login was a Limited Login: `at_hash` is absent.
     package var isLimited = true
 
     @PayloadRange package var linkURL: Range<Int>?
     @PayloadRange package var gender: Range<Int>?
-    /// The JSON array of the friends' IDs, brackets and all, each element a string: may be copied as it stands.
+    /// The JSON array of the friends' IDs, with its brackets, each element a string: it may be copied unchanged.
     @PayloadRange package var friendIDs: Range<Int>?
     package var birthday: Birthday?
     package var ageRange: AgeRange?
     package var hometown: Place?
     package var location: Place?
 
-    /// The permissions for `Profile.permissions`: those whose claims are there. The two gaming permissions are
-    /// left out, for their claims are those of `public_profile`.
+    /// The permissions for `Profile.permissions`: those with a claim. The two gaming permissions are left out, because
+    /// their claims are those of `public_profile`.
     package var permissions: PermissionSet { satisfiedPermissions.subtracting(.gaming) }
-    /// The permissions a caller may rely on: the same, and the gaming permissions whose claims are there.
+    /// The permissions that a caller may rely on: the same, and the gaming permissions with a claim.
     package var satisfiedPermissions: PermissionSet = []
 
-    /// Whether the token has `cnf`, readable or not: its holder must prove to have a key (RFC 7800 section 3).
+    /// True if the token has `cnf`, readable or not: its holder must prove possession of a key (RFC 7800 section 3).
     package var isBoundToKey = false
 }
 
-/// A range of a token's payload in four bytes, since claims are handed on by value: a token has at most 32 KiB.
+/// A range of a token's payload in four bytes, since claims are passed by value: a token has at most 32 KiB.
 @propertyWrapper
 package struct PayloadRange {
     @usableFromInline var start = UInt16.max

@@ -2,55 +2,55 @@ internal import LLJOSE
 
 /// An accepted token with values of its own.
 public struct VerifiedToken: Equatable, Sendable {
-    /// What the token says about itself.
+    /// The token's facts about itself.
     public let authenticationToken: AuthenticationToken
-    /// What it says about the person.
+    /// The token's facts about the person.
     public let profile: Profile
-    /// Every claim it holds, those this library knows nothing about too: the payload as the issuer wrote it, one JSON
-    /// object in UTF-8, no member named twice.
+    /// Every claim of the token, including those unknown to this library: the payload as the issuer wrote it, one JSON
+    /// object in UTF-8, without a repeated member.
     public let claimsJSON: String
-    /// The permissions a caller may rely on: the profile's, and the gaming ones whose claims are there.
+    /// The permissions that a caller may rely on: the profile's, and the gaming ones with a claim.
     let satisfiedPermissions: PermissionSet
 
-    /// The permissions that the token shows to have been granted, for a login that asked for `permissions`.
+    /// The permissions that the token shows as granted, for a login that asked for `permissions`.
     ///
-    /// A token cannot tell `public_profile` from the gaming permissions, whose claims are the same. Where the login asked
-    /// for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for ``Permission/publicProfile``, those
-    /// stand in its place.
+    /// A token cannot distinguish `public_profile` from the gaming permissions, because their claims are the same. If
+    /// the login asked for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for
+    /// ``Permission/publicProfile``, those are returned in its place.
     public func shownPermissions(among permissions: [Permission]) -> [Permission] {
         let asked = PermissionSet(permissions.map { PermissionSet($0) })
         return PermissionSet.shown(satisfiedPermissions, asked: asked).permissions
     }
 
-    /// Those of `permissions` that the token shows no claim of. A permission that yields no claim
+    /// The members of `permissions` for which the token shows no claim. A permission that yields no claim
     /// (`user_messenger_contact`) is never among them.
     public func missingPermissions(among permissions: [Permission]) -> [Permission] {
         permissions.filter { !satisfiedPermissions.contains($0) && !PermissionSet.unverifiable.contains($0) }
     }
 }
 
-/// What an accepted token says about itself.
+/// The facts of an accepted token about itself.
 public struct AuthenticationToken: Equatable, Sendable {
     /// The token as it was received.
     public let tokenString: String
-    /// `iss`: who issued it.
+    /// `iss`: the issuer.
     public let issuer: String
     /// `aud`: the app it is for.
     public let audience: String
     /// `sub`: the person, under an ID that only this app knows.
     public let subject: String
-    /// `jti`: the token's own name.
+    /// `jti`: the token's own identifier.
     public let tokenID: String
-    /// `nonce`; empty when the login was started without one, nil when there is no such claim.
+    /// `nonce`; empty if the login was started without one, nil if there is no such claim.
     public let nonce: String?
-    /// `iat`: when it was issued.
+    /// `iat`: the time of issue.
     public let issuedAt: NumericDate
-    /// `exp`: until when it is valid. It is accepted for the policy's clock skew longer.
+    /// `exp`: the end of its life. It is accepted longer by the policy's clock skew.
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String
-    /// `cnf.jkt`: the RFC 7638 thumbprint of the key the token is bound to (RFC 9449 section 6.1); nil when there
-    /// is none or it is no string. To see that the caller has that key, verify a ``DPoPProof``.
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if there is
+    /// none or if it is no string. Verify a ``DPoPProof`` to check that the caller has that key.
     public let keyThumbprint: String?
 }
 

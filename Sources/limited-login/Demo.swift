@@ -155,7 +155,7 @@ struct Demo: AsyncParsableCommand {
             # an expired token -> 401 expired
             \(command("/login/expired"))
 
-            # a token that somebody changed -> 401 invalid_signature
+            # a changed token -> 401 invalid_signature
             \(command("/login/changed"))
 
             Control-C stops it.

@@ -21,7 +21,7 @@ struct NonceCommand: ParsableCommand {
                 """
         )
 
-        @Option(name: .customLong("app-id"), help: "The app whose login it is for; may be left out where there is one.")
+        @Option(name: .customLong("app-id"), help: "The app that logs in; optional if only one is configured.")
         var app: String?
 
         @Flag(help: "Print one JSON object, as POST /nonces answers it.")
@@ -38,7 +38,7 @@ struct NonceCommand: ParsableCommand {
             }
             let apps = configuration.appIDs
             guard let appID = app ?? (apps.count == 1 ? apps.first : nil) else {
-                throw ValidationError("Several apps are configured: say with --app-id whose login it is.")
+                throw ValidationError("Several apps are configured: name the login's app with --app-id.")
             }
             guard apps.contains(appID) else { throw ValidationError("--app-id '\(appID)' is not among app_ids.") }
             let seconds = Double(WallClock.unixMilliseconds()) / 1_000

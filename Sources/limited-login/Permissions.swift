@@ -4,7 +4,7 @@ internal import LLService
 
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lists or revokes what a person has granted.",
+        abstract: "Lists or revokes a person's permissions.",
         discussion: exitCodes,
         subcommands: [List.self, Revoke.self]
     )
@@ -16,7 +16,7 @@ struct Permissions: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists what a person has granted, declined, and let expire.",
+            abstract: "Lists a person's granted, declined and expired permissions.",
             discussion: exitCodes
         )
 
@@ -93,7 +93,7 @@ struct PersonOptions: ParsableArguments {
     @Argument(help: "The person's app-scoped id: the claim sub.")
     var userID: String
 
-    @Option(help: "The app; needed where several are configured.")
+    @Option(help: "The app; needed if several are configured.")
     var appID: String?
 
     func validate() throws {

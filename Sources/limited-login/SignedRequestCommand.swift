@@ -19,7 +19,7 @@ struct SignedRequestCommand: ParsableCommand {
         )
 
         @Argument(
-            help: "The form field signed_request (after -- where it begins with a hyphen), or - to read standard input."
+            help: "The form field signed_request (after -- if it begins with a hyphen), or - to read standard input."
         )
         var text: String
 

@@ -27,7 +27,7 @@ struct Verify: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("The same, where the app got its SHA-256.", valueName: "nonce")
+        help: ArgumentHelp("The same, if the app got its SHA-256.", valueName: "nonce")
     )
     var rawNonce: String?
 
@@ -64,7 +64,7 @@ struct Verify: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Option(help: ArgumentHelp("Whether to colour.", valueName: "when"))
+    @Option(help: ArgumentHelp("When to colour.", valueName: "when"))
     var color = ColourChoice.auto
 
     @OptionGroup var options: ConfigurationOptions<VerdictSettings>

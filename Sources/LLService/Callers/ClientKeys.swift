@@ -51,7 +51,7 @@ package struct ClientKeys: Sendable, Equatable {
         guard !entries.isEmpty else {
             throw ConfigurationError(
                 place: place,
-                reason: "the file has no line of a client, so nobody could call; "
+                reason: "the file has no line of a client, so no client could call; "
                     + "'limited-login client-key new NAME --append FILE' adds one"
             )
         }

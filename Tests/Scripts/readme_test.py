@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of README.md and of the service's documentation as a reader would, and judges what they answer.
 
-usage: readme_test.py [NAME...]     (default: every command but `test`, which is the test run itself)
+usage: readme_test.py [NAME...]     (default: every command but `test`, which is the test run itself; `api` is the page API.md)
 
 A shell block without a name, or with one this script does not know, is a failure: it would be a
 command that nothing runs.
@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
+import live
 from readme_command import command, documents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -211,9 +212,59 @@ def check_unix() -> str:
     return "curl is served by the socket"
 
 
+def agrees(shown, real, name: str = "") -> bool:
+    """Whether an answer is the shown one: "…" stands for anything, and a moment for any other."""
+    if isinstance(shown, dict):
+        named = {member: value for member, value in shown.items() if member != "…"}
+        return isinstance(real, dict) and named.keys() <= real.keys() and ("…" in shown or named.keys() == real.keys()) \
+            and all(agrees(value, real[member], member) for member, value in named.items())
+    if isinstance(shown, str) and "…" in shown:
+        return isinstance(real, str)
+    if type(shown) is int and shown >= 1_000_000_000:
+        return type(real) is int and real >= 1_000_000_000
+    return type(shown) is type(real) and shown == real
+
+
+def check_line(shown: str, lines: list[str]) -> bool:
+    start, gap, _ = shown.partition("…")
+    return any(line.startswith(start) if gap else line == shown for line in lines)
+
+
+def check_api() -> str:
+    """Each request of the page about the API, pasted into a shell, gets the answer that stands under it."""
+    ports = {usual: live.free_port() for usual in ("8080", "8081", "8090", "8082", "8083")}
+    blocks = re.findall(
+        r"<!-- command: (api_\w+) -->\n+```sh\n(.*?)^```\n(?:\n+```(json|http|text)\n(.*?)^```)?", documents(), re.M | re.S,
+    )
+    login = command("api_login")
+    listeners = [f"{option}=127.0.0.1:{port}" for option, port in
+                 zip(("--listen", "--admin-listen", "--issuer-listen"), ports.values())]
+    program = live.build()
+    with live.Process([program, "demo", *listeners]) as demo:
+        demo.find(r"(Control-C)")
+        for name, request, kind, shown in blocks:
+            if name == "api_login":
+                continue
+            text = re.sub(r"127\.0\.0\.1:(80[89][0-3])", lambda port: f"127.0.0.1:{ports[port[1]]}", login + request)
+            text = re.sub("^limited-login ", f"{program} ", text, flags=re.M)
+            run = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60, check=False)
+            if not shown:
+                raise Failure(f"{name} has no answer under it")
+            if kind == "json":
+                good = agrees(json.loads(shown), json.loads(run.stdout))
+            else:
+                lines = [line.rstrip("\r") for line in run.stdout.splitlines()]
+                good = all(check_line(line, lines) for line in shown.splitlines())
+            if not good:
+                raise Failure(f"{name} answers\n{run.stdout}{run.stderr}\nand not\n{shown}")
+    if len(blocks) < 13:
+        raise Failure(f"only {len(blocks)} requests were found")
+    return f"{len(blocks)} requests of the API answered as shown"
+
+
 CHECKS = {
     "demo": check_demo, "refusals": check_refusals, "example": check_example, "nonces": check_nonces, "life": check_life, "serve": check_serve,
-    "tls": check_tls, "unix": check_unix,
+    "tls": check_tls, "unix": check_unix, "api": check_api,
 }
 
 
@@ -228,7 +279,7 @@ def unknown_commands() -> list[str]:
     return [
         line or "(no line before it)"
         for line, name in zip(fences, names)
-        if not name or name.group(1) not in CHECKS.keys() | RUN_BY_TESTS
+        if not name or name.group(1) not in CHECKS.keys() | RUN_BY_TESTS and not name.group(1).startswith("api_")
     ]
 
 

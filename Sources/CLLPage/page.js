@@ -1,9 +1,8 @@
-'use strict';
-
 // One page for two things: `demo` plays logins, `inspect` judges a token that is pasted. The server says which it is.
 const $ = (id) => document.getElementById(id);
 const forms = { login: $('login').elements, inspect: $('inspect').elements };
-let state = { mode: '', checks: [], scenarios: [] };
+let state = { mode: '', checks: [], scenarios: [], faults: [], changing: [] };
+const fields = ['app_id', 'nonce', 'permissions'];
 let busy = false;
 
 /** An element with text, which is never read as HTML. */
@@ -126,6 +125,7 @@ function showToken(token) {
 // What the service knows beyond the token itself: the last check, which only its answer tells.
 const storeCodes = ['nonce_used', 'token_replayed', 'login_revoked'];
 
+/** Shows every check, and returns one sentence about them. */
 function showChecks(titles, report, answer) {
   const rows = titles.map(({ check, title }) => ({
     title, outcome: report?.checks.find((row) => row.check === check)?.outcome ?? 'unknown',
@@ -133,15 +133,22 @@ function showChecks(titles, report, answer) {
   if (state.mode === 'demo') {
     const outcome = !report ? 'unknown' : storeCodes.includes(answer?.code) ? 'failed'
       : report.accepted && !answer?.code ? 'passed' : 'skipped';
-    rows.push({ outcome, title: 'It comes for the first time, and the login was not revoked' });
+    rows.push({ outcome, title: 'Used for the first time, not revoked' });
   }
-  const words = { passed: 'passed', failed: 'refused', skipped: 'not reached', not_asked: 'not asked', unknown: 'not judged yet' };
+  const words = { passed: 'passed', failed: 'refused', skipped: 'not reached', not_asked: 'not asked', unknown: 'not judged' };
   $('checks').replaceChildren(...rows.map((row) => {
-    const item = element('li', row.title, row.outcome);
+    const item = element('li', '', row.outcome);
+    const title = element('span', row.title);
+    if (row.outcome === 'not_asked') title.append(element('small', ' · not asked'));
+    item.append(title);
     item.title = words[row.outcome];
     item.setAttribute('aria-label', `${row.title}: ${words[row.outcome]}`);
     return item;
   }));
+  const failed = rows.findIndex((row) => row.outcome === 'failed');
+  const passed = rows.filter((row) => row.outcome === 'passed').length;
+  return failed >= 0 ? `Refused by check ${failed + 1} of ${rows.length}, “${rows[failed].title}”.`
+    : answer?.code || !passed ? '' : `All ${passed} checks passed.`;
 }
 
 function showSteps(steps) {
@@ -163,36 +170,56 @@ function showProfile(profile) {
   $('profile').scrollTop = 0;
 }
 
-function showVerdict(kind, status, code, detail, cure) {
+function showVerdict(kind, status, code, which, detail, cure) {
   $('verdict').className = kind;
   $('status').textContent = status;
   $('code').textContent = code;
+  $('which').textContent = which;
   $('detail').textContent = detail;
   $('cure').textContent = cure ? `What to do: ${cure}` : '';
+  // On a narrow screen the verdict may stand below what was clicked.
+  $('verdict').scrollIntoView({ block: 'nearest' });
+}
+
+/** The request as it was sent, with the middle of a token left out. */
+function showRequest(request) {
+  const short = Object.entries(request ?? {}).map(([name, value]) =>
+    [name, typeof value === 'string' && value.length > 90 ? `${value.slice(0, 24)}…${value.slice(-12)}` : value]);
+  showJSON($('request'), JSON.stringify(Object.fromEntries(short)));
+  $('request').prepend(element('span', 'POST /verify\n', 'aside'));
+}
+
+function parsed(text) {
+  try { return JSON.parse(text); } catch { return null; }
 }
 
 function showOutcome(outcome) {
+  // The report is null where the service did not read the request, as one that is too long.
   const { report, token } = outcome;
-  const answer = outcome.answer ? JSON.parse(outcome.answer) : null;
-  const refused = answer?.code ? answer : report.accepted === false ? report : null;
-  const accepted = !refused && report.accepted;
+  const answer = parsed(outcome.answer);
+  const refused = answer?.code ? answer : report?.accepted === false ? report : null;
+  const accepted = !refused && report?.accepted === true;
   const person = accepted ? answer?.profile ?? report.profile : null;
-  showVerdict(
-    accepted ? 'good' : 'bad', outcome.status || (accepted ? 'accepted' : 'refused'), refused?.code ?? (outcome.status ? 'accepted' : ''),
-    accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
-      // The cure is for what the report refuses. The service may refuse something else, or not tell (503).
-      : refused.detail, refused?.code === report.code ? report.cure : '',
-  );
+  delete document.querySelector('main').dataset.empty;
   if (outcome.steps) showSteps(outcome.steps);
-  showChecks(outcome.checks, report, answer);
+  const which = showChecks(outcome.checks, report, answer);
   showToken(token);
   showProfile(person);
+  if (outcome.request) showRequest(outcome.request);
   showJSON($('answer'), outcome.answer ?? JSON.stringify(report));
   $('command').textContent = outcome.command;
+  showVerdict(
+    accepted ? 'good' : 'bad', outcome.status || (accepted ? 'accepted' : 'refused'), refused?.code ?? (accepted && outcome.status ? 'accepted' : ''),
+    which,
+    accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
+      : refused?.detail ?? 'The service answered something else; its answer stands below.',
+    // The report's cure is for what the report refuses. The service may refuse something else, or not tell (503).
+    refused?.hint ?? (report && refused?.code === report.code ? report.cure : ''),
+  );
 }
 
 function showFailure(error) {
-  showVerdict('bad', 'That did not work', '', error.message, '');
+  showVerdict('bad', 'That did not work', '', '', error.message, '');
 }
 
 function showState(next) {
@@ -230,6 +257,7 @@ async function perform(work) {
 
 function play(scenario) {
   return perform(async () => {
+    remember(scenario);
     const outcome = await ask('run', {
       scenario, app_id: forms.login.app_id.value.trim(), nonce: forms.login.nonce.value,
       permissions: forms.login.permissions.value.split(/[\s,]+/).filter(Boolean),
@@ -239,6 +267,36 @@ function play(scenario) {
     $('verdict').dataset.scenario = scenario;
   });
 }
+
+// The chosen login stands in the address, so that a reload keeps it.
+function remember(scenario) {
+  const changed = fields.filter((name) => forms.login[name].value !== forms.login[name].defaultValue);
+  const parts = changed.map((name) => `${name}=${encodeURIComponent(forms.login[name].value)}`);
+  history.replaceState(null, '', `#${[encodeURIComponent(scenario), ...parts].join('&')}`);
+}
+
+/** The scenario that the address names, with its fields in the form; a good login where it names none. */
+function remembered() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const name of fields) {
+    if (given.has(name)) forms.login[name].value = given.get(name);
+  }
+  const name = given.keys().next().value ?? '';
+  if (name.startsWith('fault:') && state.faults.some((one) => `fault:${one.name}` === name)) {
+    forms.login.scenario.value = name.slice(6);
+    $('own').open = true;
+    return name;
+  }
+  // A link of another page must not change the keys: those scenarios are played again by a reload alone.
+  const isReload = performance.getEntriesByType('navigation')[0]?.type === 'reload';
+  const isKnown = state.changing.includes(name) ? isReload : state.scenarios.some((one) => one.name === name);
+  return isKnown ? name : 'good';
+}
+
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  $('verdict').focus();
+});
 
 $('login').addEventListener('submit', (event) => {
   event.preventDefault();
@@ -250,6 +308,7 @@ $('inspect').addEventListener('submit', (event) => {
   perform(async () => {
     const outcome = await ask('run', {
       id_token: forms.inspect.id_token.value, binding: forms.inspect.binding.value, value: forms.inspect.value.value,
+      at: forms.inspect.at.value.trim(),
     });
     showState(outcome.state);
     showOutcome(outcome);
@@ -283,15 +342,18 @@ $('copy').addEventListener('click', async () => {
 
 $('own').open = matchMedia('(min-width: 901px)').matches;
 
-perform(async () => {
+await perform(async () => {
   showState(await ask('state'));
   showChecks(state.checks, null, null);
-  if (state.mode !== 'demo') return;
-  forms.login.app_id.value = state.app_id;
-  forms.login.permissions.value = state.permissions;
+  if (state.mode !== 'demo') {
+    forms.inspect.at.value = state.at ?? '';
+    return;
+  }
+  for (const name of ['app_id', 'permissions']) forms.login[name].defaultValue = state[name];
   forms.login.scenario.replaceChildren(...state.faults.map(({ name, fault }) => {
     const option = element('option', fault);
     option.value = name;
     return option;
   }));
 });
+if (state.mode === 'demo') play(remembered());

@@ -19,7 +19,6 @@ final class DemoDesk: PageDesk {
     func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
-        func short(_ keys: [String]) -> String { keys.map { String($0.prefix(6)) }.joined(separator: ", ") }
         let isAway = issuer.isAway.withLock { $0 }
         let service = running.withLock { $0 }?.ownAddress.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
@@ -27,8 +26,10 @@ final class DemoDesk: PageDesk {
         return [
             "mode": "demo",
             "place": "Demonstration: the service on \(service), Facebook played on this machine",
-            "keys":
-                "Facebook publishes \(isAway ? "nothing (503)" : short(published)); the service has \(short(cached))",
+            "keys": JSON(
+                "Facebook \(isAway ? "answers 503 and publishes no key" : "publishes \(Self.names(of: published))"). "
+                    + "The service has \(Self.names(of: cached))."
+            ),
             "app_id": JSON(Demo.appID),
             "permissions": "email, user_birthday, user_location",
             "checks": Self.checks(),
@@ -40,6 +41,7 @@ final class DemoDesk: PageDesk {
                     ]
                 }
             ),
+            "changing": JSON(DemoScenario.all.filter(\.changesFacebook).map { JSON($0.name) }),
             "faults": JSON(faults.map { ["name": JSON($0.name), "fault": JSON($0.fault)] }),
         ]
     }
@@ -82,6 +84,8 @@ struct DemoScenario: Sendable {
     let expects: String
     /// True: offered only while Facebook's keys are away; false: only while they are available; nil: always.
     var whileAway: Bool?
+    /// Changes what the stand-in does from now on, so a link alone must not play it.
+    var changesFacebook = false
     let play: @Sendable (inout DemoStage) throws -> Void
 
     /// The steps of a scenario, or a login with a fault of the catalogue (`fault:NAME`).
@@ -155,7 +159,7 @@ struct DemoScenario: Sendable {
         },
         DemoScenario(
             name: "android",
-            title: "Android's access token",
+            title: "Android's token",
             hint: "The token says nothing by itself; the service asks Facebook's Graph whose and which app's it is.",
             expects: "200"
         ) { try $0.accessToken() },
@@ -163,10 +167,12 @@ struct DemoScenario: Sendable {
             name: "rotate",
             title: "Rotate the keys",
             hint: "Facebook signs with a new key; the service fetches it when the first token names it.",
-            expects: "200"
+            expects: "200",
+            changesFacebook: true
         ) { stage in
             try stage.desk.issuer.keys.rotate()
             stage.note("new key", "", "Facebook makes a new signing key and keeps the last one published.")
+            stage.script("curl -sS -o /dev/null -X POST \(stage.facebookURL)/rotate")
             try stage.login()
         },
         DemoScenario(
@@ -174,7 +180,8 @@ struct DemoScenario: Sendable {
             title: "Take Facebook away",
             hint: "Facebook's key address answers 503; the service carries on with the keys it has.",
             expects: "200",
-            whileAway: false
+            whileAway: false,
+            changesFacebook: true
         ) { stage in
             stage.desk.issuer.isAway.withLock { $0 = true }
             stage.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
@@ -185,7 +192,8 @@ struct DemoScenario: Sendable {
             title: "Bring Facebook back",
             hint: "Facebook's key address answers again.",
             expects: "200",
-            whileAway: true
+            whileAway: true,
+            changesFacebook: true
         ) { stage in
             stage.desk.issuer.isAway.withLock { $0 = false }
             stage.note("GET jwks", "200", "Facebook's key address answers again.")

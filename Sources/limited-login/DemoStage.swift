@@ -20,6 +20,10 @@ struct DemoStage {
     var verdict: Verdict?
     /// The meaning of an accepted token, if it is no new login.
     var meaning = ""
+    /// The lines that do the same in a terminal.
+    var lines: [String] = []
+    /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
+    var variables: [(name: String, text: String)] = []
 
     /// A request of `POST /verify`, without the permissions that the app needs, and its answer.
     typealias Verdict = (token: String, request: [JSON.Member], answer: HTTPSResponse)
@@ -27,6 +31,20 @@ struct DemoStage {
     /// Adds a step: the request, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
         steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
+    }
+
+    /// Adds a line to those that do the same in a terminal.
+    mutating func script(_ line: String) { lines.append(line) }
+
+    /// Adds a line that keeps the first text of an answer, such as a nonce, in a variable for the lines after it.
+    private mutating func script(_ name: String, _ text: String, of line: String) {
+        script("\(name)=$(\(line) | cut -d'\"' -f4)")
+        variables.append((name, text))
+    }
+
+    /// The text as one word of a shell, with variables in place of their texts.
+    private func word(_ text: String) -> String {
+        variables.reduce(InspectDesk.shell(text)) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
     }
 
     /// Changes to another person. A revocation counts for all tokens issued until the end of its second, and Jane's
@@ -55,6 +73,7 @@ struct DemoStage {
         if isIssued {
             let answer = try call("/nonces", [:], "The backend asks the service for a nonce and gives it to the app.")
             nonce = try Self.text("nonce", of: answer, "The service issued no nonce: it")
+            script("nonce", nonce, of: curl("/nonces", [:]))
         } else if nonce.isEmpty {
             nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
@@ -68,7 +87,11 @@ struct DemoStage {
             audience: appID,
             person: person
         )
-        let token = try fault?.token(workshop) ?? desk.issuer.token(claims: workshop.payload(), now: now)
+        let claims = FacebookJSON.object(
+            [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
+        )
+        let token = try fault?.token(workshop) ?? desk.issuer.token(claims: claims, now: now)
+        if isIssued { script("token", token, of: "curl -sS \(facebookURL)/tokens -d \(word(claims))") }
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
         let proofs = (entry?.requestMembers(workshop) ?? [("nonce", nonce)]).map { ($0.name, JSON($0.value)) }
@@ -105,12 +128,15 @@ struct DemoStage {
     /// Makes the service refuse every token of the person issued until now.
     mutating func revoke() throws {
         let sentence = "The backend ends every login of \(userID), as on \"log out everywhere\"."
-        _ = try call("/revocations", ["user_id": JSON(userID), "app_id": JSON(appID)], sentence)
+        let body: JSON = ["user_id": JSON(userID), "app_id": JSON(appID)]
+        _ = try call("/revocations", body, sentence)
+        script(curl("/revocations", body))
     }
 
     /// Makes Facebook send the person's request to delete their data, and reads the status page.
     mutating func requestDeletion() throws {
         let answer = try facebook("/users/\(userID)/data-deletion", [])
+        script("curl -sS -o /dev/null -X POST \(facebookURL)/users/\(userID)/data-deletion")
         note(
             "POST /callbacks/data-deletion",
             "\(answer.status)",
@@ -131,9 +157,11 @@ struct DemoStage {
     /// Makes Facebook refresh the last token, and sends the new one for the same login and person.
     mutating func refresh() throws {
         guard let verdict else { return }
-        let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).bytes)
+        let body = JSON([("id_token", JSON(verdict.token))])
+        let answer = try facebook("/refresh", body.bytes)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
         let token = try Self.text("id_token", of: answer, "Facebook refreshed nothing: it")
+        script("fresh", token, of: "curl -sS \(facebookURL)/refresh -d \(word(body.text))")
         try verify(
             token,
             [("id_token", JSON(token)), ("subject", JSON(userID))] + verdict.request.dropFirst(),
@@ -147,8 +175,9 @@ struct DemoStage {
         _ members: [JSON.Member],
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
-        let answer = try call("/verify", JSON(members + wishedPermissions), sentence)
-        verdict = (token, members, answer)
+        let body = JSON(members + wishedPermissions)
+        verdict = (token, members, try call("/verify", body, sentence))
+        script("\(curl("/verify", body)) -w '\\n'")
     }
 
     private var wishedPermissions: [JSON.Member] {
@@ -157,20 +186,24 @@ struct DemoStage {
 
     /// Sends Facebook a request, as an app or a person does.
     private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
-        guard let facebook = desk.issuer.address?.reachable else {
-            throw PageRefusal(sentence: "Facebook is not there.")
-        }
-        return try desk.client.send(
-            HTTPSRequest(.post, try HTTPURL(parsing: "http://\(facebook)\(path)"), body: .json(body))
-        )
+        let url = try HTTPURL(parsing: "\(facebookURL)\(path)")
+        return try desk.client.send(HTTPSRequest(.post, url, body: .json(body)))
+    }
+
+    /// The stand-in for Facebook.
+    var facebookURL: String { "http://\(desk.issuer.address.map(\.reachable.description) ?? "?")" }
+
+    private var serviceURL: String { "http://\(application.ownAddress.map(\.description) ?? "?")" }
+
+    /// A request of the service, as a command of a terminal.
+    private func curl(_ path: String, _ body: JSON) -> String {
+        "curl -sS \(serviceURL)\(path) -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
+            + "-H 'Content-Type: application/json' -d \(word(body.text))"
     }
 
     /// Sends the service a request as a backend does, and adds the step.
     private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
-        guard let service = application.ownAddress else {
-            throw PageRefusal(sentence: "The service does not listen.")
-        }
-        let url = try HTTPURL(parsing: "http://\(service)\(path)")
+        let url = try HTTPURL(parsing: "\(serviceURL)\(path)")
         let key = (name: "x-api-key", value: DemonstrationFiles.clientKey)
         let answer = try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
         note("POST \(path)", "\(answer.status)", sentence)
@@ -189,23 +222,22 @@ struct DemoStage {
     /// The result for the page. The report is made with the keys that the service has now.
     func outcome() throws -> JSON {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
-        let body = InspectDesk.shell(JSON(verdict.request + wishedPermissions).text)
-        let service = application.ownAddress.map(\.description) ?? "?"
         return desk.outcome(
             token: verdict.token,
             report: try report(verdict),
             answer: verdict.answer,
             note: meaning,
-            command: "curl -sS http://\(service)/verify -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
-                + "-H 'Content-Type: application/json' -d \(body)",
+            command: lines.joined(separator: "\n"),
+            request: JSON(verdict.request + wishedPermissions),
             steps: steps
         )
     }
 
-    private func report(_ verdict: Verdict) throws -> CheckReport {
+    /// Nil if the service does not read such a request, as one that is too long.
+    private func report(_ verdict: Verdict) throws -> CheckReport? {
         let (settings, configuration) = (application.core.settings.value, application.configuration)
         var request = VerifyRequestReader()
-        try request.read(JSON(verdict.request).bytes.span)
+        guard (try? request.read(JSON(verdict.request).bytes.span)) != nil else { return nil }
         guard !request.token.isEmpty else {
             return try .ofAccessToken(
                 Array(verdict.token.utf8),

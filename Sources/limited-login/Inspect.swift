@@ -85,13 +85,14 @@ final class InspectDesk: PageDesk {
 
     func state() -> JSON {
         let status = cache.status
-        let keys = status.keys.map { String($0.id.prefix(6)) }.joined(separator: ", ")
         return [
             "mode": "inspect",
             "place": "Tokens for app \(configuration.appIDs.joined(separator: ", "))",
             "keys": status.isUsable
-                ? "\(status.keys.count) keys: \(keys)" : "No keys yet\(status.lastError.map { ": \($0)" } ?? "")",
+                ? "Tokens are judged by \(Self.names(of: status.keys.map { String($0.id) }))."
+                : "There are no keys yet\(status.lastError.map { ": \($0)" } ?? "").",
             "checks": Self.checks(),
+            "at": JSON(at.map { "\($0.wholeSeconds)" }),
         ]
     }
 

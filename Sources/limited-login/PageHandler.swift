@@ -166,26 +166,38 @@ final class PageHandler: HTTPRequestHandler {
 extension PageDesk {
     /// The content of the page after a request.
     /// - Parameters:
+    ///   - report: Nil if no check was made.
     ///   - answer: The service's own answer, if there is one.
     ///   - note: The meaning of an accepted credential, if it is no new login.
     ///   - command: The same in a terminal.
+    ///   - request: The body that the service got, if there is one.
     ///   - steps: The steps on the way: for each one its request, its result, and a sentence.
     func outcome(
         token: String,
-        report: CheckReport,
+        report: CheckReport?,
         answer: HTTPSResponse? = nil,
         note: String,
         command: String,
+        request: JSON? = nil,
         steps: [JSON] = []
     ) -> JSON {
         // The body stays text, so that the page shows the sent bytes, not the parsed values.
         let text = String(decoding: answer?.body ?? [], as: UTF8.self)
         return [
-            "state": state(), "report": report.json,
-            "checks": Self.checks(report.rows.map { ($0.check, $0.title) }),
+            "state": state(), "report": report?.json,
+            "checks": report.map { report in Self.checks(report.rows.map { ($0.check, $0.title) }) } ?? Self.checks(),
             "status": JSON(answer.map { "\($0.status)" }), "answer": text.isEmpty ? nil : JSON(text),
-            "token": JSON(token), "note": JSON(note), "command": JSON(command), "steps": JSON(steps),
+            "token": JSON(token), "note": JSON(note), "command": JSON(command),
+            "request": request, "steps": JSON(steps),
         ]
+    }
+
+    /// The keys by the beginnings of their names, for a sentence.
+    static func names(of keys: [String]) -> String {
+        let names = keys.map { "“\($0.prefix(6))…”" }
+        guard let last = names.last else { return "no key" }
+        return names.count == 1
+            ? "the key named \(last)" : "the keys named \(names.dropLast().joined(separator: ", ")) and \(last)"
     }
 
     /// Checks by name and title, in their order; those of an id token by default.

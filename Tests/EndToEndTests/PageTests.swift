@@ -152,12 +152,36 @@ struct PageTests {
             #expect(checks.map { $0["check"] } == titles.map { $0["check"] }, "\(name)")
             // The service alone knows what was used and revoked; of everything else both say the same.
             if code != "nonce_used", code != "login_revoked" { #expect(report["code"] as? String == code, "\(name)") }
+            // The command that is shown logs in anew where a nonce or a token is good once, so it answers the same.
+            let shown = try #require(outcome["command"] as? String)
+            let pasted = try FinishedRun(["-c", shown], program: "/bin/sh")
+            let last = try #require(pasted.output.split(separator: "\n").last, "\(shown): \(pasted.errors)")
+            let said = try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
+            #expect(
+                said?["code"] as? String == code && (said?["profile"] != nil) == (code == nil),
+                "\(name): \(pasted.output)"
+            )
         }
         for bad in ["[]", "{", "{}", #"{"scenario":"nothing"}"#, #"{"scenario":7}"#] {
             #expect(try page.curl(["--json", bad], path: "/run").status == "400", "\(bad)")
         }
         let long = String(repeating: "x", count: 60_000)
         #expect(try page.curl(["--json", long], path: "/run").status == "413")
+    }
+
+    @Test(
+        "A request that the service does not read is shown with its answer, and without checks",
+        arguments: [22_000, 30_000]
+    )
+    func unreadRequest(nonceLength: Int) throws {
+        let page = try Page.demo()
+        defer { page.process.end() }
+        let nonce = String(repeating: "x", count: nonceLength)
+        let outcome = try page.run("{\"scenario\":\"good\",\"nonce\":\"\(nonce)\"}")
+        #expect(outcome["status"] as? String == "413")
+        let answer = try JSONSerialization.jsonObject(with: Data((outcome["answer"] as? String ?? "").utf8))
+        #expect((answer as? [String: Any])?["code"] as? String == "body_too_large")
+        #expect(outcome["report"] == nil)
     }
 
     @Test("inspect judges a pasted token by the configured keys, and keeps and tells nothing")

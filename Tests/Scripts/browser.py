@@ -95,6 +95,18 @@ class Browser:
                 actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
         self.do("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def click(self, selector):
+        """Clicks the middle of an element with the mouse, and leaves the page where it is scrolled to if it is in view."""
+        element = self.send("POST", self.session + "/element", {"using": "css selector", "value": selector})
+        self.do("/execute/sync", {"script": "arguments[0].scrollIntoView({block: 'nearest'})", "args": [element]})
+        self.do("/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "origin": element, "x": 0, "y": 0},
+            {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0},
+        ]}]})
+
+    def reload(self):
+        self.do("/refresh")
+
     def log(self, kind):
         return self.do("/se/log", {"type": kind})
 

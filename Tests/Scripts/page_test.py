@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Drives the page of `demo` and `inspect` with Chromium, by the keyboard alone: every scenario, narrow and wide, light and dark.
+"""Drives the page of `demo` and `inspect` with Chromium, by keyboard and by mouse: every scenario, narrow and wide, light and dark.
 
 usage: page_test.py [--screenshots FOLDER]     (LIMITED_LOGIN names the program; without it, it is built)
 
-Each scenario must end as its button says; nothing may jump, complain on the console, or ask another origin for anything.
+Each scenario must end as its button says, with its verdict in view. No card may be empty for more than a quarter of its
+height. Nothing may jump, complain on the console, or ask another origin for anything. The command that is shown must answer
+the same in a shell.
 Then a page of another origin, and one whose name was made to mean this machine, try to use it.
 """
 
@@ -11,110 +13,152 @@ import argparse
 import base64
 import http.server
 import json
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import threading
 import urllib.request
 
 import live
 from browser import Browser
+from page_parts import EMPTY, FOCUSED, IN_VIEW, LAYOUT, VERDICT, Failure, demo, get, quiet, require, tab_to
 
-SIZES = {375: 812, 1280: 900}
+SIZES = [(375, 667), (375, 812), (1280, 800)]
 SCHEMES = ["light", "dark"]
-# Where each part of the page stands, and how tall it is.
-LAYOUT = "return [...document.querySelectorAll('main > section, nav > section')].map((part) => " \
-    "[part.id || part.querySelector('h2, summary').textContent, part.offsetTop, part.offsetHeight])"
-VERDICT = "return [document.getElementById('status').textContent, document.getElementById('code').textContent]"
-FOCUSED = "return document.activeElement?.dataset?.scenario ?? document.activeElement?.name ?? " \
-    "document.activeElement?.tagName.toLowerCase()"
 
 
-class Failure(Exception):
-    pass
+def pasted(command, expected):
+    """Runs a command of the page in a shell that has no setting of ours; the last answer must be the expected one."""
+    run = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"]}, check=False,
+    )
+    lines = run.stdout.strip().splitlines()
+    require(lines, f"the command answers nothing: {run.stderr}\n{command}")
+    code = json.loads(lines[-1]).get("code", "accepted")
+    require(code == expected, f"pasted into a shell, the command answers {code} and not {expected}:\n{command}")
 
 
-def require(holds, sentence):
-    if not holds:
-        raise Failure(sentence)
+def judged(browser, base, name, where):
+    """Looks at the page after a scenario was played."""
+    browser.wait("document.getElementById('verdict').dataset.scenario === arguments[0]", name)
+    require(browser.run(IN_VIEW), f"{where}: {name}: the verdict is not in view")
+    status, code = browser.run(VERDICT)
+    failed = browser.run("return document.querySelectorAll('#checks .failed').length")
+    require(failed == (0 if code == "accepted" or status == "503" else 1), f"{where}: {name}: {failed} failed")
+    empty = browser.run(EMPTY)
+    require(not empty, f"{where}: {name}: empty for more than a quarter: {empty}")
+    wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
+    require(wide <= 0, f"{where}: {wide} px stand out at the side")
+    return status if code == "accepted" else f"{status} {code}"
 
 
-def get(url):
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=10) as answer:
-        return json.load(answer)
+def promises(base):
+    return {one["name"]: one["expects"] for one in get(base + "/state")["scenarios"]}
 
 
-def demo(program):
-    process = live.Process([
-        program, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0",
-    ])
-    base = process.find(r"Open the page:\s+(http://\S+)/")
-    process.find(r"(Control-C)")
-    return process, base
-
-
-def tab_to(browser, wanted, limit=30):
-    """Presses Tab until the focus is where it is wanted."""
-    for _ in range(limit):
-        browser.press("Tab")
-        if browser.run(FOCUSED) == wanted:
-            return
-    raise Failure(f"Tab does not reach {wanted}")
-
-
-def quiet(browser, base, where):
-    """No complaint on the console, and no request but to the page's own origin."""
-    complaints = [entry for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-    require(not complaints, f"{where}: the console says {complaints}")
-    foreign = [url for url in browser.requests() if not url.startswith(base + "/")]
-    require(not foreign, f"{where}: asked for {foreign}")
-
-
-def scenarios(program, width, scheme, folder):
-    """Every scenario in its order, by arrow keys and Enter; then a login of one's own."""
+def scenarios(program, size, scheme, folder):
+    """Every scenario in its order, by arrow keys and Enter, then by mouse; then a login of one's own."""
     process, base = demo(program)
     browser = Browser()
-    where = f"{width} px, {scheme}"
+    where = f"{size[0]} × {size[1]}, {scheme}"
+    file = f"{size[0]}x{size[1]}-{scheme}"
     try:
-        browser.show(width, SIZES[width], scheme)
+        browser.show(*size, scheme)
         browser.requests()
         browser.open(base + "/")
-        browser.wait("document.querySelector('#checks li')")
+        shown = judged(browser, base, "good", f"{where}: opened")
+        require(shown == "200", f"{where}: the page opens with {shown}")
+        browser.screenshot(folder / f"{file}-opened.png")
+        layout = browser.run(LAYOUT)
         tab_to(browser, "good")
         played = []
-        layout = None
-        names = browser.run("return [...document.querySelectorAll('[data-scenario]')].map((b) => b.dataset.scenario)")
+        names = browser.run("return [...document.querySelectorAll('#scenarios [data-scenario]')].map((b) => b.dataset.scenario)")
         for place, first in enumerate(names):
             # Of two that take turns in one place, both are played.
             for name in [first, "back"] if first == "away" else [first]:
                 require(browser.run(FOCUSED) == name, f"{where}: the focus is on {browser.run(FOCUSED)}, not {name}")
-                promised = {one["name"]: one["expects"] for one in get(base + "/state")["scenarios"]}[name]
-                browser.press("Enter")
-                browser.wait("document.getElementById('verdict').dataset.scenario === arguments[0]", name)
-                status, code = browser.run(VERDICT)
-                shown = status if code == "accepted" else f"{status} {code}"
-                require(shown == promised, f"{where}: {name} shows {shown}, promised was {promised}")
-                failed = browser.run("return document.querySelectorAll('#checks .failed').length")
-                require(failed == (0 if code == "accepted" or status == "503" else 1), f"{where}: {name}: {failed} failed")
-                now = browser.run(LAYOUT)
-                layout = layout or now
-                require(now == layout, f"{where}: {name}: the page jumped: "
-                        f"{[pair for pair in zip(layout, now) if pair[0] != pair[1]]}")
-                browser.screenshot(folder / f"{width}-{scheme}-{name}.png")
+                promised = promises(base)[name]
+                for way in ["keyboard", "mouse"] if name not in ("away", "back") else ["keyboard"]:
+                    browser.run("delete document.getElementById('verdict').dataset.scenario; scrollTo(0, 0)")
+                    browser.press("Enter") if way == "keyboard" else browser.click(f"#scenarios [data-scenario={name}]")
+                    shown = judged(browser, base, name, f"{where}, by {way}")
+                    require(shown == promised, f"{where}: {name} shows {shown}, promised was {promised}")
+                    now = browser.run(LAYOUT)
+                    require(now == layout, f"{where}: {name}: the page jumped: {layout} {now}")
+                browser.screenshot(folder / f"{file}-{name}.png")
+                pasted(browser.run("return document.getElementById('command').textContent"), promised[4:] or "accepted")
                 played.append(name)
             if place + 1 < len(names):
                 browser.press("Down")
+        turns(browser, base, where)
+        reloaded(browser, base, where)
         own_login(browser, where)
-        browser.screenshot(folder / f"{width}-{scheme}-own.png")
+        browser.screenshot(folder / f"{file}-own.png")
+        kept(browser, where)
         unknown_keys(browser, where)
-        wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
-        require(wide <= 0, f"{where}: {wide} px stand out at the side")
+        hint_and_size(browser, where)
         quiet(browser, base, where)
         return len(played)
     finally:
         browser.close()
         process.stop()
+
+
+def turns(browser, base, where):
+    """The two that take turns, by mouse."""
+    for name in ["away", "back"]:
+        browser.click(f"#scenarios [data-scenario={name}]")
+        shown = judged(browser, base, name, f"{where}, by mouse")
+        require(shown == "200", f"{where}: {name} shows {shown}")
+
+
+def reloaded(browser, base, where):
+    """The address keeps the login; a link alone does not change the keys."""
+    browser.click("#scenarios [data-scenario=expired]")
+    judged(browser, base, "expired", where)
+    browser.reload()
+    shown = judged(browser, base, "expired", f"{where}, loaded again")
+    require(shown == "401 expired", f"{where}: loaded again, the page shows {shown}")
+    keys = get(base + "/state")["keys"]
+    browser.open("about:blank")
+    browser.open(base + "/#rotate")
+    judged(browser, base, "good", f"{where}, by a link")
+    require(get(base + "/state")["keys"] == keys, f"{where}: a link rotated the keys")
+    require("named" in keys and "…" in keys, f"{where}: the keys are not told by name: {keys}")
+
+
+def kept(browser, where):
+    """A login of one's own is the same after a reload, with its fields."""
+    browser.reload()
+    browser.wait("document.getElementById('verdict').dataset.scenario?.startsWith('fault:')")
+    fields = browser.run("return ['app_id', 'nonce'].map((name) => document.forms.login.elements[name].value)")
+    require(fields == ["999999999999999", "my-own-nonce"], f"{where}: a reload keeps {fields}")
+    require(browser.run(VERDICT) == ["401", "invalid_audience"], f"{where}: loaded again: {browser.run(VERDICT)}")
+
+
+# The page shows the service's own hint, and an answer to a request that was not read.
+HINTED = """const real = window.fetch;
+window.fetch = async (...given) => {
+  window.fetch = real;
+  const answer = JSON.stringify({code: 'expired', detail: 'It is over.', hint: 'Do <b>this</b>.'});
+  return Response.json({...await (await real(...given)).json(), status: '401', answer});
+};"""
+
+
+def hint_and_size(browser, where):
+    browser.run(HINTED + "delete document.getElementById('verdict').dataset.scenario;"
+                "document.querySelector('#scenarios [data-scenario=expired]').click()")
+    browser.wait("document.getElementById('verdict').dataset.scenario === 'expired'")
+    cure = browser.run("return document.getElementById('cure').textContent")
+    require(cure == "What to do: Do <b>this</b>.", f"{where}: the hint is shown as {cure!r}")
+    browser.run("document.forms.login.elements.nonce.value = 'x'.repeat(22_000);"
+                "document.forms.login.elements.scenario.value = 'good';"
+                "delete document.getElementById('verdict').dataset.scenario; document.forms.login.requestSubmit()")
+    browser.wait("document.getElementById('verdict').dataset.scenario || document.getElementById('status').textContent.length > 3")
+    shown = browser.run(VERDICT)
+    require(shown == ["413", "body_too_large"], f"{where}: a nonce of 22 KB shows {shown}")
 
 
 def own_login(browser, where):
@@ -148,7 +192,7 @@ def unknown_keys(browser, where):
     """The cure of a token that is refused is not shown where the service cannot tell whether it is."""
     for before, wanted, has_cure in [("", ["401", "unknown_key"], True), (NOBODY_CAN_TELL, ["503", "keys_unavailable"], False)]:
         browser.run(before + "delete document.getElementById('verdict').dataset.scenario;"
-                    "document.querySelector('[data-scenario=unknown-key]').click()")
+                    "document.querySelector('#scenarios [data-scenario=unknown-key]').click()")
         browser.wait("document.getElementById('verdict').dataset.scenario === 'unknown-key'")
         shown = browser.run(VERDICT)
         cure = browser.run("return document.getElementById('cure').textContent")
@@ -156,7 +200,7 @@ def unknown_keys(browser, where):
         require((cure != "") == has_cure or shown[0] != wanted[0], f"{where}: {shown} shows the cure {cure!r}")
 
 
-def inspect(program, width, scheme, folder):
+def inspect(program, size, scheme, folder):
     """A token is pasted, judged, and judged again with the wrong nonce."""
     issuer = live.Process([program, "issuer", "--listen", "127.0.0.1:0"])
     keys = issuer.find(r"JWK Set: (\S+)")
@@ -166,9 +210,10 @@ def inspect(program, width, scheme, folder):
     page = live.Process([program, "inspect"], {"LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_JWKS_URLS": keys})
     base = page.find(r"Open the page: (http://\S+)/")
     browser = Browser()
-    where = f"inspect, {width} px, {scheme}"
+    where = f"inspect, {size[0]} × {size[1]}, {scheme}"
+    file = f"{size[0]}x{size[1]}-{scheme}"
     try:
-        browser.show(width, SIZES[width], scheme)
+        browser.show(*size, scheme)
         browser.requests()
         browser.open(base + "/")
         browser.wait("document.querySelector('#checks li')")
@@ -177,12 +222,21 @@ def inspect(program, width, scheme, folder):
         tab_to(browser, "value")
         browser.press("n-1", "Enter")
         browser.wait("document.getElementById('verdict').className === 'good'")
-        browser.screenshot(folder / f"{width}-{scheme}-inspect.png")
+        require(browser.run(IN_VIEW), f"{where}: the verdict is not in view")
+        require(not browser.run(EMPTY), f"{where}: empty for more than a quarter: {browser.run(EMPTY)}")
+        browser.screenshot(folder / f"{file}-inspect.png")
+        command = browser.run("return document.getElementById('command').textContent")
+        pasted(command.replace("limited-login verify", f"{program} verify --json"), "accepted")
         layout = browser.run(LAYOUT)
         browser.press("2", "Enter")
         browser.wait("document.getElementById('code').textContent === 'nonce_mismatch'")
         require(browser.run(LAYOUT) == layout, f"{where}: the page jumped")
-        browser.screenshot(folder / f"{width}-{scheme}-inspect-refused.png")
+        require(browser.run(IN_VIEW), f"{where}: the verdict of a refusal is not in view")
+        browser.screenshot(folder / f"{file}-inspect-refused.png")
+        browser.click("[name=at]")
+        browser.press("1700000000")
+        browser.click("#inspect button")
+        browser.wait("document.getElementById('code').textContent === 'not_yet_valid'")
         hostile_tokens(browser, where)
         wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
         require(wide <= 0, f"{where}: {wide} px stand out at the side")
@@ -296,12 +350,12 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     program = live.build()
     try:
-        for width in SIZES:
+        for size in SIZES:
             for scheme in SCHEMES:
-                count = scenarios(program, width, scheme, folder)
-                inspect(program, width, scheme, folder)
-                print(f"page: {width} px, {scheme}: {count} scenarios, a login of one's own and inspect, by the keyboard",
-                      flush=True)
+                count = scenarios(program, size, scheme, folder)
+                inspect(program, size, scheme, folder)
+                print(f"page: {size[0]} × {size[1]}, {scheme}: {count} scenarios by keyboard and by mouse, each command in "
+                      "a shell, a login of one's own and inspect", flush=True)
         foreign_pages(program)
         print("page: another origin and DNS rebinding are refused in the browser")
     except Failure as failure:

@@ -1,0 +1,83 @@
+"""What the test of the page shares: looks into the page, and the demonstration as a process."""
+
+import json
+import urllib.request
+
+import live
+
+# The parts that no verdict may move: what is clicked, and where the verdict begins.
+LAYOUT = "return [...document.querySelectorAll('nav > section'), document.getElementById('verdict')].map((part) => " \
+    "[part.id || part.querySelector('h2, summary').textContent, part.offsetTop])"
+# Whether the whole verdict stands within the window.
+IN_VIEW = """const box = document.getElementById('verdict').getBoundingClientRect();
+return box.top >= 0 && box.bottom <= innerHeight"""
+# The cards of which more than a quarter is one empty stretch: what stands between the lines of text, padding aside.
+EMPTY = """return [...document.querySelectorAll('main section, nav > section')].filter((card) => card.offsetHeight).map((card) => {
+  const style = getComputedStyle(card), box = card.getBoundingClientRect();
+  const top = box.top + parseFloat(style.paddingTop), bottom = box.bottom - parseFloat(style.paddingBottom);
+  const filled = [[top, top], [bottom, bottom]];
+  for (const field of card.querySelectorAll('input, select, textarea, button')) {
+    const area = field.getBoundingClientRect();
+    if (field.checkVisibility()) filled.push([area.top, area.bottom]);
+  }
+  const texts = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    if (!texts.currentNode.textContent.trim() || !texts.currentNode.parentElement.checkVisibility()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(texts.currentNode);
+    for (const line of range.getClientRects()) {
+      if (line.top < bottom) filled.push([line.top, Math.min(line.bottom, bottom)]);
+    }
+  }
+  filled.sort((one, other) => one[0] - other[0]);
+  let end = top, gap = 0;
+  for (const [from, to] of filled) {
+    gap = Math.max(gap, from - end);
+    end = Math.max(end, to);
+  }
+  return [card.id || card.querySelector('h2, summary').textContent, gap / box.height];
+}).filter(([, share]) => share > 0.25)"""
+VERDICT = "return [document.getElementById('status').textContent, document.getElementById('code').textContent]"
+FOCUSED = "return document.activeElement?.dataset?.scenario ?? document.activeElement?.name ?? " \
+    "document.activeElement?.tagName.toLowerCase()"
+
+
+class Failure(Exception):
+    pass
+
+
+def require(holds, sentence):
+    if not holds:
+        raise Failure(sentence)
+
+
+def get(url):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=10) as answer:
+        return json.load(answer)
+
+
+def demo(program):
+    process = live.Process([
+        program, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0",
+    ])
+    base = process.find(r"Open the page:\s+(http://\S+)/")
+    process.find(r"(Control-C)")
+    return process, base
+
+
+def tab_to(browser, wanted, limit=30):
+    """Presses Tab until the focus is where it is wanted."""
+    for _ in range(limit):
+        browser.press("Tab")
+        if browser.run(FOCUSED) == wanted:
+            return
+    raise Failure(f"Tab does not reach {wanted}")
+
+
+def quiet(browser, base, where):
+    """No complaint on the console, and no request but to the page's own origin."""
+    complaints = [entry for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    require(not complaints, f"{where}: the console says {complaints}")
+    foreign = [url for url in browser.requests() if not url.startswith(base + "/")]
+    require(not foreign, f"{where}: asked for {foreign}")

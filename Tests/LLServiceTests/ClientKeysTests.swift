@@ -80,7 +80,9 @@ struct ClientKeysTests {
         let answer = try service.answer(fields: ["Content-Type: text/plain"] + fields, body: "no JSON")
         #expect(answer.status == 401)
         #expect(answer.code == "unauthorized_client")
-        #expect(answer["www-authenticate"]?.hasPrefix("Bearer realm=\"limited-login\"") == true)
+        // On a challenge of Basic, Linux's URLSession never ends.
+        let challenges = answer.fields.filter { $0.name == "www-authenticate" }.map(\.value)
+        #expect(challenges.count == 1 && challenges[0].hasPrefix("Bearer realm=\"limited-login\""))
         #expect(try service.answer("GET", "/livez", fields: []).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
     }

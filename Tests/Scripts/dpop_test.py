@@ -208,24 +208,19 @@ def race(replicas, token, proof):
 
 
 class Apache:
-    """httpd with mod_oauth2, which asks /introspect for the token and judges the proof itself."""
+    """httpd in front of an application; the lines say who may pass, the modules (name: file) are theirs."""
 
-    def __init__(self, service, module, application):
-        self.folder = tempfile.TemporaryDirectory(prefix="mod-oauth2-")
+    def __init__(self, modules, lines, application):
+        self.folder = tempfile.TemporaryDirectory(prefix="apache-")
         folder = self.folder.name
         os.chmod(folder, 0o755)
         self.port = free_port()
         names = ["mpm_event", "authz_core", "authn_core", "authz_user", "proxy", "proxy_http"]
-        options = "&".join([
-            "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
-        ])
+        modules = {name: f"/usr/lib/apache2/modules/mod_{name}.so" for name in names} | modules
         lines = [
-            *(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in names),
-            f"LoadModule oauth2_module {module}", f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost",
-            "ErrorLog /dev/stderr", f"DefaultRuntimeDir {folder}", "User www-data", "Group www-data",
-            f"Listen 127.0.0.1:{self.port}", f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
-            "OAuth2AcceptTokenIn header type=dpop",
-            "<Location />", "AuthType oauth2", "Require valid-user", "</Location>", f"ProxyPass / http://{application}/",
+            *(f"LoadModule {name}_module {file}" for name, file in modules.items()), f"ServerRoot {folder}",
+            f"PidFile {folder}/pid", "ServerName localhost", "ErrorLog /dev/stderr", f"DefaultRuntimeDir {folder}",
+            "User www-data", "Group www-data", f"Listen 127.0.0.1:{self.port}", *lines, f"ProxyPass / http://{application}/",
         ]
         pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
         command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
@@ -262,7 +257,14 @@ def oauth2(program, module, **_):
     application = f"127.0.0.1:{wsgi_application.start().server_port}"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
         service.wait_until_ready()
-        apache = Apache(service, module, application)
+        # mod_oauth2 asks /introspect for the token and judges the proof itself.
+        options = "&".join([
+            "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
+        ])
+        apache = Apache({"oauth2": module}, [
+            f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
+            "OAuth2AcceptTokenIn header type=dpop", "<Location />", "AuthType oauth2", "Require valid-user", "</Location>",
+        ], application)
         try:
             now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
             token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})

@@ -8,8 +8,8 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   slow    slow heads, bodies and readers (slowhttptest) while others are served
   hoard   one connection, 10,000 requests of 31 KB, each with all but the last byte of the next: memory flat
   readers 300 clients that ask for /openapi.json and do not read: memory flat
-  uploads 1,000 connections with 32 KB of fields and an unfinished body, over TCP, TLS and a Unix socket: within
-          memory_limit, others served
+  uploads 1,000 connections with an unfinished body of 48 KiB, half of it or all but a byte behind 32 KB of fields, over
+          TCP, TLS and a Unix socket: within memory_limit, others served
   records 2,200 TLS connections that begin a record and never end it: the same
   parked  1,000 requests that wait for a Redis or a Graph that hangs, with 32 KB behind each: the same
   churn   connections that send a request and reset: descriptors and memory flat

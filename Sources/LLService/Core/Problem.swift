@@ -68,14 +68,14 @@ enum ProblemAnswer {
         response.status = UInt16(problem.code.status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        addChallenge(problem, to: &response)
+        addChallenge(problem, speaksOAuth, to: &response)
         if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
         response.addField("X-Request-Id", requestID)
         writeBody(problem, speaksOAuth: speaksOAuth, requestID: requestID, to: &response.body)
     }
 
     /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
-    private static func addChallenge(_ problem: Problem, to response: inout HTTPResponse) {
+    private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.scheme.rawValue
         switch problem.code {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
@@ -84,8 +84,10 @@ enum ProblemAnswer {
         case .unauthorizedClient:
             let error = problem.hasCredentials ? ", error=\"invalid_token\"" : ""
             response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
-            // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it.
-            response.addField("WWW-Authenticate: Basic realm=\"limited-login\"")
+            // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it. Other
+            // routes keep to one challenge, as RFC 9110 section 11.6.1 demands: on Basic a browser asks for a password, and
+            // Linux's URLSession never ends.
+            if speaksOAuth { response.addField("WWW-Authenticate: Basic realm=\"limited-login\"") }
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         // RFC 9449 section 7.1.
         case .invalidDPoPProof:

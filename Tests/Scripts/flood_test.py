@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Floods the service while honest users of every kind ask: none of them is refused.
+
+usage: flood_test.py [--binary FILE] [--proofs N] [--seconds N] [--store memory|redis] [NAME...]     (default: all)
+  proofs     100,000 DPoP proofs by one key
+  callbacks  100 connections that repeat one genuine callback
+  junk       2,000 made-up access tokens a second by one caller, with Graph at 100 ms
+  together   the three at once
+Each flood meets one replica with its own memory, and then two replicas whose Redis has `maxmemory 8mb` and `noeviction`: there
+a revocation is enforced by the other replica within 2 s, and a third replica starts during the flood. `replay` is `reject`,
+so that every kind of user needs the store. Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name
+another) that half is named and left out.
+"""
+
+import argparse
+import asyncio
+import collections
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import pathlib
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+
+import live
+from attack_parts import write
+from callbacks_test import Backend, reply, signed_request
+from graph_attacks import HONEST, senders, slow_graph
+from live import APP_ID, check, read_answer
+
+# The caller with the honest users, and the one that sends made-up access tokens.
+KEY, OTHER_KEY = "a-key-for-these-tests", "another-key-for-these-tests"
+URL = "https://api.example.com/orders"
+FORWARDED = {"X-Forwarded-Method": "GET", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "api.example.com",
+             "X-Forwarded-Uri": "/orders"}
+# Live proofs that one key may have at a replica, as promised.
+PROOFS_OF_ONE_KEY = 1_024
+# Seconds between two requests of one kind of honest user, and within which a revocation is enforced everywhere.
+PAUSE, ENFORCED = 0.1, 2
+# How often a question is asked that the service sheds.
+ATTEMPTS = 20
+
+
+class World:
+    """An issuer, a Graph, a backend that takes webhooks, and replicas that share their settings."""
+
+    def __init__(self, binary, replicas, redis):
+        self.binary, self.shed = binary, 0
+        self.folder = tempfile.TemporaryDirectory()
+        folder = self.folder.name
+        write(folder, "nonce-secret", secrets.token_hex(32))
+        write(folder, "app-secrets", f"{APP_ID} {live.Issuer.app_secret}\n")
+        write(folder, "webhook-secret", "whsec_" + "A" * 43 + "=\n")
+        write(folder, "clients", "".join(f"{name} {hashlib.sha256(key.encode()).hexdigest()}\n"
+                                         for name, key in (("backend", KEY), ("other", OTHER_KEY))))
+        for name in os.listdir(folder):
+            os.chmod(f"{folder}/{name}", 0o600)
+        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/device.pem"],
+                       check=True)
+        place = multiprocessing.Queue()
+        self.graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
+        self.graph.start()
+        self.backend = Backend(lambda _, handler: reply(handler, 204))
+        self.issuer = live.Issuer(binary)
+        # Makes the flood's proofs, with a key of its own, so that the honest users' issuer is not what is flooded.
+        self.workshop = live.Issuer(binary)
+        self.settings = {
+            "gateway": "enabled", "replay": "reject", "access_tokens": "accept", "client_keys_file": f"{folder}/clients",
+            "nonce_secret_file": f"{folder}/nonce-secret", "app_secrets_file": f"{folder}/app-secrets",
+            "graph_url": f"http://127.0.0.1:{place.get(timeout=60)}", "callbacks_url": self.backend.url,
+            "callbacks_secret_file": f"{folder}/webhook-secret", "data_deletion_status_url": "https://app.example/deletion",
+            "replay_store": f"redis://127.0.0.1:{redis.port}" if redis else None,
+        }
+        self.replicas = [self.start() for _ in range(replicas)]
+        self.thumbprint = self.proof(self.token())["key_thumbprint"]
+
+    def start(self):
+        replica = live.Server(self.binary, self.issuer.jwks_url, **self.settings)
+        replica.wait_until_ready()
+        # A replica that has just met its store takes no nonce of before.
+        while self.ask(replica, "POST", "/nonces", "{}")[0] != 200:
+            time.sleep(0.05)
+        return replica
+
+    def ask(self, replica, method, path, body=None, fields=None):
+        """What a caller with a key is answered: the status and the object. It asks again, as the answer says, when a machine
+        that is too busy for the flood and the service has had the service shed its question unread."""
+        for _ in range(ATTEMPTS):
+            status, text = live.request(replica.port, method, path, body, {"X-Api-Key": KEY} | (fields or {}), timeout=30)
+            answer = json.loads(text) if text else {}
+            if answer.get("code") != "overloaded":
+                break
+            self.shed += 1
+            time.sleep(PAUSE)
+        return status, answer
+
+    def token(self, **claims):
+        """A token by the issuer, which a machine that is too busy has shed questions as well."""
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(urllib.error.HTTPError):
+                return self.issuer.token(**claims)
+            time.sleep(PAUSE)
+        raise RuntimeError("the issuer makes no token")
+
+    def proof(self, token):
+        """A proof of the honest device, whose key is not the issuer's."""
+        file = f"{self.folder.name}/token"
+        pathlib.Path(file).write_text(token)
+        command = [self.binary, "dpop", "make", "--key-file", f"{self.folder.name}/device.pem", "--method", "GET", "--url", URL,
+                   "--token-file", file, "--json"]
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    def stop(self):
+        codes = [replica.stop() for replica in self.replicas]
+        check(set(codes) == {0}, f"the replicas end with exit code {codes}")
+        self.issuer.stop()
+        self.workshop.stop()
+        self.backend.server.shutdown()
+        self.graph.terminate()
+        self.folder.cleanup()
+
+
+def form(**members):
+    return urllib.parse.urlencode(members), {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def verify(world, replica, **members):
+    return world.ask(replica, "POST", "/verify", json.dumps(members))
+
+
+# What each kind of honest user asks; `number` is another one each time.
+def id_token(world, replica, number):
+    return verify(world, replica, id_token=world.token(nonce=f"n-{number}"), nonce=f"n-{number}")
+
+
+def issued_nonce(world, replica, _):
+    status, answer = world.ask(replica, "POST", "/nonces", "{}")
+    if status != 200:
+        return status, answer
+    return verify(world, replica, id_token=world.token(nonce=answer["nonce"]), issued_nonce=True)
+
+
+def refresh(world, replica, number):
+    return verify(world, replica, id_token=world.token(sub=str(5_000_000 + number)), subject=str(5_000_000 + number))
+
+
+def access_token(world, replica, number):
+    return verify(world, replica, access_token=f"{HONEST}{os.getpid()}x{number}{'0' * 16}")
+
+
+def proof(world, replica, _):
+    token = world.token(cnf={"jkt": world.thumbprint})
+    fields = FORWARDED | {"Authorization": f"DPoP {token}", "DPoP": world.proof(token)["proof"]}
+    return world.ask(replica, "GET", "/auth", None, fields)
+
+
+def bearer(world, replica, _):
+    return world.ask(replica, "GET", "/auth", None, {"Authorization": f"Bearer {world.token()}"})
+
+
+def introspection(world, replica, _):
+    status, answer = world.ask(replica, "POST", "/introspect", *form(token=world.token()))
+    return (status if answer.get("active") else 0), answer
+
+
+def deauthorize(world, replica, number):
+    return world.ask(replica, "POST", "/callbacks/deauthorize", *form(signed_request=signed_request(user_id=str(1_000 + number))))
+
+
+def data_deletion(world, replica, number):
+    return world.ask(replica, "POST", "/callbacks/data-deletion",
+                     *form(signed_request=signed_request(user_id=str(900_000 + number))))
+
+
+KINDS = [id_token, issued_nonce, refresh, access_token, proof, bearer, introspection, deauthorize, data_deletion]
+
+
+class Users:
+    """Honest users, a thread for each kind, in turn at each replica; and one that revokes logins."""
+
+    def __init__(self, world):
+        self.world, self.over, self.answers = world, threading.Event(), collections.defaultdict(collections.Counter)
+        self.slowest, self.revoked = 0, []
+        self.threads = [threading.Thread(target=self.run, args=(kind,)) for kind in KINDS]
+        self.threads.append(threading.Thread(target=self.revoke))
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, kind):
+        number = 0
+        while not self.over.wait(PAUSE):
+            number += 1
+            try:
+                status, answer = kind(self.world, self.world.replicas[number % len(self.world.replicas)], number)
+                told = 200 if status == 200 else f"{status} {answer.get('code')}"
+            except OSError as error:
+                told = repr(error)
+            self.answers[kind.__name__][told] += 1
+
+    def revoke(self):
+        number = 7_000_000
+        while not self.over.wait(5 * PAUSE):
+            number += 1
+            here, there = self.world.replicas[number % 2 - 1], self.world.replicas[-(number % 2)]
+            fields = {"Authorization": f"Bearer {self.world.token(sub=str(number), iat=int(time.time()) - 30)}"}
+            before = self.world.ask(there, "GET", "/auth", None, fields)[0]
+            began = time.monotonic()
+            status = self.world.ask(here, "POST", "/revocations", json.dumps({"user_id": str(number)}))[0]
+            code = None
+            while code != "login_revoked" and time.monotonic() - began < 10 * ENFORCED:
+                code = self.world.ask(there, "GET", "/auth", None, fields)[1].get("code")
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.answers["revocation"][200 if (before, status, code) == (200, 204, "login_revoked") else
+                                       f"{before} {status} {code}"] += 1
+            self.revoked.append(fields)
+
+    def end(self, name):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+        told = {kind: dict(answers) for kind, answers in self.answers.items()}
+        refused = {kind: answers for kind, answers in told.items() if set(answers) != {200}}
+        check(len(told) == len(KINDS) + 1 and not refused,
+              f"{name}: {sum(sum(answers.values()) for answers in told.values())} honest requests of {len(told)} kinds, at least "
+              f"{min(answers.get(200, 0) for answers in told.values())} of each accepted, refused: {refused}; "
+              f"{self.world.shed} asked again")
+        check(self.slowest < ENFORCED, f"{name}: the slowest of {len(self.revoked)} revocations is enforced "
+              f"{'by the other replica ' if len(self.world.replicas) > 1 else ''}after {self.slowest * 1000:.0f} ms")
+
+
+def prover(workshop, token, ports, count, out):
+    """Has the workshop's device make proofs, 20 at a time, and sends each once; puts how often each answer came."""
+    answers = collections.Counter()
+    ask = json.dumps({"id_token": token, "method": "GET", "url": URL}).encode()
+    making = (b"POST /proofs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ask)) + ask
+    head = "".join(f"{name}: {value}\r\n" for name, value in FORWARDED.items())
+    head = f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {KEY}\r\nAuthorization: DPoP {token}\r\n{head}DPoP: ".encode()
+    workshop = Exchange(int(workshop.address.rsplit(":", 1)[1]))
+    replicas = [Exchange(port) for port in ports]
+    for start in range(0, count, 20):
+        made = workshop.ask([making] * min(20, count - start))
+        proofs = [json.loads(body)["proof"].encode() for status, body in made if status == 200]
+        for status, body in replicas[start // 20 % len(replicas)].ask([head + proof + b"\r\n\r\n" for proof in proofs]):
+            answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
+    out.put(answers)
+
+
+class Exchange:
+    """A connection on which requests go out several at a time; made anew where the server has had enough of it."""
+
+    def __init__(self, port):
+        self.port, self.client = port, None
+
+    def ask(self, requests):
+        answers = []
+        while len(answers) < len(requests):
+            if not self.client:
+                self.client, self.buffer = live.socket.create_connection(("127.0.0.1", self.port), 60), bytearray()
+            try:
+                self.client.sendall(b"".join(requests[len(answers):]))
+                for _ in requests[len(answers):]:
+                    status, body, closes = read_answer(self.client, self.buffer)
+                    answers.append((status, body))
+                    if closes:
+                        self.client = None
+                        break
+            except OSError:
+                self.client = None
+        return answers
+
+
+def flood_of_proofs(world, choices):
+    out, processes = multiprocessing.Queue(), 2
+    token = world.token(cnf={"jkt": world.workshop.proof("x", URL)["key_thumbprint"]})
+    ports = [replica.port for replica in world.replicas]
+    for _ in range(processes):
+        arguments = (world.workshop, token, ports, choices.proofs // processes, out)
+        multiprocessing.Process(target=prover, args=arguments, daemon=True).start()
+
+    def end(name):
+        answers = sum((out.get(timeout=900) for _ in range(processes)), collections.Counter())
+        # The quota is counted anew for the proofs that have ended meanwhile.
+        most = PROOFS_OF_ONE_KEY * len(world.replicas) * (1 + int(time.monotonic() - began) // 300)
+        check(0 < answers[200] <= most and answers["429 too_many_proofs"] > 0,
+              f"{name}: {sum(answers.values())} proofs by one key, at most {most} accepted: {dict(answers)}")
+
+    began = time.monotonic()
+    return end
+
+
+def repeater(port, text, seconds, out):
+    """100 connections from one address repeat one callback."""
+    body, answers = urllib.parse.urlencode({"signed_request": text}).encode(), collections.Counter()
+    message = (b"POST /callbacks/deauthorize HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+               b"Content-Length: %d\r\n\r\n" % len(body)) + body
+
+    async def client(end):
+        writer = None
+        while time.monotonic() < end:
+            try:
+                if not writer:
+                    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+                writer.write(message)
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+                answers[int(head[9:12])] += 1
+                if b"connection: close" in head:
+                    writer = None
+            except (OSError, asyncio.IncompleteReadError):
+                writer = None
+
+    async def run():
+        end = time.monotonic() + seconds
+        await asyncio.gather(*(client(end) for _ in range(100)))
+
+    asyncio.run(run())
+    out.put(answers)
+
+
+def flood_of_callbacks(world, choices):
+    out, before = multiprocessing.Queue(), len(world.backend.events)
+    text = signed_request(user_id="33333")
+    arguments = (world.replicas[0].port, text, choices.seconds, out)
+    multiprocessing.Process(target=repeater, args=arguments, daemon=True).start()
+
+    def end(name):
+        answers = out.get(timeout=300)
+        delivered = sum(b'"33333"' in body for _, body in world.backend.events[before:])
+        check(set(answers) <= {200, 503} and answers[200] > 0 and delivered == 1,
+              f"{name}: one callback repeated {sum(answers.values())} times {dict(answers)}, delivered {delivered} times")
+
+    return end
+
+
+def flood_of_junk(world, choices):
+    out = multiprocessing.Queue()
+    arguments = (world.replicas[0].port, "127.0.0.2", f"EAAmadeup{time.time_ns()}x", 2_000, 500, out,
+                 f"X-Api-Key: {OTHER_KEY}\r\n".encode(), choices.seconds)
+    multiprocessing.Process(target=senders, args=arguments, daemon=True).start()
+
+    def end(name):
+        answers = out.get(timeout=300)
+        count = sum(answers.values())
+        check(200 not in answers and count > 0, f"{name}: {count / choices.seconds:.0f} made-up access tokens a second: {answers}")
+
+    return end
+
+
+FLOODS = {"proofs": [flood_of_proofs], "callbacks": [flood_of_callbacks], "junk": [flood_of_junk],
+          "together": [flood_of_proofs, flood_of_callbacks, flood_of_junk]}
+
+
+def third(world, users, name):
+    """Another replica, which starts during the flood and knows what was revoked before."""
+    known = list(users.revoked)
+    late = world.start()
+    codes = collections.Counter(world.ask(late, "GET", "/auth", None, fields)[1].get("code") for fields in known)
+    check(set(codes) == {"login_revoked"}, f"{name}: a third replica starts and knows the logins revoked before: {dict(codes)}")
+    check(late.stop() == 0, f"{name}: and ends with exit code 0")
+
+
+def run(binary, name, store, choices):
+    redis = live.Redis("--maxmemory", "8mb", "--maxmemory-policy", "noeviction") if store == "redis" else None
+    world = World(binary, 2 if redis else 1, redis)
+    with contextlib.ExitStack() as stack:
+        stack.callback(redis.stop if redis else lambda: None)
+        stack.callback(world.stop)
+        users = Users(world)
+        ends = [flood(world, choices) for flood in FLOODS[name]]
+        while not users.revoked:
+            time.sleep(0.05)
+        if redis:
+            third(world, users, f"{name}, {store}")
+        for end in ends:
+            end(f"{name}, {store}")
+        users.end(f"{name}, {store}")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--binary", help="the program; else it is built")
+    options.add_argument("--proofs", type=int, default=100_000, help="how many are sent (100,000)")
+    options.add_argument("--seconds", type=int, default=10, help="how long callbacks and made-up tokens last (10)")
+    options.add_argument("--store", choices=["memory", "redis"], help="one of the two alone")
+    options.add_argument("names", nargs="*", choices=[[], *FLOODS], help="the floods (default: all)")
+    choices = options.parse_args()
+    live.raise_descriptor_limit()
+    binary = str(pathlib.Path(choices.binary or live.build()).resolve())
+    for store in ["memory", "redis"] if not choices.store else [choices.store]:
+        if store == "redis" and not shutil.which(live.REDIS_PROGRAM):
+            live.skip(f"with Redis: {live.REDIS_PROGRAM} is not installed")
+            continue
+        for name in choices.names or FLOODS:
+            run(binary, name, store, choices)
+    return 1 if live.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,7 +13,6 @@ another) that half is named and left out.
 """
 
 import argparse
-import asyncio
 import collections
 import contextlib
 import hashlib
@@ -34,14 +33,15 @@ import urllib.parse
 import live
 from attack_parts import write
 from callbacks_test import Backend, reply, signed_request
+from dpop_test import forwarded
+from flood_parts import prover, repeater
 from graph_attacks import HONEST, senders, slow_graph
-from live import APP_ID, check, read_answer
+from live import APP_ID, check
 
 # The caller with the honest users, and the one that sends made-up access tokens.
 KEY, OTHER_KEY = "a-key-for-these-tests", "another-key-for-these-tests"
 URL = "https://api.example.com/orders"
-FORWARDED = {"X-Forwarded-Method": "GET", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "api.example.com",
-             "X-Forwarded-Uri": "/orders"}
+FORWARDED = forwarded("GET", URL)
 # Live proofs that one key may have at a replica, as promised.
 PROOFS_OF_ONE_KEY = 1_024
 # Seconds between two requests of one kind of honest user, and within which a revocation is enforced everywhere.
@@ -172,13 +172,16 @@ def introspection(world, replica, _):
     return (status if answer.get("active") else 0), answer
 
 
+def callback(world, replica, name, user):
+    return world.ask(replica, "POST", f"/callbacks/{name}", *form(signed_request=signed_request(user_id=str(user))))
+
+
 def deauthorize(world, replica, number):
-    return world.ask(replica, "POST", "/callbacks/deauthorize", *form(signed_request=signed_request(user_id=str(1_000 + number))))
+    return callback(world, replica, "deauthorize", 1_000 + number)
 
 
 def data_deletion(world, replica, number):
-    return world.ask(replica, "POST", "/callbacks/data-deletion",
-                     *form(signed_request=signed_request(user_id=str(900_000 + number))))
+    return callback(world, replica, "data-deletion", 900_000 + number)
 
 
 KINDS = [id_token, issued_nonce, refresh, access_token, proof, bearer, introspection, deauthorize, data_deletion]
@@ -227,55 +230,14 @@ class Users:
         self.over.set()
         for thread in self.threads:
             thread.join()
-        told = {kind: dict(answers) for kind, answers in self.answers.items()}
-        refused = {kind: answers for kind, answers in told.items() if set(answers) != {200}}
-        check(len(told) == len(KINDS) + 1 and not refused,
-              f"{name}: {sum(sum(answers.values()) for answers in told.values())} honest requests of {len(told)} kinds, at least "
-              f"{min(answers.get(200, 0) for answers in told.values())} of each accepted, refused: {refused}; "
-              f"{self.world.shed} asked again")
+        count = sum(answers.total() for answers in self.answers.values())
+        refused = {kind: dict(answers) for kind, answers in self.answers.items() if set(answers) != {200}}
+        least = min(answers[200] for answers in self.answers.values())
+        check(len(self.answers) == len(KINDS) + 1 and not refused,
+              f"{name}: {count} honest requests of {len(self.answers)} kinds, at least {least} of each accepted, "
+              f"refused: {refused}; {self.world.shed} asked again")
         check(self.slowest < ENFORCED, f"{name}: the slowest of {len(self.revoked)} revocations is enforced "
               f"{'by the other replica ' if len(self.world.replicas) > 1 else ''}after {self.slowest * 1000:.0f} ms")
-
-
-def prover(workshop, token, ports, count, out):
-    """Has the workshop's device make proofs, 20 at a time, and sends each once; puts how often each answer came."""
-    answers = collections.Counter()
-    ask = json.dumps({"id_token": token, "method": "GET", "url": URL}).encode()
-    making = (b"POST /proofs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ask)) + ask
-    head = "".join(f"{name}: {value}\r\n" for name, value in FORWARDED.items())
-    head = f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {KEY}\r\nAuthorization: DPoP {token}\r\n{head}DPoP: ".encode()
-    workshop = Exchange(int(workshop.address.rsplit(":", 1)[1]))
-    replicas = [Exchange(port) for port in ports]
-    for start in range(0, count, 20):
-        made = workshop.ask([making] * min(20, count - start))
-        proofs = [json.loads(body)["proof"].encode() for status, body in made if status == 200]
-        for status, body in replicas[start // 20 % len(replicas)].ask([head + proof + b"\r\n\r\n" for proof in proofs]):
-            answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
-    out.put(answers)
-
-
-class Exchange:
-    """A connection on which requests go out several at a time; made anew where the server has had enough of it."""
-
-    def __init__(self, port):
-        self.port, self.client = port, None
-
-    def ask(self, requests):
-        answers = []
-        while len(answers) < len(requests):
-            if not self.client:
-                self.client, self.buffer = live.socket.create_connection(("127.0.0.1", self.port), 60), bytearray()
-            try:
-                self.client.sendall(b"".join(requests[len(answers):]))
-                for _ in requests[len(answers):]:
-                    status, body, closes = read_answer(self.client, self.buffer)
-                    answers.append((status, body))
-                    if closes:
-                        self.client = None
-                        break
-            except OSError:
-                self.client = None
-        return answers
 
 
 def flood_of_proofs(world, choices):
@@ -283,7 +245,7 @@ def flood_of_proofs(world, choices):
     token = world.token(cnf={"jkt": world.workshop.proof("x", URL)["key_thumbprint"]})
     ports = [replica.port for replica in world.replicas]
     for _ in range(processes):
-        arguments = (world.workshop, token, ports, choices.proofs // processes, out)
+        arguments = (world.workshop, URL, token, KEY, ports, choices.proofs // processes, out)
         multiprocessing.Process(target=prover, args=arguments, daemon=True).start()
 
     def end(name):
@@ -295,35 +257,6 @@ def flood_of_proofs(world, choices):
 
     began = time.monotonic()
     return end
-
-
-def repeater(port, text, seconds, out):
-    """100 connections from one address repeat one callback."""
-    body, answers = urllib.parse.urlencode({"signed_request": text}).encode(), collections.Counter()
-    message = (b"POST /callbacks/deauthorize HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-               b"Content-Length: %d\r\n\r\n" % len(body)) + body
-
-    async def client(end):
-        writer = None
-        while time.monotonic() < end:
-            try:
-                if not writer:
-                    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
-                writer.write(message)
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
-                answers[int(head[9:12])] += 1
-                if b"connection: close" in head:
-                    writer = None
-            except (OSError, asyncio.IncompleteReadError):
-                writer = None
-
-    async def run():
-        end = time.monotonic() + seconds
-        await asyncio.gather(*(client(end) for _ in range(100)))
-
-    asyncio.run(run())
-    out.put(answers)
 
 
 def flood_of_callbacks(world, choices):
@@ -349,8 +282,8 @@ def flood_of_junk(world, choices):
 
     def end(name):
         answers = out.get(timeout=300)
-        count = sum(answers.values())
-        check(200 not in answers and count > 0, f"{name}: {count / choices.seconds:.0f} made-up access tokens a second: {answers}")
+        rate = sum(answers.values()) / choices.seconds
+        check(200 not in answers and rate > 0, f"{name}: {rate:.0f} made-up access tokens a second: {answers}")
 
     return end
 

@@ -101,8 +101,8 @@ def senders(port, source, prefix, rate, count, out, fields=b"", seconds=SECONDS)
             try:
                 if not writer:
                     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
-                writer.write(b"POST /verify HTTP/1.1\r\nHost: a\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-                             % (fields, len(body)) + body)
+                writer.write(b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + fields
+                             + b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]
                 await reader.readexactly(int(length))

@@ -106,13 +106,14 @@ function showPart(place, part) {
 
 function showToken(token) {
   const parts = token.split('.');
+  $('apart').dataset.parts = parts.length;
   const pieces = parts.flatMap((part, index) =>
     [index ? '.' : '', element('span', part, parts.length === 3 ? `part${index}` : '')]);
   $('token').replaceChildren(...pieces);
   $('token').scrollTop = 0;
   showPart($('header'), parts.length > 1 ? parts[0] : undefined);
   if (parts.length === 1) {
-    const sentence = 'The token has one part alone. An access token is so: nobody but Facebook can read it.';
+    const sentence = 'The token has one part, as access tokens do. Only Facebook can read it.';
     $('header').replaceChildren(element('span', sentence, 'aside'));
   }
   showPart($('payload'), parts[1]);

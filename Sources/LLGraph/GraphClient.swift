@@ -5,7 +5,7 @@ package import LLSockets
 /// person's access token.
 ///
 /// Each call blocks its thread until it is answered or its time is over. The token and the id token are sent in fields
-/// and forms; only `debug_token` takes the person's token in its URL. The secret itself is never in a URL, only its
+/// and forms; only `debug_token` and `access_token_info` take the person's token in their URL. The secret itself is never in a URL, only its
 /// proof.
 package final class GraphClient: Sendable {
     /// The greatest duration of one call, including retries.
@@ -87,6 +87,22 @@ package final class GraphClient: Sendable {
         let query = [("fields", names.joined(separator: ","))]
         let request = try authorized(.get, "me", query, by: token.text, app)
         return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
+    }
+
+    /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as every
+    /// client that was seen asks it (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
+    /// - Parameter appID: the app of the token, which was judged before.
+    /// - Returns: The answer's JSON object.
+    package func loginInfo(
+        of token: GraphAccessToken,
+        appID: String,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8] {
+        let query = [(name: "client_id", value: appID), (name: "access_token", value: token.text)]
+        guard let url = try? configuration.url("oauth/access_token_info", query) else {
+            throw GraphFailure(.other, reason: "the request cannot be made")
+        }
+        return try answered(HTTPSRequest(.get, url, headers: Self.fields), until: deadline, GraphAnswer.object)
     }
 
     /// Ends the running calls and every later one at once, from any thread.

@@ -13,6 +13,8 @@ extension StandInGraph {
         fileprivate let expiresAt: Int64
         var scopes: [String]
         fileprivate let fields: [String: String]
+        /// The nonce of the web dialog that the token came from.
+        fileprivate let authNonce: String?
         var isRevoked: Bool
 
         /// The reason why Graph no longer accepts the token: the error's subcode, and its sentence.
@@ -34,12 +36,14 @@ extension StandInGraph {
         "location": "user_location", "gender": "user_gender", "link": "user_link",
     ]
     /// The members of a request that describe the token itself.
-    private static let ownMembers: Set<String> = ["user", "app", "scopes", "type", "expiry", "issued_at"]
+    private static let ownMembers: Set<String> = [
+        "user", "app", "scopes", "type", "expiry", "issued_at", "auth_nonce",
+    ]
 
     /// Mints an access token and remembers its login; the answer of `POST /access-tokens`.
     /// - Parameters:
-    ///   - request: A JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, and fields of
-    ///     `/me`; all optional. An empty text means an empty object.
+    ///   - request: A JSON object: `user`, `app`, `scopes`, `type`, `expiry` (0: never), `issued_at`, `auth_nonce`, and
+    ///     fields of `/me`; all optional. An empty text means an empty object.
     ///   - fate: Empty; or `revoked`, if the person has removed the app since; or `dead`, the placeholder that SDK 17
     ///     returns if tracking is denied: Graph cannot read it.
     ///   - appID: The default app.
@@ -78,6 +82,7 @@ extension StandInGraph {
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
             fields: fields,
+            authNonce: own["auth_nonce"],
             isRevoked: fate == "revoked"
         )
         let text = "EAA" + .random(96)
@@ -94,6 +99,22 @@ extension StandInGraph {
             return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
         }
         return Self.data(token, token.fault(at: now))
+    }
+
+    /// `GET /oauth/access_token_info`: flat, and with a nonce where the login had one.
+    func accessTokenInfo(_ query: [String: String], now: Int64) -> Answer {
+        let text = query["access_token"] ?? ""
+        guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
+        if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
+        guard query["client_id"] == token.person.appID else { return .error(100, "client_id is not the token's app") }
+        var members: [FacebookJSON.Member] = [
+            ("access_token", FacebookJSON.string(text)), ("token_type", "\"bearer\""),
+            ("expires_in", "\(token.expiresAt == 0 ? 0 : token.expiresAt &- now)"),
+        ]
+        if let nonce = token.authNonce {
+            members += [("auth_type", "\"reauthenticate\""), ("auth_nonce", FacebookJSON.string(nonce))]
+        }
+        return Answer(body: FacebookJSON.object(members))
     }
 
     private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> Answer {

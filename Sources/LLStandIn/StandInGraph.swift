@@ -35,6 +35,8 @@ final class StandInGraph: Sendable {
     /// The secret of every app here.
     let appSecret: String
     let tokens = Locked(NewestEntries<String, Token>())
+    /// The codes of the dialog.
+    let codes = Locked(NewestEntries<String, DialogCode>())
     private let people = Locked(NewestEntries<Person, [String: String]>())
 
     init(appSecret: String) { self.appSecret = appSecret }
@@ -162,7 +164,7 @@ extension StandInIssuer {
         return true
     }
 
-    /// The answer at `/v26.0/debug_token` and `/v26.0/me`, with or without the version, and at
+    /// The answer at `/v26.0/debug_token`, `/v26.0/me` and `/v26.0/oauth/…`, with or without the version, and at
     /// `/v26.0/{user-id}/permissions/{permission}`; nil for any other path.
     private func answer(
         _ method: HTTPMethod,
@@ -177,6 +179,8 @@ extension StandInIssuer {
             let token = String((authorization ?? "").dropFirst("Bearer ".count))
             return graph.me(token, fields: query["fields"], proof: proof, now: now)
         }
+        if method == .get, place == ["oauth", "access_token_info"] { return graph.accessTokenInfo(query, now: now) }
+        if method == .get, place == ["oauth", "access_token"] { return try exchange(query, now: now) }
         let isAboutToken = method == .get && place == ["debug_token"]
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
         let isAboutPerson =

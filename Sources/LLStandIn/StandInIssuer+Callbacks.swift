@@ -3,6 +3,7 @@ package import LLCrypto
 internal import LLHTTP1
 internal import LLHTTPClient
 internal import LLHTTPServer
+internal import LLJOSE
 internal import LLSockets
 
 /// The stand-in's callbacks, made as Facebook makes them: it signs a request and sends it to the service.
@@ -21,11 +22,37 @@ extension StandInIssuer {
         issuedAt: Int64,
         appSecret: String
     ) throws(OpenSSLError) -> String {
-        let payload = FacebookJSON.object([
+        let members = [
             ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
-        ])
-        let encoded = Base64URL.text(payload.utf8)
+        ]
+        return try signed(members, appSecret: appSecret)
+    }
+
+    /// The answer of `POST /player-info`: what `getSignedPlayerInfoAsync` gives a game. The body names `player_id` or
+    /// `asid`, `request_payload` and `issued_at`; all are optional.
+    func playerInfo(_ body: [UInt8], now: Int64) throws -> String {
+        guard let object = JSONObject(body.isEmpty ? Array("{}".utf8) : body) else {
+            throw StandInRefusal("the body must be a JSON object")
+        }
+        let known = ["player_id", "asid", "request_payload", "issued_at"]
+        if let other = object.members.first(where: { !known.contains($0.name) }) {
+            throw StandInRefusal("'\(other.name)' is none of \(known.joined(separator: ", "))")
+        }
+        var members: [FacebookJSON.Member] = [("algorithm", "\"HMAC-SHA256\"")]
+        members.append(("issued_at", "\(object.integer("issued_at") ?? now)"))
+        members += ["player_id", "asid"].compactMap { name in
+            object.members.first { $0.name == name }.map { (name, object.json($0.node)) }
+        }
+        if members.count == 2 { members.append(("player_id", FacebookJSON.string(CatalogueWorkshop.janesID))) }
+        members.append(("request_payload", FacebookJSON.string(object.string("request_payload") ?? "")))
+        let text = try Self.signed(members, appSecret: graph.appSecret)
+        return "{\"signed_player_info\":\"\(text)\"}"
+    }
+
+    /// An object under an app's secret.
+    private static func signed(_ members: [FacebookJSON.Member], appSecret: String) throws(OpenSSLError) -> String {
+        let encoded = Base64URL.text(FacebookJSON.object(members).utf8)
         let key = Array(appSecret.utf8)
         let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
         return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"

@@ -82,7 +82,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The paths that accept `POST`, besides those of ``callback(_:)``.
     private static let postPaths: Set = [
-        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
+        "/tokens", "/refresh", "/access-tokens", "/player-info", "/proofs", "/rotate", "/platform/uninstall",
     ]
 
     /// The path without its trailing slash.
@@ -102,7 +102,9 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         let name = Self.name(of: path)
         let isForReading = name == Self.discoveryPath || name == Self.keySetPath
         guard isForReading || Self.postPaths.contains(name) || Self.callback(path) != nil else {
-            let isAnswered = answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
+            let isAnswered =
+                answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
+                || answerDialog(head, bytes, &response)
             return isAnswered ? .respond : refuse(404, "not found", &response)
         }
         guard isForReading ? head.method == .get || head.method == .head : head.method == .post else {
@@ -137,6 +139,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &response)
             case "/refresh": write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
             case "/proofs": json(try proof(content, now: now), &response)
+            case "/player-info": json(try playerInfo(content, now: now), &response)
             case "/rotate":
                 try keys.rotate()
                 json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &response)

@@ -136,6 +136,8 @@ public struct VerifiedAccessToken: Equatable, Sendable {
     public let inspection: AccessTokenInspection
     /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
+    /// The nonce of the login, where it was asked for; without it the token is tied to no login.
+    public package(set) var nonce: AccessTokenNonce?
 
     /// The fields to request from `/me`: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
@@ -248,6 +250,8 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
         self.description = description
     }
 
+    init(_ fault: NonceFault) { self.init(fault.code.rawValue, fault.sentence("The access token's login")) }
+
     /// The reason why Graph no longer accepts a token, from the subcode of its error 190.
     package init(subcode: Int64?) {
         switch subcode {
@@ -285,7 +289,7 @@ extension JSONObject {
     /// Greatest number of friends that are passed on: 5,000, the most that a person can have.
     private static var friendLimit: Int { 5_000 }
 
-    fileprivate static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
+    static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
         // The answer of `/me` may have 1 MiB, and five values for each friend.
         let limits = JSONLimits(byteCount: 1_048_576, nodeCount: 65_536)
         guard let object = JSONObject(bytes, limits: limits), object.member("error") == nil else {

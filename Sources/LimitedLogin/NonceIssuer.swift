@@ -81,8 +81,7 @@ public struct NonceIssuer: Sendable {
         bytes += randomBytes
         guard let tag = Self.tag(bytes.span, Array(appID.utf8).span, secret) else { return nil }
         bytes.append(tag.bytes.span, 0..<NonceFormat.tagByteCount)
-        let text = String(decoding: Base64URL.encode(bytes), as: UTF8.self)
-        guard let nonce = Nonce(text) else { return nil }
+        guard let nonce = Nonce(Hexadecimal.encode(bytes)) else { return nil }
         return IssuedNonce(
             nonce: nonce,
             appID: appID,
@@ -101,11 +100,7 @@ public struct NonceIssuer: Sendable {
     }
 
     package func recognize(_ nonce: Span<UInt8>, appID: Span<UInt8>) -> RecognizedNonce? {
-        guard nonce.count == NonceFormat.textByteCount else { return nil }
-        var bytes: [UInt8] = []
-        guard Base64URL.decode(nonce, 0..<nonce.count, into: &bytes), bytes.count == NonceFormat.byteCount,
-            bytes[0] == NonceFormat.version
-        else { return nil }
+        guard let bytes = NonceFormat.bytes(of: nonce) else { return nil }
         let body = bytes.span.extracting(0..<NonceFormat.bodyByteCount)
         let tag = bytes.span.extracting(NonceFormat.bodyByteCount..<NonceFormat.byteCount)
         // Both secrets are always tried, so that the time does not reveal which of them issued the nonce.
@@ -142,7 +137,8 @@ public struct NonceIssuer: Sendable {
 
 /// A nonce that a ``NonceIssuer`` issued.
 public struct IssuedNonce: Equatable, Sendable {
-    /// The nonce to give to the app: 60 digits of base64url.
+    /// The nonce to give to the app: 90 lower-case hexadecimal digits, so that it fits Facebook's `auth_nonce` too, which
+    /// is alphanumeric (Meta, "Re-authentication").
     public let nonce: Nonce
     /// The app that logs in with it.
     public let appID: String
@@ -163,20 +159,46 @@ package struct RecognizedNonce: Equatable, Sendable {
     var expiresAt: NumericDate { NumericDate(milliseconds: expiresAtMilliseconds) }
 }
 
-/// The bytes of an issued nonce, version 1: version (1), time of issue (6), expiry (6), random (16), tag (16). The
-/// times are in milliseconds since 1970, most significant byte first.
+/// The bytes of an issued nonce: version (1), time of issue (6), expiry (6), random (16), tag (16). The times are in
+/// milliseconds since 1970, most significant byte first.
+///
+/// Version 2 is spelt in lower-case hexadecimal. Version 1, in base64url, is no longer issued, but sessions that began
+/// with one are still refreshed. The tag covers the version, so each nonce has exactly one spelling.
 enum NonceFormat {
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
+    static let formerVersion: UInt8 = 1
     static let issueOffset = 1
     static let expiryOffset = 7
     /// Everything but the tag.
     static let bodyByteCount = 29
     static let tagByteCount = 16
-    /// A multiple of three, so that base64url has no spare bits, and each nonce has exactly one spelling.
+    /// A multiple of three, so that base64url has no spare bits.
     static let byteCount = 45
-    static let textByteCount = 60
+    static let textByteCount = 90
+    static let formerTextByteCount = 60
     /// Six bytes hold numbers of milliseconds below this.
     static let milliseconds: UInt64 = 1 << 48
+
+    /// The bytes that a text of the form of a nonce spells; nil for any other text.
+    static func bytes(of text: Span<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        switch text.count {
+        case textByteCount:
+            bytes.reserveCapacity(byteCount)
+            for index in stride(from: 0, to: textByteCount, by: 2) {
+                guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
+                bytes.append(high << 4 | low)
+            }
+            return bytes[0] == version ? bytes : nil
+        case formerTextByteCount:
+            guard Base64URL.decode(text, 0..<text.count, into: &bytes), bytes.count == byteCount else { return nil }
+            return bytes[0] == formerVersion ? bytes : nil
+        default: return nil
+        }
+    }
+
+    /// The value of a digit in lower case; in upper case a nonce would have another spelling.
+    private static func digit(_ byte: UInt8) -> UInt8? { byte &- 0x41 < 26 ? nil : Hexadecimal.value(byte) }
 
     /// The prefix of the tag's message, so that no other use of the secret could yield a tag.
     static let domain = Array("limited-login nonce v1\0".utf8)

@@ -50,23 +50,9 @@ public struct SignedRequest: Equatable, Sendable {
         clockSkewSeconds: Int,
         now: NumericDate
     ) throws(SignedRequestRejection) {
-        guard !bytes.isEmpty, bytes.count <= Self.byteLimit else { throw .malformed }
-        // The text is split at the first full stop; a second one is no digit of base64url and is refused below.
-        let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
-        guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
-        var signature: [UInt8] = []
-        var payload: [UInt8] = []
-        guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
-            Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
-        else { throw .malformed }
-        // The signature is over the payload in its encoded form, with its padding.
-        let message = bytes.extracting(stop + 1..<bytes.count)
-        appID = try Self.signer(of: message, signature.span, secrets)
-        // No part of the payload is read before this line.
-        guard let request = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
-        guard let algorithm = request.string("algorithm"),
-            algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
-        else { throw .unsupportedAlgorithm }
+        let envelope = try SignedEnvelope(verifying: bytes, secrets: secrets)
+        appID = envelope.appID
+        let request = envelope.content
         for (name, purpose) in Self.otherPurposes where request.member(name) != nil { throw purpose }
         guard let user = request.identifier("user_id"), user == Self.pageUser || DecimalNumber.isIdentifier(user.utf8)
         else { throw .invalidUser }
@@ -96,7 +82,41 @@ public struct SignedRequest: Equatable, Sendable {
         guard let end = request.date("expires") else { return false }
         return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)
     }
+}
 
+/// An object that Facebook signed under an app's secret. The signature is good.
+struct SignedEnvelope: ~Copyable {
+    /// The app with the secret that signed it.
+    let appID: String
+    let content: JSONObject
+
+    init(
+        verifying bytes: Span<UInt8>,
+        secrets: [(appID: String, secret: String)]
+    ) throws(SignedRequestRejection) {
+        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw .malformed }
+        // The text is split at the first full stop; a second one is no digit of base64url and is refused below.
+        let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
+        guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
+        var signature: [UInt8] = []
+        var payload: [UInt8] = []
+        guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
+            Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
+        else { throw .malformed }
+        // The signature is over the payload in its encoded form, with its padding.
+        let message = bytes.extracting(stop + 1..<bytes.count)
+        let signer = try SignedRequest.signer(of: message, signature.span, secrets)
+        // No part of the payload is read before this line.
+        guard let object = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
+        guard let algorithm = object.string("algorithm"),
+            algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
+        else { throw .unsupportedAlgorithm }
+        appID = signer
+        content = object
+    }
+}
+
+extension SignedRequest {
     /// The app with the secret that made the signature.
     /// - Parameter authenticate: HMAC-SHA256 of a message under a key; a test counts its calls.
     package static func signer(

@@ -15,8 +15,11 @@ struct Issuer: AsyncParsableCommand {
             Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
             A claim cnf, {"jkt": "…"}, binds the token to a device's key. POST /refresh takes {"id_token": "…"} and answers a \
             new one with the login's nonce, or with ?way=silent one of its own. \
-            POST /access-tokens takes {"user", "app", "scopes", "type", "expiry"} and fields of /me (all optional) and answers \
-            {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone with tracking denied. \
+            POST /access-tokens takes {"user", "app", "scopes", "type", "expiry", "auth_nonce"} and fields of /me (all \
+            optional) and answers {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone \
+            with tracking denied. GET /dialog/oauth sends the browser back with a code or tokens, and GET /oauth/access_token \
+            exchanges the code. POST /player-info takes {"player_id", "asid", "request_payload", "issued_at"} (all optional) \
+            and answers an Instant Game's {"signed_player_info": "…"}. \
             POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \

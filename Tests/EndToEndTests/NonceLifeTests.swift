@@ -282,7 +282,7 @@ struct NonceLifeTests {
             let made = try FinishedRun(["nonce", "new"] + options)
             #expect(made.exitCode == 0)
             let nonce = made.output.trimmingCharacters(in: .newlines)
-            #expect(nonce.utf8.count == 60)
+            #expect(nonce.utf8.count == 90)
             let token = try replicas.issuer.token("{\"nonce\":\"\(nonce)\"}")
             answer = try service.exchange(RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}"))
             let judged = try FinishedRun(

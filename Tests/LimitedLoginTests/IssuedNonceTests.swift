@@ -1,3 +1,4 @@
+import LLBytes
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
@@ -39,15 +40,16 @@ struct IssuedNonceTests {
         )
     }
 
-    @Test("A nonce is sixty digits that fit a URL and tell nothing of the app, and it has its times")
+    @Test("A nonce is ninety letters and digits that tell nothing of the app, and it has its times")
     func shape() throws {
         let issuer = try Self.issuer()
         let now = try #require(NumericDate(secondsSince1970: 1_700_000_000.25))
         let first = try #require(issuer.issue(appID: "1234567890123456", now: now))
         let second = try #require(issuer.issue(appID: "1234567890123456", now: now))
         #expect(first.nonce != second.nonce)
-        #expect(first.nonce.value.utf8.count == 60)
-        #expect(first.nonce.value.utf8.allSatisfy { Array("-_".utf8).contains($0) || Self.isAlphanumeric($0) })
+        #expect(first.nonce.value.utf8.count == 90)
+        // Facebook calls `auth_nonce` alphanumeric.
+        #expect(first.nonce.value.utf8.allSatisfy(Self.isAlphanumeric))
         #expect(first.issuedAt == now)
         #expect(first.expiresAt.secondsSince1970 == 1_700_000_600.25)
         #expect(issuer.recognize(first.nonce.value, appID: "1234567890123456") == first)
@@ -61,7 +63,33 @@ struct IssuedNonceTests {
     func knownAnswer() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer, at: 1_700_000_000_123)
-        #expect(nonce == "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ")
+        let digits = "02018bcfe5687b018bcfee903b000102030405060708090a0b0c0d0e0f"
+        #expect(nonce == digits + "7fd1039e4de189a8acbf54b9c165da5f")
+        // One of version 1, which a session may have begun with.
+        let former = "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ"
+        for text in [nonce, former] {
+            let facts = try #require(issuer.recognize(text, appID: Login.appID), "\(text)")
+            #expect(facts.issuedAt.secondsSince1970 == 1_700_000_000.123)
+        }
+    }
+
+    @Test("Each nonce has one spelling: neither capitals nor the other version's alphabet spell it")
+    func oneSpelling() throws {
+        let issuer = try Self.issuer()
+        let nonce = try Self.nonce(issuer)
+        let bytes = try #require(Hexadecimal.decode(nonce.utf8))
+        let former = "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ"
+        let formerBytes = Array(former.utf8)
+        var decoded: [UInt8] = []
+        #expect(Base64URL.decode(formerBytes.span, formerBytes.indices, into: &decoded) && decoded.count == 45)
+        for text in [
+            nonce.uppercased(), String(decoding: Base64URL.encode(bytes), as: UTF8.self), Hexadecimal.encode(decoded),
+        ] {
+            #expect(issuer.recognize(text, appID: Login.appID) == nil, "\(text)")
+        }
+        let letter = try #require(nonce.lastIndex { "abcdef".contains($0) })
+        let other = nonce[..<letter] + nonce[letter].uppercased() + nonce[nonce.index(after: letter)...]
+        #expect(issuer.recognize(String(other), appID: Login.appID) == nil)
     }
 
     @Test("A token with a nonce of ours for this app is accepted until the nonce expires")
@@ -82,7 +110,7 @@ struct IssuedNonceTests {
         for nonce in [
             try Self.nonce(issuer, appID: "77777"), try Self.nonce(Self.issuer(2)), "x", Login.nonce,
             String(repeating: "A", count: 60), try Self.nonce(issuer) + "A", String(try Self.nonce(issuer).dropLast()),
-            try Self.nonce(issuer).lowercased(), try Self.nonce(issuer) + "=",
+            try Self.nonce(issuer).uppercased(), String(repeating: "0", count: 90), try Self.nonce(issuer) + "=",
         ] {
             #expect(try Self.rejection(nonce, issuer) == .nonceNotIssued, "\(nonce)")
         }
@@ -94,10 +122,10 @@ struct IssuedNonceTests {
     func everyBit() throws {
         let issuer = try Self.issuer()
         let nonce = Array(try Self.nonce(issuer).utf8)
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        let alphabet = Array("0123456789abcdef".utf8)
         for index in nonce.indices {
             let value = try #require(alphabet.firstIndex(of: nonce[index]))
-            for bit in 0..<6 {
+            for bit in 0..<4 {
                 var other = nonce
                 other[index] = alphabet[value ^ (1 << bit)]
                 #expect(issuer.recognize(String(decoding: other, as: UTF8.self), appID: Login.appID) == nil)

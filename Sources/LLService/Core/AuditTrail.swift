@@ -34,6 +34,8 @@ struct AuditTrail {
                 ? Self.bearer(head, bytes)
                 : Self.person(in: answer, "authentication_token", "audience", "subject")
                     ?? Self.person(in: answer, "access_token", "app_id", "user_id")
+                    ?? Self.person(in: answer, "player", "app_id", "asid")
+                    ?? Self.person(in: answer, "player", "app_id", "player_id")
             facts["user"] = person.map { "\($0)" }
         }
         facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }

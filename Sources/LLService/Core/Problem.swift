@@ -78,7 +78,8 @@ enum ProblemAnswer {
     private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.scheme.rawValue
         switch problem.code {
-        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
+        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+            .invalidSignedPlayerInfo:
             // `code` reaches the client through gateways that keep the field and drop the body.
             response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
         case .unauthorizedClient:

@@ -5,7 +5,8 @@ package import LimitedLogin
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
-    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
+    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest,
+        invalidSignedPlayerInfo
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
     case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
         bodyTooLarge
@@ -27,7 +28,7 @@ package enum ProblemCode: Sendable, Hashable {
 
     /// All codes, those of refused tokens among them.
     package static let all: [ProblemCode] =
-        ofTokens + ofAccessTokens + [
+        ofTokens + ofAccessTokens + [.invalidSignedPlayerInfo] + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
             .requestTimeout,
@@ -56,6 +57,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .accessTokenInvalid: ("access_token_invalid", 401, "The access token is refused")
         case .accessTokenExpired: ("access_token_expired", 401, "The access token is refused")
         case .accessTokenRevoked: ("access_token_revoked", 401, "The access token is refused")
+        case .invalidSignedPlayerInfo: ("invalid_signed_player_info", 401, "The signed player info is refused")
         case .invalidRequest: ("invalid_request", 400, "The request is malformed")
         case .invalidNonce: ("invalid_nonce", 400, "The nonce is malformed")
         case .invalidPermission: ("invalid_permission", 400, "A permission cannot be asked for")
@@ -90,8 +92,9 @@ package enum ProblemCode: Sendable, Hashable {
 
     private static func title(of code: TokenRejection.Code) -> String {
         switch code {
-        // What an access token may be refused for too.
+        // What other credentials may be refused for too.
         case .invalidAudience, .tooOld, .subjectMismatch, .tokenReplayed, .loginRevoked: "The token is refused"
+        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed: "The login is refused for its nonce"
         default: "The id token is refused"
         }
     }
@@ -121,6 +124,12 @@ extension ProblemCode {
     /// Those of refused access tokens alone.
     static let ofAccessTokens: [ProblemCode] = [
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+    ]
+
+    /// Those of a nonce that other credentials than id tokens bring.
+    static let ofNonces: [ProblemCode] = [
+        .rejectedToken(.nonceMismatch), .rejectedToken(.nonceNotIssued), .rejectedToken(.nonceExpired),
+        .rejectedToken(.nonceUsed),
     ]
 
     static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {

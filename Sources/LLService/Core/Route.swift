@@ -177,7 +177,7 @@ extension Route {
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
-            + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
+            + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [.invalidSignedPlayerInfo],
         answer: VerifyEndpoint.answer
     )
 

@@ -11,7 +11,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_signature_cache_lookups_total":
             "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
         "limited_login_verifications_total":
-            "Verdicts by credential (id_token, access_token) and result: accepted, or the code of the refusal.",
+            "Verdicts by credential (id_token, access_token, signed_player_info) and result: accepted, or the code of the refusal.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":
@@ -106,13 +106,23 @@ package final class ServiceMetrics: Sendable {
         case .idToken:
             // Graph's errors are no verdicts on an id token.
             ProblemCode.all.filter {
-                if case .graph = $0 { false } else { !ProblemCode.ofAccessTokens.contains($0) }
+                if case .graph = $0 {
+                    false
+                } else {
+                    !ProblemCode.ofAccessTokens.contains($0) && $0 != .invalidSignedPlayerInfo
+                }
             }
         case .accessToken:
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
                 .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
                 .rejectedToken(.loginRevoked),
                 .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
+            ] + ProblemCode.ofNonces
+        case .signedPlayerInfo:
+            ProblemCode.ofNonces + [
+                .invalidSignedPlayerInfo, .rejectedToken(.tokenReplayed), .rejectedToken(.loginRevoked),
+                .invalidRequest,
+                .unknownApp, .replayStoreUnavailable, .internalError,
             ]
         }
     }

@@ -157,6 +157,7 @@ enum GraphCall: Sendable {
         case uninstall = "uninstall"
         case debugToken = "debug_token"
         case me = "me"
+        case accessTokenInfo = "access_token_info"
     }
 
     var operation: Operation {

@@ -22,7 +22,11 @@ enum AccessTokenEndpoint {
     ) -> Outcome {
         do throws(Problem) {
             let settings = worker.settings
-            let question = try request.question(settings.accessTokenApps, settings.verifier.policy)
+            let question = try request.question(
+                settings.accessTokenApps,
+                settings.verifier.policy,
+                settings.verifier.nonces
+            )
             let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
@@ -72,8 +76,9 @@ enum AccessTokenEndpoint {
         if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) { throw problem }
         VerifyEndpoint.addFields(to: &response)
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
-        guard worker.settings.rejectsReplays else { return .accepted(.accessToken) }
-        let question = ReplayQuestion(request.token, token, now: now)
+        let usesToken = worker.settings.rejectsReplays
+        guard usesToken || verified.nonce?.issued != nil else { return .accepted(.accessToken) }
+        let question = ReplayQuestion(request.token, verified, usesToken: usesToken, now: now)
         return try FirstUse.use(
             question,
             of: .accessToken,
@@ -120,16 +125,9 @@ extension Problem {
         switch failure {
         case .graph(let failure): self.init(failure.ofAccessToken)
         case .rejected(let rejection):
-            let code: ProblemCode =
-                switch rejection.code {
-                case "access_token_expired": .accessTokenExpired
-                case "access_token_revoked": .accessTokenRevoked
-                case TokenRejection.Code.invalidAudience.rawValue: .rejectedToken(.invalidAudience)
-                case TokenRejection.Code.subjectMismatch.rawValue: .rejectedToken(.subjectMismatch)
-                case TokenRejection.Code.tooOld.rawValue: .rejectedToken(.tooOld)
-                default: .accessTokenInvalid
-                }
-            self.init(code, rejection.description)
+            // The code of a text that the library tells.
+            let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code }
+            self.init(code ?? .accessTokenInvalid, rejection.description)
         }
     }
 }
@@ -147,6 +145,7 @@ package enum AccessTokenAnswer {
         JSONWriter.member("expires_at", seconds(token.expiresAt), to: &body)
         JSONWriter.member("data_access_expires_at", seconds(token.dataAccessExpiresAt), to: &body)
         JSONWriter.member("permissions", token.permissions, to: &body)
+        JSONWriter.member("nonce", verified.nonce?.value, to: &body)
         JSONWriter.raw("}", to: &body)
         writeProfile(verified.profile, token.permissions, to: &body)
         if let asked {

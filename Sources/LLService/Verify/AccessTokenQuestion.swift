@@ -13,9 +13,14 @@ struct AccessTokenRequest {
     private(set) var appID: [UInt8]?
     /// The permissions the caller needs, each once; nil if it did not ask.
     private(set) var permissions: [String]?
+    /// Whether the login's own nonce is asked for at Graph.
+    private(set) var hasAuthNonce = false
+    /// The nonce that it must be; nil if it is an issued one.
+    private(set) var nonce: Nonce?
 
     /// - Parameter document: the parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
+        var nonceCount = 0
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
@@ -37,24 +42,51 @@ struct AccessTokenRequest {
                     if !names.contains(name) { names.append(name) }
                 }
                 permissions = names
-            case "nonce", "raw_nonce", "issued_nonce", "key_thumbprint":
+            case "nonce":
+                nonceCount += 1
+                nonce = try document.nonce(value, in: body)
+            case "issued_nonce":
+                nonceCount += 1
+                try document.requireTrue("issued_nonce", value)
+            case "auth_nonce":
+                try document.requireTrue("auth_nonce", value)
+                hasAuthNonce = true
+            case "raw_nonce", "key_thumbprint":
                 throw Problem(
                     .invalidRequest,
-                    "An access token carries no nonce and no device's key, so neither can be given with one; subject can."
+                    "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
+                        + "key_thumbprint can be given with one."
                 )
             default:
                 throw Problem(
                     .invalidRequest,
-                    "The body has an unknown member; beside access_token, known are app_id, subject and permissions."
+                    "The body has an unknown member; beside access_token, known are app_id, subject, permissions, auth_nonce, "
+                        + "nonce and issued_nonce."
                 )
             }
+        }
+        guard hasAuthNonce || nonceCount == 0 else {
+            throw Problem(
+                .invalidRequest,
+                "An access token carries no nonce. Give auth_nonce: true as well if the web dialog was opened with "
+                    + "auth_type=reauthenticate and this auth_nonce; else send the login's id token, or leave the nonce out."
+            )
+        }
+        guard !hasAuthNonce || nonceCount == 1 else {
+            throw Problem(.invalidRequest, "Beside auth_nonce exactly one of nonce and issued_nonce must be given.")
         }
     }
 
     /// What Graph is asked, where the settings and the token's shape allow it.
     /// - Parameter apps: the apps with accepted tokens; nil if there are none.
-    /// - Parameter policy: it bounds the token's age.
-    func question(_ apps: [AppSecret]?, _ policy: VerificationPolicy) throws(Problem) -> AccessTokenQuestion {
+    /// - Parameters:
+    ///   - policy: it bounds the token's age.
+    ///   - nonces: recognises issued nonces; nil where none are issued.
+    func question(
+        _ apps: [AppSecret]?,
+        _ policy: VerificationPolicy,
+        _ nonces: NonceIssuer?
+    ) throws(Problem) -> AccessTokenQuestion {
         let shape = AccessTokenInspection.shape(token.span)
         guard shape != .jwt else {
             throw Problem(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
@@ -74,7 +106,29 @@ struct AccessTokenRequest {
             asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
             guard !asked.isEmpty else { throw Problem(.unknownApp, "The app_id is not a configured app's.") }
         }
-        return AccessTokenQuestion(token: GraphAccessToken(token), apps: asked, subject: subject, policy: policy)
+        var question = AccessTokenQuestion(
+            token: GraphAccessToken(token),
+            apps: asked,
+            subject: subject,
+            policy: policy
+        )
+        if hasAuthNonce { question.nonce = try NonceExpectation(nonce, nonces) }
+        return question
+    }
+}
+
+extension NonceExpectation {
+    /// - Parameters:
+    ///   - nonce: nil where an issued one is expected.
+    ///   - issuer: recognises issued nonces; nil where none are issued.
+    init(_ nonce: Nonce?, _ issuer: NonceIssuer?) throws(Problem) {
+        if let nonce {
+            self = .nonce(nonce)
+        } else if let issuer {
+            self = .issued(by: issuer)
+        } else {
+            throw VerifyEndpoint.noIssuer
+        }
     }
 }
 
@@ -85,12 +139,25 @@ extension ReplayQuestion {
     /// Tokens live for months, so what is remembered of them is forgotten by the hour.
     private static let stepMilliseconds: UInt64 = 3_600_000
 
-    /// What an access token uses up: itself, by its SHA-256 within its app; nil if OpenSSL fails.
-    init?(_ token: [UInt8], _ inspection: AccessTokenInspection, now: NumericDate) {
-        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + Self.longestSeconds)
-        let born = inspection.earliestIssue(now: now)
-        guard let entry = Self.entry(token, app: inspection.appID, bornAt: born, until: end) else { return nil }
-        self.init([entry])
+    /// What an access token uses up: the nonce of its login where it is an issued one, then, where the policy says so,
+    /// itself by its SHA-256 within its app; nil if OpenSSL fails.
+    init?(_ token: [UInt8], _ verified: VerifiedAccessToken, usesToken: Bool, now: NumericDate) {
+        let inspection = verified.inspection
+        var entries: [ReplayEntry] = []
+        if let nonce = verified.nonce?.issued {
+            guard let entry = ReplayEntry(nonce, app: inspection.appID.utf8.span) else { return nil }
+            entries.append(entry)
+        }
+        if usesToken {
+            let end = min(
+                inspection.expiresAt?.secondsSince1970 ?? .infinity,
+                now.secondsSince1970 + Self.longestSeconds
+            )
+            let born = inspection.earliestIssue(now: now)
+            guard let entry = Self.entry(token, app: inspection.appID, bornAt: born, until: end) else { return nil }
+            entries.append(entry)
+        }
+        self.init(entries)
     }
 
     /// How long an access token that came beside an id token is remembered, in seconds: 90 days, longer than the 60 days
@@ -129,6 +196,8 @@ package struct AccessTokenQuestion: Sendable {
     package let apps: [AppSecret]
     /// The person it must belong to; nil for any person.
     package let subject: String?
+    /// The nonce of the token's login; nil where it is not asked for.
+    var nonce: NonceExpectation?
 
     private let maximumTokenAgeSeconds: Int?
     private let clockSkewSeconds: Int
@@ -162,7 +231,20 @@ package struct AccessTokenQuestion: Sendable {
             )
         }
         let person = try me(inspection, client, metrics, until: deadline)
-        return try judged { () throws(AccessTokenRejection) in try VerifiedAccessToken(me: person, of: inspection) }
+        var verified = try judged { () throws(AccessTokenRejection) in
+            try VerifiedAccessToken(me: person, of: inspection)
+        }
+        guard let nonce else { return verified }
+        let info = try ofTokenItself { () throws(GraphFailure) in
+            try ServiceMetrics.counting(.accessTokenInfo, in: metrics) { () throws(GraphFailure) in
+                try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
+            }
+        }
+        guard let moment = now() else { throw .graph(GraphFailure(.other, reason: "no time to judge as of")) }
+        verified.nonce = try judged { () throws(AccessTokenRejection) in
+            try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: moment)
+        }
+        return verified
     }
 
     private func judged<Verdict>(
@@ -207,12 +289,18 @@ package struct AccessTokenQuestion: Sendable {
         until deadline: MonotonicInstant
     ) throws(Failure) -> [UInt8] {
         guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .rejected(.otherApp) }
-        do throws(GraphFailure) {
-            return try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
+        return try ofTokenItself { () throws(GraphFailure) in
+            try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
                 try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
             }
+        }
+    }
+
+    /// Asks with the person's token: error 190 is then about that token.
+    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Failure) -> [UInt8] {
+        do throws(GraphFailure) {
+            return try ask()
         } catch {
-            // Error 190 of a question asked with the person's token is about that token.
             guard error.code == 190 else { throw .graph(error) }
             throw .rejected(AccessTokenRejection(subcode: error.subcode))
         }

@@ -100,6 +100,20 @@ enum FirstUse {
     }
 }
 
+extension ReplayEntry {
+    /// An issued nonce, which any credential of the app's uses up.
+    /// - Parameter app: its id.
+    init?(_ nonce: RecognizedNonce, app: Span<UInt8>) {
+        self.init(
+            .nonce,
+            scope: app,
+            nonce.identity.span,
+            bornAt: nonce.issuedAtMilliseconds,
+            expiresAt: nonce.expiresAtMilliseconds
+        )
+    }
+}
+
 extension ReplayQuestion {
     /// The thing a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
     init?(_ proof: DPoPProof) {
@@ -131,14 +145,7 @@ extension ReplayQuestion {
         let scope = payload.extracting(claims.audience)
         var entries: [ReplayEntry] = []
         if let nonce {
-            let entry = ReplayEntry(
-                .nonce,
-                scope: scope,
-                nonce.identity.span,
-                bornAt: nonce.issuedAtMilliseconds,
-                expiresAt: nonce.expiresAtMilliseconds
-            )
-            guard let entry else { return nil }
+            guard let entry = ReplayEntry(nonce, app: scope) else { return nil }
             // The first: a nonce that is refused leaves the token unused.
             entries.append(entry)
         }

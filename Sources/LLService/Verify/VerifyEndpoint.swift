@@ -21,10 +21,20 @@ enum VerifyEndpoint {
                     trace: TraceParent.passedOn(head, bytes)
                 )
             }
+            if let asked = worker.verifyRequest.signedPlayerInfo {
+                return SignedPlayerInfoEndpoint.answer(worker, asked, context, &response)
+            }
             return try judge(worker, worker.verifyRequest, head, bytes, context, &response)
         } catch {
             return .refused(.idToken, error)
         }
+    }
+
+    static var noIssuer: Problem {
+        Problem(
+            .invalidRequest,
+            "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
+        )
     }
 
     private static func judge(
@@ -37,12 +47,7 @@ enum VerifyEndpoint {
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
         let binding = request.question.binding
-        guard binding != .issuedNonce || settings.verifier.nonces != nil else {
-            throw Problem(
-                .invalidRequest,
-                "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
-            )
-        }
+        guard binding != .issuedNonce || settings.verifier.nonces != nil else { throw noIssuer }
         let verdict = try worker.judge.judge(
             request.token.span,
             request.question,
@@ -99,6 +104,8 @@ package struct VerifyRequestReader: ~Copyable {
     package private(set) var permissions: PermissionSet?
     /// What was asked about an access token instead; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
+    /// What was asked about a player of an Instant Game instead; nil if there is a token.
+    private(set) var signedPlayerInfo: SignedPlayerInfoRequest?
     private var permissionName: [UInt8] = []
 
     package init() {}
@@ -114,12 +121,17 @@ package struct VerifyRequestReader: ~Copyable {
         question.binding = .unbound
         permissions = nil
         accessToken = nil
+        signedPlayerInfo = nil
         try document.parseObject(body)
-        if document.member("id_token", of: document.root, in: body) == nil,
-            document.member("access_token", of: document.root, in: body) != nil
-        {
-            accessToken = try AccessTokenRequest(document, body)
-            return
+        if document.member("id_token", of: document.root, in: body) == nil {
+            if document.member("access_token", of: document.root, in: body) != nil {
+                accessToken = try AccessTokenRequest(document, body)
+                return
+            }
+            if document.member("signed_player_info", of: document.root, in: body) != nil {
+                signedPlayerInfo = try SignedPlayerInfoRequest(document, body)
+                return
+            }
         }
         var name = document.firstChild(document.root)
         let end = document.next(document.root)
@@ -128,7 +140,10 @@ package struct VerifyRequestReader: ~Copyable {
             name = document.next(name + 1)
         }
         guard !token.isEmpty else {
-            throw Problem(.invalidRequest, "The member id_token is missing or empty, and there is no access_token.")
+            throw Problem(
+                .invalidRequest,
+                "The member id_token is missing or empty, and there is neither access_token nor signed_player_info."
+            )
         }
         if question.binding == .unbound, !question.subject.isEmpty {
             question.binding = .subject
@@ -159,6 +174,11 @@ package struct VerifyRequestReader: ~Copyable {
             try document.appendText("key_thumbprint", value, in: body, to: &question.keyThumbprint)
         } else if document.string(name, equals: "access_token", in: body) {
             try document.appendText("access_token", value, in: body, to: &question.accessToken)
+        } else if document.string(name, equals: "auth_nonce", in: body) {
+            throw Problem(
+                .invalidRequest,
+                "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
+            )
         } else {
             throw Problem(
                 .invalidRequest,
@@ -181,12 +201,9 @@ package struct VerifyRequestReader: ~Copyable {
         guard !question.bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
     }
 
-    /// A flag that is set or not there: what is false could be meant either way.
     private mutating func readIssuedNonce(_ value: Int) throws(Problem) {
         try requireOnlyNonce()
-        guard document.kind(value) == .true else {
-            throw Problem(.invalidRequest, "The member issued_nonce can only be true; leave it out otherwise.")
-        }
+        try document.requireTrue("issued_nonce", value)
         question.binding = .issuedNonce
     }
 
@@ -200,6 +217,20 @@ package struct VerifyRequestReader: ~Copyable {
 extension JSONDocument {
     func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
         guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
+    }
+
+    /// A flag that is set or not there: what is false could be meant either way.
+    func requireTrue(_ member: StaticString, _ value: Int) throws(Problem) {
+        guard kind(value) == .true else {
+            throw Problem(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
+        }
+    }
+
+    /// The nonce that goes with another credential than an id token.
+    func nonce(_ value: Int, in body: Span<UInt8>) throws(Problem) -> Nonce {
+        guard isString(value) else { throw Problem(.invalidNonce, "The member nonce must be a string.") }
+        guard let nonce = Nonce(string(value, in: body)) else { throw Problem(Refusal.invalidNonce) }
+        return nonce
     }
 
     /// Appends a member's string, which must not be empty.

@@ -1,0 +1,172 @@
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LLStores
+internal import LimitedLogin
+
+/// The body of a `POST /verify` about the player of an Instant Game.
+struct SignedPlayerInfoRequest {
+    private(set) var text: [UInt8] = []
+    /// The app whose secret must have signed; nil for any configured one.
+    private(set) var appID: String?
+    /// The nonce that the game gave Facebook; nil if it is an issued one, or there is none.
+    private(set) var nonce: Nonce?
+    private(set) var isIssued = false
+
+    /// - Parameter document: the parsed body, an object.
+    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
+        for name in document.children(of: document.root) {
+            let value = name + 1
+            switch document.string(name, in: body) {
+            case "signed_player_info": try document.appendText("signed_player_info", value, in: body, to: &text)
+            case "app_id":
+                try document.requireString("app_id", value)
+                appID = document.string(value, in: body)
+            case "nonce": nonce = try document.nonce(value, in: body)
+            case "issued_nonce":
+                try document.requireTrue("issued_nonce", value)
+                isIssued = true
+            default:
+                throw Problem(
+                    .invalidRequest,
+                    "The body has an unknown member; beside signed_player_info, known are app_id, nonce and issued_nonce."
+                )
+            }
+        }
+        guard nonce == nil || !isIssued else {
+            throw Problem(.invalidRequest, "Only one of nonce and issued_nonce may be given.")
+        }
+    }
+}
+
+/// The signed player info of an Instant Game at `POST /verify`: judged at once, with the app's secret; nobody is asked.
+enum SignedPlayerInfoEndpoint {
+    static func answer(
+        _ worker: WorkerParts,
+        _ request: SignedPlayerInfoRequest,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) -> Outcome {
+        do throws(Problem) {
+            return try judge(worker, request, context, &response)
+        } catch {
+            return .refused(.signedPlayerInfo, error)
+        }
+    }
+
+    private static func judge(
+        _ worker: WorkerParts,
+        _ request: SignedPlayerInfoRequest,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let settings = worker.settings
+        let policy = settings.verifier.policy
+        guard let secrets = settings.appSecrets else {
+            throw Problem(
+                .invalidRequest,
+                "Signed player info is verified with the app's secret, and there is none: set app_secrets_file "
+                    + "(LIMITED_LOGIN_APP_SECRETS_FILE)."
+            )
+        }
+        var signers = secrets.signers
+        if let appID = request.appID {
+            signers = signers.filter { $0.appID.utf8.elementsEqual(appID.utf8) }
+            guard !signers.isEmpty else {
+                throw Problem(
+                    .unknownApp,
+                    "The app_id is not a configured app's, or app_secrets_file has no secret of it."
+                )
+            }
+        }
+        var expectation: NonceExpectation?
+        if request.nonce != nil || request.isIssued {
+            expectation = try NonceExpectation(request.nonce, settings.verifier.nonces)
+        } else if policy.binding == .required {
+            throw Problem(
+                .invalidRequest,
+                "Give nonce or issued_nonce: without one a copy of the signed player info from anywhere would do."
+            )
+        }
+        let (now, info) = (try ServiceClock.now(), request.text.span)
+        let player: SignedPlayerInfo
+        do throws(SignedPlayerInfoRejection) {
+            player = try SignedPlayerInfo(
+                verifying: info,
+                secrets: signers,
+                expecting: expectation,
+                clockSkewSeconds: policy.clockSkewSeconds,
+                now: now
+            )
+        } catch {
+            throw Problem(error)
+        }
+        try requireNotRevoked(player, worker)
+        VerifyEndpoint.addFields(to: &response)
+        SignedPlayerInfoAnswer.write(player, to: &response.body)
+        guard settings.rejectsReplays || player.issuedNonce != nil else { return .accepted(.signedPlayerInfo) }
+        let question = ReplayQuestion(player, request.text, usesInfo: settings.rejectsReplays)
+        return try FirstUse.use(question, of: .signedPlayerInfo, worker, context, response)
+    }
+
+    /// A revocation names a person of Facebook Login, and a `player_id` is none.
+    private static func requireNotRevoked(_ player: SignedPlayerInfo, _ worker: WorkerParts) throws(Problem) {
+        guard let person = player.appScopedID else { return }
+        guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+        let revocation = worker.revocations.latest(app: player.appID.utf8.span, user: person.utf8.span)
+        guard let revocation, player.issuedAt.wholeSeconds <= revocation.moment else { return }
+        throw Problem(Refusal.loginRevoked)
+    }
+}
+
+extension Problem {
+    init(_ rejection: SignedPlayerInfoRejection) {
+        guard let text = rejection.code else {
+            self.init(.internalError, rejection.description)
+            return
+        }
+        let code = ProblemCode.ofTokens.first { $0.text == text }
+        self.init(code ?? .invalidSignedPlayerInfo, rejection.description)
+    }
+}
+
+extension ReplayQuestion {
+    /// What signed player info uses up: its nonce where it is an issued one, and itself where the policy says so; nil if
+    /// OpenSSL fails.
+    init?(_ player: SignedPlayerInfo, _ text: [UInt8], usesInfo: Bool) {
+        var entries: [ReplayEntry] = []
+        if let nonce = player.issuedNonce {
+            guard let entry = ReplayEntry(nonce, app: player.appID.utf8.span) else { return nil }
+            entries.append(entry)
+        }
+        if usesInfo {
+            // What was signed: the signature before it has more than one spelling. In range: a moment is at most 2⁵³ s.
+            let message = text.drop { $0 != UInt8(ascii: ".") }
+            let issuedAt = UInt64(player.issuedAt.secondsSince1970 * 1_000)
+            let life = UInt64(SignedPlayerInfo.greatestAgeSeconds) * 1_000 + 1
+            let entry = ReplayEntry(
+                .token,
+                scope: Array(player.appID.utf8).span,
+                Array(message).span,
+                bornAt: issuedAt,
+                expiresAt: issuedAt + life
+            )
+            guard let entry else { return nil }
+            entries.append(entry)
+        }
+        self.init(entries)
+    }
+}
+
+/// Writes the answer to accepted signed player info.
+enum SignedPlayerInfoAnswer {
+    static func write(_ player: SignedPlayerInfo, to body: inout [UInt8]) {
+        JSONWriter.raw("{\"player\":{", to: &body)
+        JSONWriter.member("app_id", player.appID, to: &body)
+        JSONWriter.member("player_id", player.playerID, to: &body)
+        JSONWriter.member("asid", player.appScopedID, to: &body)
+        JSONWriter.member("issued_at", Int(clamping: player.issuedAt.wholeSeconds), to: &body)
+        JSONWriter.member("nonce", player.nonce, to: &body)
+        JSONWriter.raw("}}", to: &body)
+    }
+}

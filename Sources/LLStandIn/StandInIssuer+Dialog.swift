@@ -1,0 +1,149 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPClient
+internal import LLJOSE
+internal import LLSockets
+
+/// What a code of the dialog stands for until it is exchanged.
+struct DialogCode {
+    let appID: String
+    let redirectURI: String
+    /// `code_challenge`: the SHA-256 of the verifier, in base64url (RFC 7636 section 4.2); nil for a code without PKCE.
+    let challenge: String?
+    let scopes: [String]
+    let nonce: String
+    let authNonce: String?
+    let expiresAt: Int64
+    var isUsed = false
+
+    /// The life of a code in seconds.
+    static let lifeSeconds: Int64 = 600
+}
+
+/// The web dialog and the exchange of its code, as far as Facebook documents them ("OIDC Token", "Manually Build a Login
+/// Flow"). The person is always Jane, who is logged in and says yes at once.
+extension StandInIssuer {
+    /// Answers the dialog, at `/dialog/oauth` with or without a version before it; false where the request is for something
+    /// else.
+    func answerDialog(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
+        let place = bytes.text(head.path).split(separator: "/").drop { $0.first == "v" }
+        guard head.method == .get, place == ["dialog", "oauth"] else { return false }
+        let query = FormText.parameters(of: head.query.map { bytes.text($0) } ?? "")
+        do {
+            let target = try redirect(query, now: WallClock.unixSeconds())
+            response.status = 302
+            response.addField("Location", target)
+            response.addField("Cache-Control: no-store")
+        } catch let error as StandInRefusal {
+            _ = refuse(400, error.description, &response)
+        } catch {
+            _ = refuse(500, "\(error)", &response)
+        }
+        return true
+    }
+
+    /// Where the dialog sends the browser: with a code in the query, or with tokens in the fragment.
+    private func redirect(_ query: [String: String], now: Int64) throws -> String {
+        guard let appID = query["client_id"], let target = query["redirect_uri"], target.contains("://"),
+            target.utf8.allSatisfy(ASCII.isVisible), !target.contains("#")
+        else { throw StandInRefusal("the dialog needs client_id and redirect_uri, a URL without a fragment") }
+        guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256" else {
+            throw StandInRefusal("code_challenge_method is S256")
+        }
+        let code = DialogCode(
+            appID: appID,
+            redirectURI: target,
+            challenge: query["code_challenge"],
+            scopes: (query["scope"] ?? "").split { " ,".contains($0) }.map(String.init),
+            nonce: query["nonce"] ?? "",
+            // The nonce of a login without a new authentication is not told.
+            authNonce: query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
+                ? query["auth_nonce"] : nil,
+            expiresAt: now + DialogCode.lifeSeconds
+        )
+        var answer: [(name: String, value: String)] = []
+        let types = (query["response_type"] ?? "code").split { " ,".contains($0) }
+        if types == ["code"] {
+            let name = "AQ" + .random(64)
+            graph.codes.withLock { $0[name] = code }
+            answer.append((name: "code", value: name))
+        } else if !types.isEmpty, types.allSatisfy({ ["token", "id_token"].contains($0) }) {
+            let tokens = try mint(code, now: now)
+            if types.contains("token") { answer.append((name: "access_token", value: tokens.access)) }
+            if types.contains("id_token") {
+                guard let token = tokens.id else { throw StandInRefusal("response_type id_token needs scope openid") }
+                answer.append((name: "id_token", value: token))
+            }
+        } else {
+            throw StandInRefusal("response_type is code, token, id_token, or the last two")
+        }
+        if let state = query["state"] { answer.append((name: "state", value: state)) }
+        let separator = types == ["code"] ? (target.contains("?") ? "&" : "?") : "#"
+        return target + separator + FormEncoding.encode(answer)
+    }
+
+    /// `GET /oauth/access_token`: the exchange of a code by its verifier. It needs no secret.
+    func exchange(_ query: [String: String], now: Int64) throws(StandInGraph.Answer) -> StandInGraph.Answer {
+        let name = query["code"] ?? ""
+        let code = graph.codes.withLock { codes -> DialogCode? in
+            let code = codes[name]
+            codes[name]?.isUsed = true
+            return code
+        }
+        guard let code, code.appID == query["client_id"] else { throw .error(100, "Invalid verification code format.") }
+        guard !code.isUsed else { throw .error(100, subcode: 36_009, "This authorization code has been used.") }
+        guard code.expiresAt > now else { throw .error(100, subcode: 36_007, "This authorization code has expired.") }
+        guard code.redirectURI == query["redirect_uri"] else {
+            throw .error(
+                100,
+                subcode: 36_008,
+                "Error validating verification code. Please make sure your redirect_uri is identical to the one you used in "
+                    + "the OAuth dialog request"
+            )
+        }
+        guard Self.isAnswered(code.challenge, by: query["code_verifier"]) else {
+            throw .error(
+                100,
+                "Invalid code verifier. Code verifier should be a cryptographic random string using the characters A-Z, a-z, "
+                    + "0-9, and the punctuation characters -._~, between 43 and 128 characters long."
+            )
+        }
+        guard let tokens = try? mint(code, now: now) else { throw .error(2, "The stand-in failed.") }
+        var members: [FacebookJSON.Member] = [
+            ("access_token", FacebookJSON.string(tokens.access)), ("token_type", "\"bearer\""),
+            ("expires_in", "5184000"),
+        ]
+        if let token = tokens.id { members.append(("id_token", FacebookJSON.string(token))) }
+        return StandInGraph.Answer(body: FacebookJSON.object(members))
+    }
+
+    /// Whether a verifier is the challenge's; a code without a challenge is not asked for one.
+    private static func isAnswered(_ challenge: String?, by verifier: String?) -> Bool {
+        guard let challenge else { return true }
+        guard let verifier, (43...128).contains(verifier.utf8.count),
+            let digest = try? SHA256.digest(of: Array(verifier.utf8).span)
+        else { return false }
+        return String(decoding: digest.base64URL, as: UTF8.self) == challenge
+    }
+
+    /// The tokens of a login: an id token only with the scope `openid`, bound to the access token by `at_hash`.
+    private func mint(_ code: DialogCode, now: Int64) throws -> (access: String, id: String?) {
+        let isEmailGranted = code.scopes.contains("email")
+        var request: [FacebookJSON.Member] = [
+            ("app", FacebookJSON.string(code.appID)), ("name", "\"Jane Q Doe\""), ("email", "\"jane.doe@example.com\""),
+            ("scopes", FacebookJSON.list(["public_profile"] + (isEmailGranted ? ["email"] : []))),
+        ]
+        if let nonce = code.authNonce { request.append(("auth_nonce", FacebookJSON.string(nonce))) }
+        let text = Array(FacebookJSON.object(request).utf8)
+        let access = try graph.mintAccessToken(text, fate: "", appID: code.appID, now: now)
+        guard code.scopes.contains("openid") else { return (access, nil) }
+        let digest = try SHA256.digest(of: Array(access.utf8).span).bytes
+        var claims: [FacebookJSON.Member] = [
+            ("aud", FacebookJSON.string(code.appID)), ("nonce", FacebookJSON.string(code.nonce)),
+            ("at_hash", FacebookJSON.string(Base64URL.text((0..<16).map { digest[$0] }))), ("name", "\"Jane Q Doe\""),
+        ]
+        if isEmailGranted { claims.append(("email", "\"jane.doe@example.com\"")) }
+        return (access, try token(claims: FacebookJSON.object(claims), now: now))
+    }
+}

@@ -1,0 +1,95 @@
+internal import LLCrypto
+internal import LLJOSE
+
+/// The nonce that a credential other than an id token must bring: an access token by its login's `auth_nonce`, an Instant
+/// Game's player by `request_payload`.
+public struct NonceExpectation: Sendable {
+    private enum Kind: Sendable {
+        case equal(Nonce)
+        case issued(NonceIssuer)
+    }
+
+    private let kind: Kind
+
+    /// Exactly this nonce, which your session holds. Accept each nonce once.
+    public static func nonce(_ nonce: Nonce) -> NonceExpectation { NonceExpectation(kind: .equal(nonce)) }
+
+    /// A nonce that this issuer issued for the credential's app, and whose time is not over. Accept each nonce once, and
+    /// compare it with the one in your session.
+    public static func issued(by issuer: NonceIssuer) -> NonceExpectation { NonceExpectation(kind: .issued(issuer)) }
+
+    /// Compares the nonce that came, in constant time.
+    /// - Parameter nonce: nil if none came, or no text.
+    /// - Returns: the facts of an issued nonce; nil for another.
+    func check(_ nonce: String?, appID: String, now: NumericDate) throws(NonceFault) -> RecognizedNonce? {
+        guard let nonce, !nonce.isEmpty else { throw .mismatch }
+        let text = Array(nonce.utf8)
+        switch kind {
+        case .equal(let expected):
+            guard ConstantTime.areEqual(text.span, expected.value.utf8.span) else { throw .mismatch }
+            return nil
+        case .issued(let issuer):
+            guard let facts = issuer.recognize(text.span, appID: Array(appID.utf8).span) else { throw .notIssued }
+            guard now < facts.expiresAt else { throw .expired }
+            return facts
+        }
+    }
+}
+
+/// How a nonce that came is not the one expected.
+enum NonceFault: Error {
+    case mismatch, notIssued, expired
+
+    var code: TokenRejection.Code {
+        switch self {
+        case .mismatch: .nonceMismatch
+        case .notIssued: .nonceNotIssued
+        case .expired: .nonceExpired
+        }
+    }
+
+    /// - Parameter subject: what has the nonce, at the beginning of a sentence.
+    func sentence(_ subject: StaticString) -> String {
+        switch self {
+        case .mismatch: "\(subject) has no nonce, or another than the one expected: begin the login anew."
+        case .notIssued: "\(subject) has a nonce that was not issued here for this app: begin the login anew."
+        case .expired: "\(subject) has a nonce whose time is over: begin the login anew, with a new nonce."
+        }
+    }
+}
+
+/// The nonce of the login that an access token came from: the answer of `GET /oauth/access_token_info`, judged.
+///
+/// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate`, and Graph tells it to the holder
+/// of the token (Meta, "Re-authentication"). Facebook does not see to it that a nonce is used once. Judge `debug_token`
+/// and `/me` before: this answer names neither the app nor the person.
+public struct AccessTokenNonce: Equatable, Sendable {
+    /// The nonce.
+    public let value: String
+    /// Its facts, where it is an issued one.
+    package let issued: RecognizedNonce?
+
+    /// Judges what Graph said about a token's login.
+    /// - Parameters:
+    ///   - answer: the body of the answer with status 200.
+    ///   - token: what Graph said about the token and its person before.
+    ///   - expectation: the nonce that the login was begun with.
+    ///   - now: the time to judge as of.
+    /// - Throws: ``AccessTokenRejection``: a nonce that is missing, or no text, is another one.
+    ///   ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
+    public init(
+        accessTokenInfo answer: [UInt8],
+        of token: VerifiedAccessToken,
+        expecting expectation: NonceExpectation,
+        now: NumericDate
+    ) throws(AccessTokenRejection) {
+        let json = try JSONObject.graph(answer)
+        let nonce = json.string("auth_nonce")
+        do throws(NonceFault) {
+            issued = try expectation.check(nonce, appID: token.inspection.appID, now: now)
+        } catch {
+            throw AccessTokenRejection(error)
+        }
+        value = nonce ?? ""
+    }
+}

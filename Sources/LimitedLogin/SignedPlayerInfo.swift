@@ -1,0 +1,138 @@
+internal import LLBytes
+internal import LLJOSE
+
+/// The player of an Instant Game, whose signature is good: what `FBInstant.player.getSignedPlayerInfoAsync(nonce)`, or
+/// `getSignedASIDAsync`, gives the game.
+///
+/// It has the form of a ``SignedRequest`` and is signed under the same secret. It has no end of its own: one that was seen
+/// anywhere would be good for ever. So it may be an hour old at most, and its `request_payload` must be the nonce that you
+/// gave to this game's session (Meta, "Instant Games SDK v8.0").
+public struct SignedPlayerInfo: Equatable, Sendable {
+    /// The app whose secret signed it.
+    public let appID: String
+    /// `player_id`: the player within the game; nil where ``appScopedID`` is told. It is no `sub` of a token.
+    public let playerID: String?
+    /// `asid`: the person under the id of Facebook Login, which is the `sub` of a token for the same app; nil where
+    /// ``playerID`` is told.
+    public let appScopedID: String?
+    /// `issued_at`: when Facebook made it.
+    public let issuedAt: NumericDate
+    /// `request_payload`, where it was compared.
+    public let nonce: String?
+    /// The facts of the nonce, where it is an issued one.
+    package let issuedNonce: RecognizedNonce?
+
+    /// Greatest age in seconds: an hour, the life of an id token.
+    package static let greatestAgeSeconds = 3_600
+
+    /// Verifies signed player info.
+    /// - Parameters:
+    ///   - text: what `getSignature()` gave the game.
+    ///   - secrets: each app's ID and secret. All of them are tried, so that the time does not tell whose it is.
+    ///   - expectation: the nonce that the game gave Facebook. With nil a copy of an hour's age, from anywhere, is accepted.
+    ///   - clockSkewSeconds: how far `issued_at` may lie ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - now: the time to judge as of.
+    /// - Throws: the one reason it was refused for. ``SignedPlayerInfoRejection/cannotVerify`` is no refusal.
+    public init(
+        verifying text: String,
+        secrets: [(appID: String, secret: String)],
+        expecting expectation: NonceExpectation?,
+        clockSkewSeconds: Int = 60,
+        now: NumericDate
+    ) throws(SignedPlayerInfoRejection) {
+        let bytes = Array(text.utf8)
+        try self.init(
+            verifying: bytes.span,
+            secrets: secrets,
+            expecting: expectation,
+            clockSkewSeconds: clockSkewSeconds,
+            now: now
+        )
+    }
+
+    /// The same for bytes.
+    package init(
+        verifying bytes: Span<UInt8>,
+        secrets: [(appID: String, secret: String)],
+        expecting expectation: NonceExpectation?,
+        clockSkewSeconds: Int,
+        now: NumericDate
+    ) throws(SignedPlayerInfoRejection) {
+        let envelope: SignedEnvelope
+        do throws(SignedRequestRejection) {
+            envelope = try SignedEnvelope(verifying: bytes, secrets: secrets)
+        } catch {
+            throw SignedPlayerInfoRejection(error)
+        }
+        appID = envelope.appID
+        let content = envelope.content
+        for name in Self.membersOfOthers where content.member(name) != nil { throw .otherKind }
+        let (player, person) = (content.member("player_id"), content.member("asid"))
+        guard (player == nil) != (person == nil) else { throw player == nil ? .otherKind : .invalidPlayer }
+        // Text alone: a number of 17 digits loses some of them in the game's own language.
+        playerID = content.string("player_id").flatMap { DecimalNumber.isIdentifier($0.utf8) ? $0 : nil }
+        appScopedID = content.string("asid").flatMap { DecimalNumber.isIdentifier($0.utf8) ? $0 : nil }
+        guard playerID != nil || appScopedID != nil else { throw .invalidPlayer }
+        guard let issuedAt = content.date("issued_at"),
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
+        else { throw .outOfTime }
+        self.issuedAt = issuedAt
+        guard let expectation else {
+            (nonce, issuedNonce) = (nil, nil)
+            return
+        }
+        nonce = content.string("request_payload")
+        do throws(NonceFault) {
+            issuedNonce = try expectation.check(nonce, appID: appID, now: now)
+        } catch {
+            throw SignedPlayerInfoRejection(error)
+        }
+    }
+
+    /// Members at the top level that no player's has: those of a login, a page tab and a callback.
+    private static let membersOfOthers: [StaticString] = ["code", "oauth_token", "access_token", "page", "user_id"]
+}
+
+/// Why signed player info was refused, or why it cannot be judged. Nothing here holds any of it.
+public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable code; nil when it cannot be told whether it is good.
+    public let code: String?
+    /// One sentence that a person can act on.
+    public let description: String
+
+    /// OpenSSL failed; nothing is known about it.
+    public static let cannotVerify = Self(nil, "The signature cannot be verified now.")
+
+    package static let malformed = Self("The signed player info is not two parts of base64url with a JSON object.")
+    package static let invalidSignature = Self(
+        "The signature was made with no configured app secret, or with another app's than the one named."
+    )
+    package static let unsupportedAlgorithm = Self("The algorithm is not HMAC-SHA256.")
+    package static let otherKind = Self(
+        "This is a signed request of another kind: it has no player_id and no asid, or members of a login or a callback."
+    )
+    package static let invalidPlayer = Self(
+        "The member player_id, or asid, is not 1 to 20 digits as text, or both are there."
+    )
+    package static let outOfTime = Self(
+        "The member issued_at is missing, more than an hour ago, or in the future: have the game ask for it anew."
+    )
+
+    private init(_ code: String?, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    private init(_ description: String) { self.init("invalid_signed_player_info", description) }
+
+    fileprivate init(_ fault: NonceFault) { self.init(fault.code.rawValue, fault.sentence("The signed player info")) }
+
+    fileprivate init(_ rejection: SignedRequestRejection) {
+        switch rejection {
+        case .cannotVerify: self = .cannotVerify
+        case .invalidSignature: self = .invalidSignature
+        case .unsupportedAlgorithm: self = .unsupportedAlgorithm
+        default: self = .malformed
+        }
+    }
+}

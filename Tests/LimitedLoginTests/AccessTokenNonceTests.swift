@@ -1,0 +1,143 @@
+import LLBytes
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@Suite("What Graph says about an access token's login")
+struct AccessTokenNonceTests {
+    private static let now = Login.sharedNow
+    private static let nonce = "n0NceOfThisLogin4242"
+
+    private static func token(app: String = "111") throws -> VerifiedAccessToken {
+        let data =
+            #"{"data":{"app_id":"\#(app)","type":"USER","expires_at":0,"is_valid":true,"user_id":"218471","scopes":[]}}"#
+        let inspection = try AccessTokenInspection(debugToken: Array(data.utf8), appIDs: ["111", "222"], now: now)
+        return try VerifiedAccessToken(me: Array(#"{"id":"218471"}"#.utf8), of: inspection)
+    }
+
+    private static func answer(_ nonce: String?) -> String {
+        let more = nonce.map { #","auth_type":"reauthenticate","auth_nonce":\#($0)"# } ?? ""
+        return #"{"access_token":"EAAx","token_type":"bearer","expires_in":5183999\#(more)}"#
+    }
+
+    /// The code of the refusal; nil for a good answer, `unreadable` for none.
+    private static func code(_ answer: String, _ expectation: NonceExpectation, app: String = "111") throws -> String? {
+        let token = try token(app: app)
+        do throws(AccessTokenRejection) {
+            _ = try AccessTokenNonce(
+                accessTokenInfo: Array(answer.utf8),
+                of: token,
+                expecting: expectation,
+                now: now
+            )
+            return nil
+        } catch {
+            return error.code ?? "unreadable"
+        }
+    }
+
+    private static func given(_ text: String = nonce) throws -> NonceExpectation { .nonce(try #require(Nonce(text))) }
+
+    @Test("The nonce that was given is accepted and told, whichever way its JSON is spelt")
+    func accepted() throws {
+        for json in ["\"\(Self.nonce)\"", #""\u006e0NceOfThisLogin4242""#] {
+            let told = try AccessTokenNonce(
+                accessTokenInfo: Array(Self.answer(json).utf8),
+                of: Self.token(),
+                expecting: Self.given(),
+                now: Self.now
+            )
+            #expect(told.value == Self.nonce)
+        }
+    }
+
+    @Test(
+        "A nonce that is missing, or not exactly the one given, is another login's",
+        arguments: [
+            nil, #""""#, #""n0NceOfThisLogin4243""#, #""N0NceOfThisLogin4242""#, #""n0NceOfThisLogin4242 ""#,
+            #""n0NceOfThisLogin424""#, "null", "true", "5", #"["n0NceOfThisLogin4242"]"#,
+            #"{"auth_nonce":"n0NceOfThisLogin4242"}"#,
+        ] as [String?]
+    )
+    func refused(json: String?) throws {
+        #expect(try Self.code(Self.answer(json), Self.given()) == "nonce_mismatch")
+    }
+
+    @Test("A nonce further within the answer, or under another name, is none")
+    func elsewhere() throws {
+        for answer in [
+            #"{"data":{"auth_nonce":"\#(Self.nonce)"}}"#, #"{"nonce":"\#(Self.nonce)"}"#,
+            #"{"AUTH_NONCE":"\#(Self.nonce)"}"#, #"{"auth_type":"\#(Self.nonce)"}"#, "{}",
+        ] {
+            #expect(try Self.code(answer, Self.given()) == "nonce_mismatch", "\(answer)")
+        }
+    }
+
+    @Test(
+        "What is no answer is no fault of the token",
+        arguments: [
+            "", "null", "[]", "<html>", "auth_nonce=n0NceOfThisLogin4242", #"{"auth_nonce":"x","auth_nonce":"x"}"#,
+            #"{"error":{"code":190},"auth_nonce":"n0NceOfThisLogin4242"}"#, #"{"auth_nonce":"n0NceOfThisLogin4242"}}"#,
+        ]
+    )
+    func unreadable(answer: String) throws {
+        #expect(try Self.code(answer, Self.given()) == "unreadable")
+    }
+
+    @Test("An issued nonce must be ours, for the token's app, and in time")
+    func issued() throws {
+        let issuer = try NonceIssuer(secret: "0123456789abcdef0123456789abcdef")
+        let other = try NonceIssuer(secret: "fedcba9876543210fedcba9876543210")
+        func make(_ issuer: NonceIssuer, age: Double = 5, app: String = "111") throws -> String {
+            let date = try #require(NumericDate(secondsSince1970: Double(Login.now) - age))
+            return "\"" + (try #require(issuer.issue(appID: app, lifetimeSeconds: 60, now: date)).nonce.value) + "\""
+        }
+        func code(_ nonce: String?, app: String = "111") throws -> String? {
+            try Self.code(Self.answer(nonce), .issued(by: issuer), app: app)
+        }
+        #expect(try code(make(issuer)) == nil)
+        #expect(try code(make(issuer, app: "222"), app: "222") == nil)
+        #expect(try code(make(issuer, age: 59.9)) == nil)
+        #expect(try code(make(issuer, age: 60)) == "nonce_expired")
+        #expect(try code(make(issuer, app: "222")) == "nonce_not_issued")
+        #expect(try code(make(issuer), app: "222") == "nonce_not_issued")
+        #expect(try code(make(other)) == "nonce_not_issued")
+        #expect(try code(make(issuer).uppercased()) == "nonce_not_issued")
+        #expect(try code(#""x""#) == "nonce_not_issued")
+        for none in [nil, "null", "5", #""""#] { #expect(try code(none) == "nonce_mismatch") }
+    }
+
+    @Test("Of 10,000 answers with bytes changed, put in, taken out or moved, none is a wrong yes")
+    func mutations() throws {
+        var random = RepeatableGenerator(seed: 0xA0_7C_E5)
+        let good = Array(Self.answer("\"\(Self.nonce)\"").utf8)
+        let bytes = Array(#"{}[]":,\u006en0Nce4245 truefalsenull"#.utf8) + [0, 0x0A, 0xFF, 0xC3]
+        let expectation = try Self.given()
+        let token = try Self.token()
+        var (yes, no, unreadable) = (0, 0, 0)
+        for _ in 0..<10_000 {
+            var answer = good
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: answer.indices, using: &random)
+                let byte = bytes[Int.random(in: bytes.indices, using: &random)]
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: answer[place] = byte
+                case 1: answer.insert(byte, at: place)
+                case 2 where answer.count > 1: answer.remove(at: place)
+                default: answer.swapAt(place, Int.random(in: answer.indices, using: &random))
+                }
+            }
+            do throws(AccessTokenRejection) {
+                _ = try AccessTokenNonce(accessTokenInfo: answer, of: token, expecting: expectation, now: Self.now)
+                yes += 1
+                // Whatever else was changed, the nonce stands in it whole.
+                let text = String(decoding: answer, as: UTF8.self)
+                #expect(text.contains("\"\(Self.nonce)\"") && text.contains("auth_nonce\""), "\(text)")
+            } catch {
+                if error.code == nil { unreadable += 1 } else { no += 1 }
+                #expect(error.code == nil || error.code == "nonce_mismatch")
+            }
+        }
+        #expect(yes > 500 && no > 500 && unreadable > 500, "\(yes) \(no) \(unreadable)")
+    }
+}

@@ -43,6 +43,8 @@ final class GraphService: Sendable {
         callTimeout: Duration = .seconds(300),
         acceptsAccessTokens: Bool = false,
         rejectsReplays: Bool = false,
+        nonces: NonceIssuer? = nil,
+        binding: VerificationPolicy.Binding = .required,
         manner: ScriptedIssuer.Manner = .plain,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
@@ -65,13 +67,17 @@ final class GraphService: Sendable {
             revocations: store.revocations
         )
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
-        let policy = try VerificationPolicy(appIDs: appIDs, maximumTokenAgeSeconds: maximumTokenAgeSeconds)
+        let policy = try VerificationPolicy(
+            appIDs: appIDs,
+            maximumTokenAgeSeconds: maximumTokenAgeSeconds,
+            binding: binding
+        )
         let log = log
         var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
         logger.logLevel = .trace
         let core = ServiceCore(
             settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: policy),
+                verifier: TokenVerifier(policy: policy, nonces: nonces),
                 clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
                 rejectsReplays: rejectsReplays,
                 appSecrets: try secrets.map {

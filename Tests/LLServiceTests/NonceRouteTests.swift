@@ -105,6 +105,27 @@ struct NonceRouteTests {
         #expect(!metrics.contains(nonce.nonce))
     }
 
+    @Test(
+        "With tracking limited the permissions must be Limited Login's, with enabled any of Facebook's may be named",
+        arguments: [
+            (#""permissions":["user_likes"]"#, "invalid_permission"),
+            (#""permissions":["user_likes"],"tracking":"limited""#, "invalid_permission"),
+            (#""tracking":"limited","permissions":["email","user_friends"]"#, nil),
+            (#""permissions":["user_likes"],"tracking":"enabled""#, nil),
+            (#""tracking":"enabled","permissions":["user_likes","pages_show_list","user_actions.fitness"]"#, nil),
+            (#""tracking":"enabled","permissions":["User"]"#, "invalid_permission"),
+            (#""tracking":"enabled","permissions":"email""#, "invalid_request"),
+            (#""tracking":"enabled""#, nil), (#""tracking":"Enabled""#, "invalid_request"),
+            (#""tracking":true"#, "invalid_request"), (#""tracking":null"#, "invalid_request"),
+        ] as [(String, String?)]
+    )
+    func tracking(members: String, code: String?) async throws {
+        let service = try await Self.service()
+        let body = #"{"app_id":"\#(InProcessService.appID)",\#(members)}"#
+        let answer = try service.answer("POST", "/nonces", fields: ["Content-Type: application/json"], body: body)
+        #expect(answer.code == code && answer.status == (code == nil ? 200 : 400), "\(answer.text)")
+    }
+
     @Test("A token that is refused for anything else uses nothing up")
     func refusedFirst() async throws {
         let service = try await InProcessService(

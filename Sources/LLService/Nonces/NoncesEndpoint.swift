@@ -42,8 +42,8 @@ enum NoncesEndpoint {
     }
 }
 
-/// The body of `POST /nonces`, read strictly. Its member `permissions` is checked and not kept: a name outside Limited
-/// Login's scope is refused before the person sees a dialog for it.
+/// The body of `POST /nonces`, read strictly. Its members `permissions` and `tracking` are checked and not kept: a name
+/// that the login cannot ask for is refused before the person sees a dialog for it.
 struct NonceRequest {
     /// Greatest body, in bytes: 64 names of permissions, and some spare space.
     static let bodyLimit = 4_096
@@ -57,7 +57,8 @@ struct NonceRequest {
         guard !body.isEmpty else { return }
         var document = JSONDocument(limits: .ofRequest)
         try document.parseObject(body)
-        var permissionName: [UInt8] = []
+        var tracking = LoginTracking.limited
+        var permissions: Int?
         for name in document.children(of: document.root) {
             let value = name + 1
             if document.string(name, equals: "app_id", in: body) {
@@ -69,13 +70,24 @@ struct NonceRequest {
                 }
                 lifetimeSeconds = Int(clamping: number)
             } else if document.string(name, equals: "permissions", in: body) {
-                _ = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
+                permissions = value
+            } else if document.string(name, equals: "tracking", in: body) {
+                guard document.isString(value), let known = LoginTracking(rawValue: document.string(value, in: body))
+                else { throw Problem(.invalidRequest, "The member tracking is limited or enabled.") }
+                tracking = known
             } else {
                 throw Problem(
                     .invalidRequest,
-                    "The body has an unknown member; known are app_id, expires_in and permissions."
+                    "The body has an unknown member; known are app_id, expires_in, permissions and tracking."
                 )
             }
+        }
+        guard let permissions else { return }
+        switch tracking {
+        case .limited:
+            var name: [UInt8] = []
+            _ = try document.limitedLoginPermissions(permissions, in: body, scratch: &name)
+        case .enabled: _ = try document.graphPermissions(permissions, in: body)
         }
     }
 }

@@ -32,16 +32,7 @@ struct AccessTokenRequest {
             case "app_id":
                 try document.requireString("app_id", value)
                 appID = Array(document.string(value, in: body).utf8)
-            case "permissions":
-                var names: [String] = []
-                try document.forEachPermission(value) { element throws(Problem) in
-                    let name = document.string(element, in: body)
-                    guard AccessTokenInspection.isPermission(name) else {
-                        throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
-                    }
-                    if !names.contains(name) { names.append(name) }
-                }
-                permissions = names
+            case "permissions": permissions = try document.graphPermissions(value, in: body)
             case "nonce":
                 nonceCount += 1
                 nonce = try document.nonce(value, in: body)
@@ -114,6 +105,21 @@ struct AccessTokenRequest {
         )
         if hasAuthNonce { question.nonce = try NonceExpectation(nonce, nonces) }
         return question
+    }
+}
+
+extension JSONDocument {
+    /// The permissions that a list names, each once; any of Facebook's.
+    func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Problem) -> [String] {
+        var names: [String] = []
+        try forEachPermission(list) { element throws(Problem) in
+            let name = string(element, in: body)
+            guard AccessTokenInspection.isPermission(name) else {
+                throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+            }
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
     }
 }
 

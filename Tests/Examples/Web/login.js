@@ -1,20 +1,29 @@
 /**
- * Opens Facebook's dialog and has the server judge what comes of it. A login on the web yields an access token, which is
- * opaque: the page sends it on as `access_token` and reads nothing from it, not even the person's id.
+ * Logs a person in with Facebook's dialog, and has the server judge the result. The dialog is opened with a nonce of the
+ * server, so the access token is tied to this login: the server asks limited-login with `auth_nonce: true` and
+ * `issued_nonce: true`, then compares `access_token.nonce` with the nonce of its session. The page never sends the nonce
+ * back. `auth_type: "reauthenticate"` has the person type the password.
  * @param facebook the object FB of Facebook's SDK
  * @param server where the page's own server takes logins; it asks limited-login
  * @returns what to tell the person
  */
 async function logIn(facebook, server) {
-  const { authResponse } = await new Promise((done) => facebook.login(done, { scope: "public_profile,email" }));
+  const post = (path, members) =>
+    fetch(server + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(members),
+    });
+  const begun = await post("/begin", {});
+  if (!begun.ok) return "Please try again in a moment.";
+  const { login, nonce } = await begun.json();
+  const options = { scope: "public_profile,email", auth_type: "reauthenticate", auth_nonce: nonce };
+  const { authResponse } = await new Promise((done) => facebook.login(done, options));
   if (!authResponse) return "You did not log in.";
-  const answer = await fetch(server, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ access_token: authResponse.accessToken }),
-  });
+  // The token is opaque: the page reads nothing from it, not even the person's id.
+  const answer = await post("", { login, access_token: authResponse.accessToken });
   if (answer.ok) return `Welcome, ${(await answer.json()).name}.`;
-  // 429 and 5xx: nobody can tell now, so nobody is logged out for it.
+  // 429 and 5xx are outages, so they log nobody out.
   if (answer.status === 429 || answer.status >= 500) return "Please try again in a moment.";
   return "Facebook does not vouch for this login. Please log in again.";
 }

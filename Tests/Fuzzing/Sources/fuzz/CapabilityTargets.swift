@@ -23,6 +23,50 @@ func fuzzSignedRequest(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
+/// Any bytes: no player without the secret; and any payload, signed: a player, a moment within the bounds, and the nonce.
+func fuzzPlayerInfo(_ input: [UInt8]) {
+    let fixture = unsafe CapabilityFixture.shared
+    func judge(_ bytes: [UInt8], _ nonce: NonceExpectation?) -> SignedPlayerInfo? {
+        try? SignedPlayerInfo(
+            verifying: bytes.span,
+            secrets: fixture.secrets,
+            expecting: nonce,
+            clockSkewSeconds: 60,
+            now: fixture.now
+        )
+    }
+    require(judge(input, nil) == nil, "nothing is accepted that nobody signed")
+    let payload = Base64URL.encode(input)
+    let secret = fixture.secret
+    guard let code = try? HMACSHA256.authenticationCode(for: payload.span, key: secret.span) else { return }
+    let text = code.base64URL + [UInt8(ascii: ".")] + payload
+    let bound = judge(text, fixture.nonce)
+    require(bound == nil || bound?.nonce == fixture.nonceText, "the nonce is the one expected")
+    guard let player = judge(text, nil) else { return require(bound == nil, "a nonce makes nothing good") }
+    require(player.appID == "2", "the app is the one whose secret signed")
+    require((player.playerID == nil) != (player.appScopedID == nil), "one id is told")
+    let id = player.playerID ?? player.appScopedID ?? ""
+    require(DecimalNumber.isIdentifier(id.utf8), "an id is as Facebook writes it")
+    let age = fixture.now.secondsSince1970 - player.issuedAt.secondsSince1970
+    require(age <= 3_600 && age >= -60, "it is of this hour")
+    require(
+        (try? SignedRequest(verifying: text.span, secrets: fixture.secrets, clockSkewSeconds: 60, now: fixture.now))
+            == nil,
+        "no player is a callback too"
+    )
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
+/// Any answer of Graph about a login: no nonce but the one expected.
+func fuzzTokenInfo(_ input: [UInt8]) {
+    let fixture = unsafe CapabilityFixture.shared
+    guard let inspection = fixture.inspection,
+        let token = try? VerifiedAccessToken(me: Array(#"{"id":"218471"}"#.utf8), of: inspection)
+    else { return require(false, "the fixture is good") }
+    let nonce = try? AccessTokenNonce(accessTokenInfo: input, of: token, expecting: fixture.nonce, now: fixture.now)
+    require(nonce == nil || nonce?.value == fixture.nonceText, "the nonce is the one expected")
+}
+
 /// A header and a payload, separated by a zero byte: judged as they come, and signed by the fixture's device.
 func fuzzDPoP(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
@@ -83,6 +127,8 @@ final class CapabilityFixture {
     let secret = Array("0123456789abcdef0123456789abcdef".utf8)
     let secrets = [(appID: "1", secret: "another"), (appID: "2", secret: "0123456789abcdef0123456789abcdef")]
     let method = Array("GET".utf8)
+    let nonceText = "n0NceOfThisGame42"
+    let nonce: NonceExpectation
     let now: NumericDate
     let target: TargetURI
     let device: P256PrivateKey
@@ -100,6 +146,8 @@ final class CapabilityFixture {
             guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64),
                 let target = TargetURI(Array("https://a.example/x".utf8).span)
             else { fatalError("the fixture is broken") }
+            guard let nonce = Nonce(nonceText) else { fatalError("the fixture is broken") }
+            self.nonce = .nonce(nonce)
             self.now = now
             self.target = target
             let answer = #"""

@@ -11,11 +11,12 @@ func fuzzNonce(_ input: [UInt8]) {
     let facts = fixture.issuer.recognize(input.span, appID: fixture.app.span)
     require((facts != nil) == (input == fixture.nonce), "nothing is recognised that was not issued")
     // The input as bytes of a nonce, so that the tag is what refuses it.
-    let text = Base64URL.encode(input)
-    require(
-        text == fixture.nonce || fixture.issuer.recognize(text.span, appID: fixture.app.span) == nil,
-        "no bytes are a nonce without their tag"
-    )
+    for text in [Base64URL.encode(input), Array(Hexadecimal.encode(input).utf8)] {
+        require(
+            text == fixture.nonce || fixture.issuer.recognize(text.span, appID: fixture.app.span) == nil,
+            "no bytes are a nonce without their tag"
+        )
+    }
     // The input as an app.
     let other = fixture.issuer.recognize(fixture.nonce.span, appID: input.span)
     require((other != nil) == (input == fixture.app), "a nonce is one app's")

@@ -1,0 +1,284 @@
+import LLGraph
+import LLSockets
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+/// A Graph that tells a token, its person and the nonce of its login.
+private struct LoginStory {
+    /// The answer about the login; the whole of it if it begins with `{`, else the nonce.
+    let nonce = Locked("")
+
+    func script() -> ScriptedIssuer.Script {
+        let nonce = nonce
+        return { request, peer in
+            guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
+            let text = nonce.withLock { $0 }
+            try peer.answerAndStay(text.hasPrefix("{") ? text : Self.info("\"\(text)\""))
+        }
+    }
+
+    static func info(_ json: String) -> String {
+        #"{"access_token":"x","token_type":"bearer","expires_in":5183999,"auth_type":"reauthenticate","auth_nonce":\#(json)}"#
+    }
+}
+
+extension GraphService {
+    /// How often Graph was asked about a login.
+    fileprivate var infoCount: Int { graph.requests.count { $0.path.contains("/access_token_info?") } }
+
+    /// A store that vouches for nonces of now, as if the process had run for a minute.
+    static func memory() -> ReplayStore { .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)) }
+
+    func issueNonce(_ body: String = "{}") throws -> String {
+        try DecodedNonce(answer("POST", "/nonces", body: body)).nonce
+    }
+}
+
+@Suite("POST /verify with an access token and the nonce of its login", .live)
+struct AuthNonceRouteTests {
+    private static let given = #""auth_nonce":true,"nonce":"n0NceOfThisLogin""#
+    private static let issued = #""auth_nonce":true,"issued_nonce":true"#
+
+    @Test("The login's nonce is asked for with the token alone, last, and told")
+    func accepted() async throws {
+        let story = LoginStory()
+        story.nonce.withLock { $0 = "n0NceOfThisLogin" }
+        let service = try await GraphService(acceptsAccessTokens: true, script: story.script())
+        let response = try service.judge(Self.given)
+        #expect(response.status == 200, "\(response.text)")
+        #expect(response.text.contains(#""permissions":["public_profile","email"],"nonce":"n0NceOfThisLogin"}"#))
+        #expect(service.graph.requests.count == 3)
+        let question = try #require(service.graph.requests.last)
+        let query = "client_id=\(InProcessService.appID)&access_token=\(GraphStory.token)"
+        #expect(question.line == "GET /v26.0/oauth/access_token_info?\(query) HTTP/1.1")
+        #expect(question.value(of: "authorization") == nil)
+        let metrics = service.registry.render()
+        #expect(metrics.contains(#"graph_requests_total{operation="access_token_info",result="ok"} 1"#))
+        // The backend's own nonce is used up by the backend: here it is good again.
+        #expect(try service.judge(Self.given).status == 200)
+        // Without auth_nonce it is not asked for.
+        #expect(try service.judge().status == 200 && service.infoCount == 2)
+        await service.stop()
+    }
+
+    @Test(
+        "A nonce that is wrong, absent or no text is another login's",
+        arguments: [
+            #""n0NceOfAnotherLogin""#, #""n0NceOfThisLogin1""#, #""N0NCEOFTHISLOGIN""#, #""""#, "null", "true", "5",
+            "[]",
+            #"["n0NceOfThisLogin"]"#, #"{"nonce":"n0NceOfThisLogin"}"#, nil,
+        ] as [String?]
+    )
+    func mismatch(json: String?) async throws {
+        let story = LoginStory()
+        story.nonce.withLock { $0 = json.map(LoginStory.info) ?? #"{"access_token":"x","token_type":"bearer"}"# }
+        let service = try await GraphService(
+            workerCount: 1,
+            acceptsAccessTokens: true,
+            nonces: try DecodedNonce.issuer(),
+            script: story.script()
+        )
+        let response = try service.judge(Self.given)
+        #expect(response.status == 401 && response.code == "nonce_mismatch", "\(response.text)")
+        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"nonce_mismatch\"")
+        let count = #"limited_login_verifications_total{credential="access_token",result="nonce_mismatch"} 1"#
+        #expect(service.registry.render().contains(count))
+        #expect(!response.text.contains("n0Nce"))
+        await service.stop()
+    }
+
+    @Test("An issued nonce is ours, for this app, in time, and good once; a refused token uses nothing up")
+    func issued() async throws {
+        let story = LoginStory()
+        let issuer = try DecodedNonce.issuer()
+        let service = try await GraphService(
+            appIDs: [InProcessService.appID, "42"],
+            replayStore: GraphService.memory(),
+            acceptsAccessTokens: true,
+            nonces: issuer,
+            script: story.script()
+        )
+        func code(_ nonce: String, _ more: String = "") throws -> String? {
+            story.nonce.withLock { $0 = nonce }
+            return try service.judge(Self.issued + more).code
+        }
+        let nonce = try service.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
+        #expect(nonce.utf8.allSatisfy { 0x30...0x39 ~= $0 || 0x61...0x66 ~= $0 })
+        #expect(try code(nonce, #","subject":"9""#) == "subject_mismatch")
+        service.core.revocations.revoke(
+            app: InProcessService.appID.utf8.span,
+            user: GraphStory.user.utf8.span,
+            at: WallClock.unixSeconds()
+        ) { _ in }
+        #expect(try code(nonce) == "login_revoked")
+        await service.stop()
+
+        let next = try await GraphService(
+            appIDs: [InProcessService.appID, "42"],
+            replayStore: GraphService.memory(),
+            acceptsAccessTokens: true,
+            nonces: issuer,
+            script: story.script()
+        )
+        #expect(try next.judge(Self.issued).code == nil)
+        #expect(try next.judge(Self.issued).code == "nonce_used")
+        let foreign = try next.issueNonce(#"{"app_id":"42"}"#)
+        let now = WallClock.unixMilliseconds()
+        let old = try #require(
+            issuer.issue(
+                appID: InProcessService.appID,
+                lifetimeSeconds: 1,
+                now: now - 2_000,
+                randomBytes: [UInt8](0..<16)
+            )
+        )
+        let elsewhere = try #require(DecodedNonce.issuer(2).issue(appID: InProcessService.appID, now: .beginning))
+        for (nonce, code) in [
+            (foreign, "nonce_not_issued"), (old.nonce.value, "nonce_expired"),
+            (elsewhere.nonce.value, "nonce_not_issued"), ("x", "nonce_not_issued"), ("", "nonce_mismatch"),
+        ] {
+            story.nonce.withLock { $0 = nonce }
+            #expect(try next.judge(Self.issued).code == code, "\(nonce)")
+        }
+        // One nonce, whichever credential brings it first.
+        let shared = try next.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
+        let token = try Tokens.mint(Tokens.claims(nonce: shared))
+        let body = #"{"id_token":"\#(token)","issued_nonce":true}"#
+        #expect(try next.answer("POST", "/verify", body: body).status == 200)
+        story.nonce.withLock { $0 = shared }
+        #expect(try next.judge(Self.issued).code == "nonce_used")
+        await next.stop()
+    }
+
+    @Test("A refusal before it asks for no nonce, and an id token takes no auth_nonce")
+    func notAsked() async throws {
+        let story = LoginStory()
+        story.nonce.withLock { $0 = "n0NceOfThisLogin" }
+        for (changes, code) in AccessTokenRouteTests.refusals {
+            let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+                try GraphStory.script(GraphStory.data(changes))(request, peer)
+            }
+            #expect(try service.judge(Self.given).code == code && service.infoCount == 0)
+            await service.stop()
+        }
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            try GraphStory.script(me: #"{"id":"9"}"#)(request, peer)
+        }
+        #expect(try service.judge(Self.given).code == "access_token_invalid" && service.infoCount == 0)
+        let token = try Tokens.mint(Tokens.claims())
+        let body = #"{"id_token":"\#(token)","nonce":"n-1","auth_nonce":true}"#
+        let response = try service.answer("POST", "/verify", body: body)
+        #expect(response.status == 400 && response.detail.contains("auth_nonce is for an access token alone"))
+        let bare = try service.judge(#""nonce":"n0NceOfThisLogin""#)
+        #expect(bare.status == 400 && bare.detail.contains("auth_type=reauthenticate"))
+        await service.stop()
+    }
+
+    @Test("No fault of Graph in its third answer is a yes, or the token's", arguments: AccessTokenFaultTests.faults)
+    func faults(_ fault: GraphFault) async throws {
+        // An object without a nonce is an answer here.
+        let isAnswer = fault.testDescription.hasPrefix("200 OK {}")
+        let service = try await GraphService(
+            workerCount: 1,
+            callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
+            acceptsAccessTokens: true
+        ) { request, peer in
+            // A kept connection that breaks is tried anew.
+            if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
+            if request.path.contains("/me?") { return try peer.answer(GraphStory.me) }
+            try fault.script(peer)
+        }
+        let response = try service.judge(Self.given)
+        let (status, code) = isAnswer ? (401, "nonce_mismatch") : (fault.status, fault.code)
+        let isOtherAnswer = fault.testDescription.hasPrefix("200 OK {\"data\":{\"is_valid\":true,\"is_valid\"")
+        #expect(response.status == status || isOtherAnswer && response.status >= 500, "\(response.text)")
+        #expect(response.code == code || isOtherAnswer, "\(response.text)")
+        await service.stop()
+    }
+
+    @Test(
+        "A token that dies before the third question is refused for it (error 190), by the subcode",
+        arguments: [
+            (463, "access_token_expired"), (458, "access_token_revoked"), (460, "access_token_revoked"),
+            (459, "access_token_invalid"), (nil, "access_token_invalid"),
+        ] as [(Int?, String)]
+    )
+    func refused(subcode: Int?, code: String) async throws {
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
+            try peer.answer(status: "400 Bad Request", GraphStory.error(190, "x", subcode: subcode))
+        }
+        let response = try service.judge(Self.given)
+        #expect(response.status == 401 && response.code == code, "\(response.text)")
+        await service.stop()
+    }
+
+    @Test("A redirect of the third question is not followed", arguments: [301, 302, 307, 308])
+    func redirects(_ status: Int) async throws {
+        let elsewhere = try ScriptedIssuer(.plain) { _, peer in
+            try peer.answer(LoginStory.info(#""n0NceOfThisLogin""#))
+        }
+        defer { elsewhere.stop() }
+        let place = "http://127.0.0.1:\(elsewhere.port)/v26.0/oauth/access_token_info"
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
+            guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
+            try peer.answer(status: "\(status) Elsewhere", fields: ["Location: \(place)"])
+        }
+        let response = try service.judge(Self.given)
+        #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
+        #expect(elsewhere.connectionCount == 0)
+        await service.stop()
+    }
+
+    @Test(
+        "Two replicas with one Redis: of two logins with one nonce exactly one is accepted, in 100 of 100 rounds",
+        .enabled(if: RedisServer.isInstalled)
+    )
+    func twoReplicas() async throws {
+        let redis = try RedisServer()
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:\(redis.port)")
+        var configuration = RedisReplayStore.Configuration(url: url)
+        configuration.limits.connectTimeout = .seconds(60)
+        configuration.limits.answerTimeout = .seconds(60)
+        let story = LoginStory()
+        let stores = try (0..<2).map { _ in try RedisReplayStore(configuration) { _ in } }
+        var services: [GraphService] = []
+        for store in stores {
+            store.start()
+            await eventually("the store is connected") { store.isUp }
+            services.append(
+                try await GraphService(
+                    replayStore: .redis(store),
+                    workerCount: 1,
+                    acceptsAccessTokens: true,
+                    nonces: try DecodedNonce.issuer(),
+                    script: story.script()
+                )
+            )
+        }
+        let first = try #require(services.first)
+        await eventually("nonces are issued") { (try? first.issueNonce()) != nil }
+        let request = GraphService.request(
+            "POST",
+            "/verify",
+            body: #"{"access_token":"\#(GraphStory.token)",\#(Self.issued)}"#
+        )
+        var outcomes: [String: Int] = [:]
+        for round in 0..<100 {
+            let nonce = try services[round % 2].issueNonce()
+            story.nonce.withLock { $0 = nonce }
+            let clients = try services.map { try $0.connect() }
+            for client in clients { client.send(request) }
+            let answers = try clients.map { try #require($0.readResponses(1).first) }
+            let codes = answers.map { $0.status == 200 ? "accepted" : $0.code ?? "?" }.sorted()
+            outcomes[codes.joined(separator: " "), default: 0] += 1
+        }
+        #expect(outcomes == ["accepted nonce_used": 100])
+        for service in services { await service.stop() }
+        for store in stores { store.stop() }
+    }
+}

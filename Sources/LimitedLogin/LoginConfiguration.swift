@@ -13,7 +13,9 @@ public enum LoginTracking: String, CaseIterable, Sendable {
 public struct LoginConfiguration: Equatable, Sendable {
     /// The names of the permissions, in the order given, each once.
     public let permissions: [String]
+    /// The kind of the login.
     public let tracking: LoginTracking
+    /// The nonce that the app gives Facebook.
     public let nonce: Nonce
 
     /// Checks a configuration.

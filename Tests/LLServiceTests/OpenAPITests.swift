@@ -236,7 +236,13 @@ struct OpenAPITests {
             appIDs: [InProcessService.appID],
             now: try #require(NumericDate(secondsSince1970: Int64(1_700_000_000)))
         )
-        let verified = try VerifiedAccessToken(me: Array(GraphStory.me.utf8), of: inspection)
+        var verified = try VerifiedAccessToken(me: Array(GraphStory.me.utf8), of: inspection)
+        verified.nonce = try AccessTokenNonce(
+            accessTokenInfo: Array(#"{"auth_nonce":"n"}"#.utf8),
+            of: verified,
+            expecting: .nonce(try #require(Nonce("n"))),
+            now: .beginning
+        )
         AccessTokenAnswer.write(verified, asked: [], to: &accessToken)
         let told = try #require(try JSONSerialization.jsonObject(with: Data(accessToken)) as? Object)
         for (schema, object) in [

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, login-node,
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, web-code, game, login-node,
     login-python, login-php, login-go, getting-started, login-swift)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The five tests of
 each login server are in `login_servers.py`. What is not installed is SKIPPED.
 """
 
+import contextlib
+import http.client
 import http.server
 import importlib.util
 import json
@@ -18,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
 
+import browser
 import live
 import login_servers
 from live import free_port
@@ -117,55 +121,202 @@ def android(scratch):
     return None
 
 
-# The web page's login with a dialog that is played, and what it tells the person.
+# The web page's login, and a game's, with an SDK that is played: each argument is how the dialog goes.
 WEB = """
 const { logIn } = require(process.argv[1]);
-const [server, ...tokens] = process.argv.slice(2);
+const [server, facebook, ...logins] = process.argv.slice(2);
+const post = async (path, members) => (await fetch(facebook + path, { method: "POST", body: JSON.stringify(members) })).json();
 (async () => {
-  for (const token of tokens) {
-    const authResponse = token === "none" ? null : { accessToken: token };
-    console.log(await logIn({ login: (done) => done({ authResponse }) }, server));
+  for (const login of logins) {
+    const dialog = async (done, options) => {
+      if (login === "none") return done({ authResponse: null });
+      if (options.auth_type !== "reauthenticate") throw new Error("no new authentication is asked for");
+      const auth_nonce = login === "stolen" ? "n0NceOfAnotherPage" : options.auth_nonce;
+      const path = login === "revoked" ? "/access-tokens?revoked" : "/access-tokens";
+      const { access_token } = await post(path, { name: "Jane Doe", auth_nonce: login === "bare" ? undefined : auth_nonce });
+      done({ authResponse: { accessToken: access_token } });
+    };
+    console.log(await logIn({ login: dialog }, server));
+  }
+})();
+"""
+
+GAME = """
+const { play } = require(process.argv[1]);
+const [server, facebook, ...players] = process.argv.slice(2);
+(async () => {
+  for (const kind of players) {
+    const getSignedPlayerInfoAsync = async (nonce) => {
+      const members = { player_id: "77", request_payload: kind === "stolen" ? "n0NceOfAnotherGame" : nonce };
+      const answer = await fetch(facebook + "/player-info", { method: "POST", body: JSON.stringify(members) });
+      const { signed_player_info } = await answer.json();
+      return { getSignature: () => signed_player_info, getPlayerID: () => "78" };
+    };
+    const said = await play({ player: { getSignedPlayerInfoAsync } }, server);
+    console.log(said.name ?? said.message);
   }
 })();
 """
 
 
-def web(service, down, issuer):
-    """The page's own server is played here: it asks limited-login with the Python client."""
-    if not shutil.which("node"):
-        return "SKIPPED: not installed"
-    sys.path.insert(0, str(EXAMPLES))
-    from verify import Refused, Unavailable, verify
+def played(program, script, service, issuer, *kinds):
+    """Runs a page's side against a server that keeps the nonce of each login and asks the service; what the page tells."""
+    nonces = {}
 
     class Server(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
-            token = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["access_token"]
-            try:
-                status, answer = 200, {"name": verify(token)["profile"]["name"]}
-            except (Refused, Unavailable) as error:
-                status, answer = 401 if isinstance(error, Refused) else 503, {}
+            members = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, said = self.answer(members)
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(json.dumps(answer).encode())
+            self.wfile.write(json.dumps(said).encode())
+
+        def answer(self, members):
+            if self.path == "/login/begin":
+                status, text = live.request(service.port, "POST", "/nonces", "{}", login_servers.KEY)
+                if status != 200:
+                    return 503, {}
+                nonce = json.loads(text)["nonce"]
+                nonces[nonce[-8:]] = nonce
+                return 200, {"login": nonce[-8:], "nonce": nonce}
+            nonce = nonces.pop(members.pop("login"))
+            question = members | {"issued_nonce": True} | ({"auth_nonce": True} if "access_token" in members else {})
+            status, text = live.request(service.port, "POST", "/verify", json.dumps(question), login_servers.KEY)
+            said = json.loads(text)
+            if status != 200:
+                return 401 if status == 401 else 503, {}
+            credential = said.get("access_token") or said["player"]
+            if credential["nonce"] != nonce:
+                return 401, {}
+            return 200, {"name": said["profile"]["name"] if "profile" in said else f"player {credential['player_id']}"}
 
         def log_message(self, *_):
             pass
 
-    def run(address, *tokens):
-        os.environ |= {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": live.Service.key}
-        place = f"http://127.0.0.1:{page.server_address[1]}/login"
-        script = [shutil.which("node"), "-e", WEB, str(EXAMPLES / "Web" / "login.js"), place, *tokens]
-        return subprocess.run(script, capture_output=True, text=True, timeout=60)
-
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as page:
         threading.Thread(target=page.serve_forever, daemon=True).start()
-        said = run(service.address, issuer.access_token(), "none", issuer.access_token("revoked"))
-        expected = ["Welcome, Jane Doe.", "You did not log in.",
-                    "Facebook does not vouch for this login. Please log in again."]
-        expect(said.stdout.splitlines() == expected, f"{said}")
-        outage = run(down.address, issuer.access_token())
-        expect(outage.stdout == "Please try again in a moment.\n", f"{outage}")
+        place = f"http://127.0.0.1:{page.server_address[1]}/login"
+        run = subprocess.run([shutil.which("node"), "-e", script, str(program), place, f"http://{issuer.address}", *kinds],
+                             capture_output=True, text=True, timeout=120)
         page.shutdown()
+    expect(run.returncode == 0, f"{run}")
+    return run.stdout.splitlines()
+
+
+def web(service, down, issuer):
+    if not shutil.which("node"):
+        return "SKIPPED: not installed"
+    refused = "Facebook does not vouch for this login. Please log in again."
+    said = played(EXAMPLES / "Web" / "login.js", WEB, service, issuer, "good", "none", "revoked", "stolen", "bare")
+    expect(said == ["Welcome, Jane Doe.", "You did not log in.", refused, refused, refused], f"{said}")
+    said = played(EXAMPLES / "Web" / "login.js", WEB, down, issuer, "good")
+    expect(said == ["Please try again in a moment."], f"{said}")
+    return None
+
+
+def game(service, issuer):
+    if not shutil.which("node"):
+        return "SKIPPED: not installed"
+    said = played(EXAMPLES / "InstantGame" / "game.js", GAME, service, issuer, "good", "stolen")
+    refused = "Facebook does not vouch for this player. Please start the game anew."
+    expect(said == ["player 77", refused], f"{said}")
+    return None
+
+
+class CodeFlow:
+    """The web server of `code-flow.mjs`, and a browser with a session there."""
+
+    def __init__(self, service, issuer):
+        self.port = free_port()
+        self.origin = f"http://127.0.0.1:{self.port}"
+        facebook = f"http://{issuer.address}/v26.0"
+        self.server = live.Process([shutil.which("node"), str(EXAMPLES / "Web" / "code-flow.mjs")], {
+            "APP_ID": live.APP_ID, "ORIGIN": self.origin, "PORT": str(self.port), "VERIFY_KEY": live.Service.key,
+            "VERIFY_URL": f"http://{service.address}", "DIALOG": f"{facebook}/dialog/oauth",
+            "EXCHANGE": f"{facebook}/oauth/access_token",
+        })
+        expect(live.wait_until_ready(self.port, "/", 200), "code-flow.mjs does not start")
+
+    def get(self, url, cookie=""):
+        """One request without a redirect: status, where to, and the cookie."""
+        parts = urllib.parse.urlsplit(url)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        with contextlib.closing(connection):
+            connection.request("GET", f"{parts.path}?{parts.query}", headers={"Cookie": cookie})
+            answer = connection.getresponse()
+            answer.read()
+        return answer.status, answer.headers["Location"], (answer.headers["Set-Cookie"] or "").partition(";")[0]
+
+    def begun(self):
+        """A login that was begun: its cookie, and the dialog's address."""
+        status, dialog, cookie = self.get(f"{self.origin}/login")
+        expect(status == 302, f"begin: {status}")
+        return cookie, dialog
+
+    def redirected(self, dialog):
+        """The parameters that the dialog sends back."""
+        _, place, _ = self.get(dialog)
+        return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(place).query))
+
+
+def code_flow(service, issuer):
+    """A login in a real browser; then a stolen code, a wrong verifier and another nonce."""
+    if not shutil.which("node") or not shutil.which("chromedriver"):
+        return "SKIPPED: not installed"
+    page, chromium = CodeFlow(service, issuer), browser.Browser()
+
+    def told(url, cookie=None):
+        if cookie is not None:
+            chromium.command("Network.clearBrowserCookies")
+            name, _, value = cookie.partition("=")
+            if value:
+                chromium.do("/goog/cdp/execute", {"cmd": "Network.setCookie", "params": {
+                    "name": name, "value": value, "url": page.origin, "path": "/", "secure": True, "httpOnly": True,
+                    "sameSite": "Lax",
+                }})
+        chromium.open(url)
+        return chromium.run("return document.getElementById('outcome').textContent")
+
+    def callback(**parameters):
+        return f"{page.origin}/login/callback?{urllib.parse.urlencode(parameters)}"
+
+    try:
+        expect(told(page.origin) == "not logged in", "it begins logged in")
+        chromium.click("#log-in")
+        outcome = chromium.wait("location.pathname === '/login/callback' && document.getElementById('outcome')?.textContent")
+        expect(outcome == f"logged in as {live.SUBJECT}", outcome)
+        expect(told(page.origin) == outcome, "the session is not kept")
+        # A stolen code, in the thief's own session, without one, and with the thief's own state: its verifier is another.
+        cookie, dialog = page.begun()
+        victim = page.redirected(dialog)
+        own, own_dialog = page.begun()
+        state = page.redirected(own_dialog)["state"]
+        expect(told(callback(**victim), own) == "refused: login_not_begun", "a stolen code and state")
+        expect(told(callback(**victim), "") == "refused: login_not_begun", "a stolen code without a session")
+        expect(told(callback(code=victim["code"], state=state), own) == "refused: code_refused", "a wrong verifier")
+        expect(told(page.origin) == "not logged in", "the thief is logged in")
+        # A code is good once, and so is an answer.
+        cookie, dialog = page.begun()
+        good = callback(**page.redirected(dialog))
+        expect(told(good, cookie) == f"logged in as {live.SUBJECT}", "a login by hand")
+        expect(told(good) == "refused: login_not_begun", "the same answer again")
+        # The nonce of another session, one that nobody issued, and none at all.
+        _, other_dialog = page.begun()
+        other = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(other_dialog).query))["nonce"]
+        for nonce, code in (other, "another_login"), ("n0NceOfMyOwn", "nonce_not_issued"), ("", "nonce_mismatch"):
+            cookie, dialog = page.begun()
+            parameters = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(dialog).query)) | {"nonce": nonce}
+            outcome = told(f"{dialog.partition('?')[0]}?{urllib.parse.urlencode(parameters)}", cookie)
+            expect(outcome == f"refused: {code}", f"{nonce}: {outcome}")
+            expect(told(page.origin) == "not logged in", f"{nonce}: logged in")
+        cookie, dialog = page.begun()
+        expect(told(dialog.replace("openid%2C", ""), cookie) == "refused: no_id_token", "no id token")
+        cookie, dialog = page.begun()
+        state = page.redirected(dialog)["state"]
+        expect(told(callback(error="access_denied", state=state), cookie) == "refused: not_logged_in", "a person who says no")
+    finally:
+        chromium.close()
+        page.server.stop()
     return None
 
 
@@ -211,6 +362,8 @@ def main():
         steps["ios"] = ios
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
+        steps["web-code"] = lambda: code_flow(service, issuer)
+        steps["game"] = lambda: game(service, issuer)
         for name, command in login_servers.commands(scratch).items():
             def serve(command=command):
                 call = command()

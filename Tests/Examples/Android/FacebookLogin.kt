@@ -2,10 +2,13 @@
 package com.facebook.login
 
 import com.facebook.AccessToken
+import com.facebook.AuthenticationToken
 import com.facebook.CallbackManager
 import com.facebook.FacebookCallback
 
-class LoginResult(val accessToken: AccessToken)
+class LoginConfiguration(val permissions: Collection<String>?, val nonce: String)
+
+class LoginResult(val accessToken: AccessToken, val authenticationToken: AuthenticationToken?)
 
 open class LoginManager {
     open fun registerCallback(callbackManager: CallbackManager?, callback: FacebookCallback<LoginResult>?) {}

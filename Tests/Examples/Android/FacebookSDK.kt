@@ -13,3 +13,5 @@ interface FacebookCallback<RESULT> {
 }
 
 class AccessToken(val token: String)
+
+class AuthenticationToken(val token: String)

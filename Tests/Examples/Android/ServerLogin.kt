@@ -1,9 +1,9 @@
 package com.example.login
 
-import com.facebook.AccessToken
 import com.facebook.CallbackManager
 import com.facebook.FacebookCallback
 import com.facebook.FacebookException
+import com.facebook.login.LoginConfiguration
 import com.facebook.login.LoginManager
 import com.facebook.login.LoginResult
 import java.net.CookieHandler
@@ -12,11 +12,13 @@ import java.net.HttpURLConnection
 import java.net.URL
 
 /**
- * The app's side of a login that a server verifies: a login begun at the server, Facebook's dialog, and the access token to
- * the server with the login's id. The server's session holds the login, and its cookie comes with each request.
+ * The app's side of a login that a server verifies: a login begun at the server, Facebook's dialog with its nonce, and the
+ * token to the server with the login's id. The server's session holds the login, and its cookie comes with each request. The
+ * nonce does not go back.
  *
- * An Android login always yields an access token. It has an id token (`LoginResult.authenticationToken`) after the very
- * first authorization alone, so the access token is what to send. It carries no nonce, so a thief of it has the login.
+ * An id token is tied to the login by the nonce, so it is sent if there is one. Repeated logins through the Facebook app often
+ * yield an access token alone. That one carries no nonce, so a thief of it has the login: the server takes it only where
+ * you decided so (`access_tokens: accept`).
  */
 class ServerLogin(private val server: String, private val callbacks: CallbackManager) {
     sealed class Outcome {
@@ -34,33 +36,42 @@ class ServerLogin(private val server: String, private val callbacks: CallbackMan
     }
 
     /**
-     * Begins the login and opens the dialog. `background` runs a block off the main thread, `main` on it; `done` is called on
+     * Begins the login and opens the dialog: `open` calls `manager.logIn(activity, configuration)`. `background` runs a block off the main thread, `main` on it; `done` is called on
      * either.
      */
     fun logIn(
-        manager: LoginManager, open: (LoginManager) -> Unit, background: (() -> Unit) -> Unit, main: (() -> Unit) -> Unit,
+        manager: LoginManager, open: (LoginManager, LoginConfiguration) -> Unit, background: (() -> Unit) -> Unit, main: (() -> Unit) -> Unit,
         done: (Outcome) -> Unit,
     ) = background {
         val begun = post("login/begin", "{}")
-        val login = (begun as? Outcome.LoggedIn)?.let { Regex("\"login\"\\s*:\\s*\"([\\w-]+)\"").find(it.session) }
-        if (login == null) {
+        val login = member("login", begun)
+        val nonce = member("nonce", begun)
+        if (login == null || nonce == null) {
             done(if (begun is Outcome.LoggedIn) Outcome.TryAgain("no login was begun") else begun)
         } else {
             main {
+                // It always asks for `openid` too, and throws if the nonce is empty or holds a space.
+                val configuration = LoginConfiguration(listOf("public_profile", "email"), nonce)
                 manager.registerCallback(callbacks, object : FacebookCallback<LoginResult> {
                     override fun onSuccess(result: LoginResult) =
-                        background { done(send(login.groupValues[1], result.accessToken)) }
+                        background { done(send(login, result)) }
                     override fun onCancel() = done(Outcome.Cancelled)
                     override fun onError(error: FacebookException) = done(Outcome.TryAgain(error.toString()))
                 })
-                open(manager)
+                open(manager, configuration)
             }
         }
     }
 
-    /** The token goes to the server as `access_token`; it is opaque, so neither the app nor the server decodes it. */
-    private fun send(login: String, token: AccessToken): Outcome =
-        post("login", "{\"login\": \"$login\", \"access_token\": \"${token.token}\"}")
+    private fun member(name: String, begun: Outcome): String? =
+        (begun as? Outcome.LoggedIn)?.let { Regex("\"$name\"\\s*:\\s*\"([\\w-]+)\"").find(it.session)?.groupValues?.get(1) }
+
+    /** The app decodes neither token. */
+    private fun send(login: String, result: LoginResult): Outcome {
+        val idToken = result.authenticationToken?.token
+        val credential = if (idToken != null) "id_token" to idToken else "access_token" to result.accessToken.token
+        return post("login", "{\"login\": \"$login\", \"${credential.first}\": \"${credential.second}\"}")
+    }
 
     private fun post(path: String, body: String): Outcome {
         val connection = URL("$server/$path").openConnection() as HttpURLConnection

@@ -1,6 +1,8 @@
 // The part of Facebook's SDK that the sketch uses, declared so that it can be typechecked where the SDK is not. Names and
 // shapes are those of FBSDKLoginKit 18.
 #if !canImport(FBSDKLoginKit)
+import Foundation
+
 enum LoginTracking {
     case enabled, limited
 }
@@ -24,9 +26,39 @@ struct LoginConfiguration {
     ) {}
 }
 
+struct AuthenticationTokenClaims {
+    let exp: TimeInterval
+}
+
 struct AuthenticationToken {
     @MainActor static var current: AuthenticationToken? { nil }
     let tokenString: String
+
+    func claims() -> AuthenticationTokenClaims? { nil }
+}
+
+struct LoginManagerLoginResult {
+    let isCancelled: Bool
+    let declinedPermissions: Set<String>
+}
+
+@MainActor
+final class FBLoginButton {
+    var permissions: [String] = []
+    var loginTracking = LoginTracking.enabled
+    var nonce: String?
+    weak var delegate: (any LoginButtonDelegate)?
+}
+
+@MainActor
+protocol LoginButtonDelegate: AnyObject {
+    func loginButton(
+        _ loginButton: FBLoginButton,
+        didCompleteWith result: LoginManagerLoginResult?,
+        error: (any Error)?
+    )
+    func loginButtonDidLogOut(_ loginButton: FBLoginButton)
+    func loginButtonWillLogin(_ loginButton: FBLoginButton) -> Bool
 }
 
 enum LoginResult {

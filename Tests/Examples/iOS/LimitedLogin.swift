@@ -25,9 +25,17 @@ final class ServerLogin {
 
     init(server: URL) { self.server = server }
 
-    private struct Begun: Decodable {
+    struct Begun: Decodable {
         let login: String
         let nonce: String
+    }
+
+    private struct Refresh: Encodable {
+        let idToken: String
+
+        enum CodingKeys: String, CodingKey {
+            case idToken = "id_token"
+        }
     }
 
     private struct Login: Encodable {
@@ -43,10 +51,37 @@ final class ServerLogin {
         }
     }
 
+    /// Goes on with the server's session, without a dialog: the SDK keeps the last token and refreshes it. Call it before
+    /// ``logIn(asksAgain:)``.
+    /// - Returns: nil if the person has to log in: there is no token that is still good, or the server has no session of
+    ///   this person. A token alone never begins a session.
+    func resume() async throws -> Data? {
+        guard let token = AuthenticationToken.current, let end = token.claims()?.exp,
+            end > Date().timeIntervalSince1970
+        else { return nil }
+        do {
+            return try await post("refresh", Refresh(idToken: token.tokenString))
+        } catch Failure.refused(401) {
+            return nil
+        }
+    }
+
+    /// A login at the server: its id, and the nonce that goes to Facebook.
+    func begin() async throws -> Begun {
+        try JSONDecoder().decode(Begun.self, from: try await post("login/begin", [String: String]()))
+    }
+
+    /// Sends the token of a login that went through, and what the person declined.
+    func finish(_ begun: Begun, declined: [String]) async throws -> Data {
+        // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
+        guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
+        return try await post("login", Login(login: begun.login, idToken: token, declined: declined))
+    }
+
     /// - Parameter asksAgain: whether the person has come back to a permission they declined. By default the SDK asks for it
     ///   again with every login.
     func logIn(asksAgain: Bool = false) async throws -> Data {
-        let begun = try JSONDecoder().decode(Begun.self, from: try await post("login/begin", [String: String]()))
+        let begun = try await begin()
         // Tracking is .limited whatever the person said to App Tracking Transparency.
         guard
             let configuration = LoginConfiguration(
@@ -56,10 +91,7 @@ final class ServerLogin {
                 authType: asksAgain ? .rerequest : nil
             )
         else { throw Failure.noToken }
-        let declined = try await facebookLogin(configuration)
-        // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
-        guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
-        return try await post("login", Login(login: begun.login, idToken: token, declined: declined))
+        return try await finish(begun, declined: try await facebookLogin(configuration))
     }
 
     /// Logs in, and says what the person declined.

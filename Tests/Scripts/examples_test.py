@@ -100,6 +100,10 @@ def ios():
     run = subprocess.run(["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *files],
                          capture_output=True, text=True)
     expect(run.returncode == 0, run.stdout + run.stderr)
+    # The Objective-C one by the compiler that comes with Swift.
+    if shutil.which("clang"):
+        built(["clang", "-fsyntax-only", "-fblocks", "-fobjc-runtime=gnustep-2.0", "-Wall", "-Werror", "-x", "objective-c",
+               str(EXAMPLES / "iOS" / "ServerLogin.m")], "")
 
 
 def android(scratch):

@@ -130,14 +130,16 @@ package final class SerialThread: Sendable {
     private struct State {
         var jobs: [Job] = []
         var alarm: (at: MonotonicInstant, job: Job)?
+        /// Jobs for later, the first due at the end.
+        var delayed: [(at: MonotonicInstant, job: Job)] = []
         var isRunning = false
         var isEnded = false
     }
 
     private let name: String
     private let state = Monitor(State())
-    /// Shows that the thread still takes jobs.
-    package let pulse = Pulse()
+    /// Whether the thread still turns.
+    private let pulse = Pulse()
 
     package init(_ name: String) { self.name = name }
 
@@ -156,8 +158,8 @@ package final class SerialThread: Sendable {
         }
         guard mustStart else { return true }
         // The thread must not keep this object alive.
-        let isStarted = LoopQueue.start(name) { [state] in
-            while let job = Self.next(state) { job() }
+        let isStarted = LoopQueue.start(name) { [state, pulse] in
+            Pulse.$ofThread.withValue(pulse) { while let job = Self.next(state) { job() } }
         }
         if !isStarted { state.withLock { $0.isRunning = false } }
         return isStarted
@@ -170,14 +172,25 @@ package final class SerialThread: Sendable {
         start()
     }
 
-    /// Sets a job for a moment, in place of the one set before.
+    /// Has a job done at a moment.
+    package func async(at moment: MonotonicInstant, _ job: @escaping Job) {
+        state.withLock { state in
+            let place = state.delayed.firstIndex { $0.at <= moment } ?? state.delayed.endIndex
+            state.delayed.insert((moment, job), at: place)
+        }
+        state.wake()
+        start()
+    }
+
+    /// Has a job done at a moment, in place of the one that was set before.
     package func setAlarm(at moment: MonotonicInstant, _ job: @escaping Job) {
         state.withLock { $0.alarm = (moment, job) }
         state.wake()
         start()
     }
 
-    /// True if the thread took a job within `limit`; each call after an answer sends a new job.
+    /// Whether the thread turned within `limit` of being asked: took a job, or waited for a descriptor until a moment that has
+    /// not passed for so long. Asks it anew where it did.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
         pulse.isBeating(at: now, within: limit) { async { [pulse] in pulse.beat() } }
     }
@@ -187,10 +200,12 @@ package final class SerialThread: Sendable {
         state.wait { state in
             if !state.jobs.isEmpty { return .done(state.jobs.removeFirst()) }
             if state.isEnded { return .done(nil) }
-            guard let alarm = state.alarm else { return .wait(until: .never) }
-            guard alarm.at <= MonotonicClock.now() else { return .wait(until: alarm.at) }
-            state.alarm = nil
-            return .done(alarm.job)
+            let (alarm, delayed) = (state.alarm, state.delayed.last)
+            let isDelayed = delayed.map { $0.at < alarm?.at ?? .never } ?? false
+            guard let next = isDelayed ? delayed : alarm else { return .wait(until: .never) }
+            guard next.at <= MonotonicClock.now() else { return .wait(until: next.at) }
+            if isDelayed { state.delayed.removeLast() } else { state.alarm = nil }
+            return .done(next.job)
         }
     }
 }
@@ -198,8 +213,13 @@ package final class SerialThread: Sendable {
 /// Shows that a thread's loop still runs. Only the check wakes the thread: each check sends a poke, and a later check
 /// sees the answer.
 package final class Pulse: Sendable {
-    /// The moment of the poke that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
+    /// That of the calling thread, whose waits for descriptors count as turning; nil if nobody asks for it.
+    @TaskLocal static var ofThread: Pulse?
+
+    /// When the poke was given that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
     private let pokedAt = Atomic<UInt64>(0)
+    /// Until when the thread waits for descriptors, in the same way; 0 while it does not.
+    private let waitsUntil = Atomic<UInt64>(0)
 
     package init() {}
 
@@ -207,12 +227,21 @@ package final class Pulse: Sendable {
     /// - Returns: False if the thread has not answered a poke for longer than `limit`.
     package func isBeating(at now: MonotonicInstant, within limit: Duration, poke: () -> Void) -> Bool {
         let poked = pokedAt.load(ordering: .acquiring)
-        guard poked == 0 else { return now <= MonotonicInstant(nanoseconds: poked) + limit }
+        guard poked == 0 else {
+            let last = max(poked, waitsUntil.load(ordering: .acquiring))
+            return now <= MonotonicInstant(nanoseconds: last) + limit
+        }
         pokedAt.store(max(now.nanoseconds, 1), ordering: .releasing)
         poke()
         return true
     }
 
-    /// The thread's loop runs.
-    package func beat() { pokedAt.store(0, ordering: .releasing) }
+    /// The thread turns.
+    package func beat() {
+        waitsUntil.store(0, ordering: .releasing)
+        pokedAt.store(0, ordering: .releasing)
+    }
+
+    /// The thread waits, and turns at this moment at the latest.
+    func wait(until deadline: MonotonicInstant) { waitsUntil.store(deadline.nanoseconds, ordering: .releasing) }
 }

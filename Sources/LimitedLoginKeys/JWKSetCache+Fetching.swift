@@ -162,7 +162,6 @@ extension JWKSetCache {
         var lastReason = ""
         for index in order(for: reason, current: current) {
             if storage.withLock({ $0.machine.isStopped }) { break }
-            queue.pulse.beat()
             do {
                 return .success(try ask(index, validator: index == current ? validator : nil))
             } catch {

@@ -1,4 +1,3 @@
-internal import Dispatch
 public import LLJOSE
 package import LLSockets
 
@@ -43,8 +42,8 @@ extension JWKSetCache {
         return status
     }
 
-    /// A queue of its own: one use of the global pool would wake libdispatch's monitor once a second for ever.
-    static let waitQueue = DispatchQueue(label: "key-set-waits")
+    /// Ends waits at their deadlines: the cache's own thread is busy with the fetch. It starts with the first wait that has one.
+    private static let waitQueue = SerialThread("key-set-waits")
 
     /// The reason why there are no keys: `reason`, unless a better one is known.
     private func unavailable(_ reason: String) -> JWKSetCacheError {
@@ -76,9 +75,9 @@ extension JWKSetCache {
                 }
                 guard waits else { return continuation.resume() }
                 guard deadline != .never else { return }
-                // The fetch occupies the cache's own thread.
-                let delay = Int(clamping: deadline.nanoseconds(since: clock()))
-                Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { self.release(number) }
+                // The cache's clock is another one in tests.
+                let moment = MonotonicClock.now().adding(nanoseconds: deadline.nanoseconds(since: clock()))
+                Self.waitQueue.async(at: moment) { self.release(number) }
             }
         } onCancel: {
             release(number)

@@ -24,8 +24,8 @@ public final class JWKSetCache: Sendable {
     let queue = SerialThread("key-set-cache")
     /// Writes the seed file. It has a thread of its own, since a write blocks for as long as its volume does.
     let seedQueue = SerialThread("key-set-file")
-    let seedWrites = Locked(SeedWrites())
-    /// The function that writes the file; nil for ``KeySetFile/write(_:to:)``.
+    let seedWrites = Monitor(SeedWrites())
+    /// What writes it; nil for ``KeySetFile/write(_:to:)``.
     let writeFile: FileWriter?
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
@@ -129,8 +129,12 @@ public final class JWKSetCache: Sendable {
     /// the write takes longer than a second.
     package func stopAndWait() async {
         stop()
-        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-        await waitForSeedWrites(atMost: .seconds(1))
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.waitForSeedWrites(until: MonotonicClock.now() + .seconds(1))
+                continuation.resume()
+            }
+        }
     }
 
     /// Fetches now, independent of times and budgets, unless a fetch is running. It does not wait.
@@ -141,14 +145,13 @@ public final class JWKSetCache: Sendable {
         if storage.withLock({ $0.machine.begin(at: now) }) { run(reason) }
     }
 
-    /// Starts the cache's thread before it is needed.
-    /// - Returns: False if the system has no thread left; a fetch then begins as soon as there is one.
-    package func startThread() -> Bool { queue.start() }
+    /// Starts the cache's threads before they are needed: that of fetches, and that of the seed file's writes.
+    /// - Returns: False where the system has no thread left; the work then begins as soon as it has one.
+    package func startThreads() -> Bool { queue.start() && (seedFile == nil || seedQueue.start()) }
 
-    /// True if the cache's thread still runs. It may wait for one source as long as a fetch may take, and for `limit`
-    /// more.
+    /// Whether the thread of fetches still turns. It turns while it waits for a source within the fetch's own deadline.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
-        queue.isAlive(at: now, within: limit + HTTPSClientLimits().fetchTimeout)
+        queue.isAlive(at: now, within: limit)
     }
 
     /// Runs a fetch that was begun under the lock.

@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Glibc
 internal import LLJOSE
 internal import LLSockets
@@ -189,24 +188,13 @@ extension JWKSetCache {
                 return writes.next
             }
         }
+        seedWrites.wake()
     }
 
-    /// Returns when the last write has ended, or after this time.
-    func waitForSeedWrites(atMost time: Duration) async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let waiting = Locked<CheckedContinuation<Void, Never>?>(continuation)
-            let goOn: @Sendable () -> Void = {
-                let continuation = waiting.withLock { waiting in
-                    defer { waiting = nil }
-                    return waiting
-                }
-                continuation?.resume()
-            }
-            seedQueue.async(goOn)
-            Self.waitQueue.asyncAfter(
-                deadline: .now() + .nanoseconds(Int(clamping: time.wholeNanoseconds)),
-                execute: goOn
-            )
+    /// Returns when the last write has ended, or at this moment.
+    func waitForSeedWrites(until deadline: MonotonicInstant) {
+        seedWrites.wait { writes in
+            writes.isUnderWay && MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(())
         }
     }
 }

@@ -100,7 +100,7 @@ struct Application {
     /// The replay store connects meanwhile.
     /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
-        var threads = cache.startThread() && LoopQueue.canStart(Need(configuration).threads)
+        var threads = cache.startThreads() && LoopQueue.canStart(Need(configuration).threads)
         if case .redis(let store) = replayStore { threads = threads && store.start() }
         guard threads else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
         try start(administration, .adminListen, until: MonotonicClock.now() + time)

@@ -1,5 +1,7 @@
-import LLSockets
+import LLTestSupport
 import Testing
+
+@testable import LLSockets
 
 @Suite("Threads of the process's own")
 struct ThreadsTests {
@@ -43,6 +45,43 @@ struct ThreadsTests {
         }
         done.wait { $0 ? .done(()) : .wait(until: .never) }
         #expect(thread.isAlive(at: now + limit + limit, within: limit))
+    }
+
+    @Test("A thread that waits for a descriptor is alive until its deadline, and for as long again as any other")
+    func waitingThread() throws {
+        let thread = SerialThread("test")
+        let (signal, hasBegun) = (WakeSignal(), Monitor(false))
+        let now = MonotonicClock.now()
+        let (limit, deadline) = (Duration.seconds(10), now + .seconds(600))
+        thread.async {
+            hasBegun.withLock { $0 = true }
+            hasBegun.wake()
+            _ = BlockingWait.wait(for: [], or: signal, until: deadline)
+        }
+        hasBegun.wait { $0 ? .done(()) : .wait(until: .never) }
+        #expect(thread.isAlive(at: now, within: limit))
+        #expect(becomesTrue { thread.isAlive(at: deadline, within: limit) })
+        #expect(thread.isAlive(at: deadline + limit, within: limit))
+        #expect(!thread.isAlive(at: deadline + limit + .milliseconds(1), within: limit))
+        signal.give()
+        #expect(becomesTrue { thread.isAlive(at: deadline + limit + limit, within: limit) })
+    }
+
+    @Test("Delayed jobs are done in the order of their moments, whatever the alarm is")
+    func delayedJobs() {
+        let thread = SerialThread("test")
+        let done = Monitor([Int]())
+        let now = MonotonicClock.now()
+        thread.setAlarm(at: .never) { done.withLock { $0 = [] } }
+        for number in [3, 1, 4, 2] {
+            thread.async(at: now + .milliseconds(Int64(20 * number))) {
+                done.withLock { $0.append(number) }
+                done.wake()
+            }
+        }
+        done.wait { $0.count == 4 ? .done(()) : .wait(until: .never) }
+        #expect(done.withLock { $0 } == [1, 2, 3, 4])
+        #expect(MonotonicClock.now() >= now + .milliseconds(80))
     }
 
     @Test("A wait ends at its deadline")

@@ -10,8 +10,6 @@ package final class MemoryReplayStore: Sendable {
     /// The width in milliseconds of a bucket of entries that are forgotten together: 8 s, so that a day's nonces lie in
     /// ten thousand buckets.
     private static let bucketWidth: UInt64 = 8_192
-    /// The least pause between two log lines about a clock that was set back: an hour, in milliseconds.
-    private static let tellingPause: UInt64 = 3_600_000
 
     private struct Bucket {
         var keys: [ReplayKey] = []
@@ -49,11 +47,11 @@ package final class MemoryReplayStore: Sendable {
         capacity: Int = ReplayLimits.defaultCapacity,
         now: UInt64,
         steady: UInt64 = MonotonicClock.now().milliseconds,
-        revocations: Revocations = Revocations(),
+        revocations: Revocations? = nil,
         observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }
     ) {
         self.capacity = capacity
-        self.revocations = revocations
+        self.revocations = revocations ?? Revocations(observe: observe)
         self.observe = observe
         vouchesSince = now &+ ReplayLimits.clockMargin
         let quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
@@ -135,7 +133,7 @@ package final class MemoryReplayStore: Sendable {
             guard let end = doubt(entry, now: now, state) else { return .first }
             // The entry is too old by this clock as well.
             if entry.keepUntil <= now { return .beyondMemory }
-            if state.toldAt.map({ steady - min($0, steady) >= Self.tellingPause }) ?? true {
+            if state.toldAt.map({ steady - min($0, steady) >= ReplayLimits.tellingPause }) ?? true {
                 state.toldAt = steady
                 event = .clockSetBack(until: end)
             }

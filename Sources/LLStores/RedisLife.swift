@@ -168,6 +168,21 @@ struct RedisRoom: Equatable {
     }
 }
 
+/// A server's clock at a moment of this machine's monotonic clock.
+struct ServerClock {
+    /// Milliseconds since 1970.
+    let milliseconds: UInt64
+    let at: MonotonicInstant
+
+    /// The time that it shows later, if nobody sets it.
+    func time(at now: MonotonicInstant) -> UInt64 { milliseconds &+ now.nanoseconds(since: at) / 1_000_000 }
+
+    /// True if the clock is so far ahead that entries were forgotten before their time.
+    func hasJumped(to time: UInt64, at now: MonotonicInstant, _ limits: ReplayLimits) -> Bool {
+        time > self.time(at: now) &+ limits.clockJump.wholeNanoseconds / 1_000_000
+    }
+}
+
 /// The exchange that opens a connection: it sends the credentials, checks the server, and reads since when it
 /// remembers.
 struct RedisGreeting {
@@ -176,29 +191,30 @@ struct RedisGreeting {
     let vouchesSince: UInt64
     /// The same for tokens: the beginning of time, unless data are known to be lost.
     let vouchesForTokensSince: UInt64
-    /// The server's clock at the time of the exchange, in milliseconds since 1970.
-    let serverTime: UInt64
+    /// The server's clock at the time of the exchange.
+    var clock: ServerClock
     /// The same as ``RedisServerFacts/history``.
     let history: String?
     let room: RedisRoom
 
     /// - Parameters:
-    ///   - lastIdentity: the run that this process knew last.
+    ///   - last: the greeting before.
     ///   - deadline: the latest end of the whole exchange.
     init(
         over channel: RedisChannel,
         _ configuration: RedisReplayStore.Configuration,
-        lastIdentity: String?,
+        after last: RedisGreeting?,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) {
-        let talk = Talk(channel: channel, deadline: deadline)
+        let talk = Talk(channel: channel, limits: configuration.limits, last: last, deadline: deadline)
         try talk.introduce(configuration)
         let facts = try RedisServerFacts(info: try talk.info())
         (history, room) = (facts.history, facts.room)
         guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
-        serverTime = time / 1_000
+        let serverTime = time / 1_000
+        clock = ServerClock(milliseconds: serverTime, at: MonotonicClock.now())
         let ourNow = WallClock.unixMilliseconds()
-        life = try talk.life(facts, now: serverTime, lastIdentity: lastIdentity)
+        life = try talk.life(facts, now: clock)
         // Checks that the server accepts writes at all. The first login must not be the one to find out.
         guard case .status("OK") = try talk.ask(["SET", RedisLife.prefix + "probe", "1", "PX", "60000"]) else {
             throw .malformedAnswer
@@ -212,6 +228,8 @@ struct RedisGreeting {
 
     private struct Talk {
         let channel: RedisChannel
+        let limits: ReplayLimits
+        let last: RedisGreeting?
         let deadline: MonotonicInstant
 
         func introduce(_ configuration: RedisReplayStore.Configuration) throws(RedisFailure) {
@@ -242,22 +260,30 @@ struct RedisGreeting {
             return reply
         }
 
-        func life(_ facts: RedisServerFacts, now: UInt64, lastIdentity: String?) throws(RedisFailure) -> RedisLife {
+        func life(_ facts: RedisServerFacts, now clock: ServerClock) throws(RedisFailure) -> RedisLife {
             let key = RedisLife.key(of: facts.identity)
             let inherited = try beginning(RedisLife.dataKey)
-            let knowsLastRun = try knows(lastIdentity)
+            let knowsLastRun = try knows(last?.life.identity)
+            // If the clock jumped ahead, entries were forgotten early. They came to be before the time without the jump.
+            let jump = last.flatMap { last in
+                last.clock.hasJumped(to: clock.milliseconds, at: clock.at, limits) ? last.clock.time(at: clock.at) : nil
+            }
+            let now = jump ?? clock.milliseconds
             let mine: RedisLife.Beginning
             if let written = try beginning(key) {
+                // The first of the replicas that see a jump writes that.
+                let isJumpNews = jump != nil && last?.life.written == written
                 // The replica that wrote the key may have known no earlier run. This replica knows one, and that run's
                 // data are lost.
-                guard !knowsLastRun, !written.isAfterLoss else {
+                guard isJumpNews || !knowsLastRun && !written.isAfterLoss else {
                     return RedisLife(identity: facts.identity, written: written, inherited: inherited)
                 }
                 mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
+                if isJumpNews { _ = try ask(["SET", key, mine.text]) }
             } else {
                 // A server lost nothing only if each write is on disk before its answer and the data are its own.
-                let isWhole = try writesThrough(facts) && facts.history == nil && knowsLastRun
-                let isAfterLoss = inherited != nil || lastIdentity != nil
+                let isWhole = try writesThrough(facts) && facts.history == nil && knowsLastRun && jump == nil
+                let isAfterLoss = inherited != nil || last != nil
                 let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
                 mine = isWhole ? inherited ?? fresh : fresh
                 // If several replicas see the new run at once, one of them writes, and all read the result.

@@ -47,7 +47,8 @@ package final class RedisReplayStore: Sendable {
         let signal = WakeSignal()
         if let error = signal.error { throw error }
         self.signal = signal
-        revocations = Revocations(skew: configuration.limits.revocationSkew, wake: { signal.give() })
+        let skew = configuration.limits.revocationSkew
+        revocations = Revocations(skew: skew, observe: observe, wake: { signal.give() })
     }
 
     /// Starts the thread, which connects at once.
@@ -137,7 +138,7 @@ enum RedisLink {
 extension RedisReplayStore {
     /// The thread's state that outlives a connection.
     private struct Memory {
-        var lastLife: RedisLife?
+        var last: RedisGreeting?
         var exchanges: RedisRevocations
         var pause: GrowingPause
         /// True if another session may follow at once when the next one ends.
@@ -155,7 +156,7 @@ extension RedisReplayStore {
         )
         while !isStopped {
             do throws(RedisFailure) {
-                let session = try connect(memory.lastLife?.identity)
+                let session = try connect(memory.last)
                 becomeUp(session, &memory)
                 try serveAndAbandon(session, &memory)
             } catch {
@@ -168,7 +169,7 @@ extension RedisReplayStore {
 
     private var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    private func connect(_ lastIdentity: String?) throws(RedisFailure) -> RedisSession {
+    private func connect(_ last: RedisGreeting?) throws(RedisFailure) -> RedisSession {
         let deadline = MonotonicClock.now() + configuration.limits.connectTimeout
         let url = configuration.url
         let stream: ClientStream
@@ -179,7 +180,7 @@ extension RedisReplayStore {
             throw RedisFailure(error)
         }
         let channel = RedisChannel(stream, signal)
-        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: lastIdentity, until: deadline)
+        let greeting = try RedisGreeting(over: channel, configuration, after: last, until: deadline)
         return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
     }
 
@@ -244,9 +245,9 @@ extension RedisReplayStore {
     private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
         let greeting = session.greeting
         state.withLock { ($0.link, $0.vouchesSince) = (.up, greeting.vouchesSince) }
-        memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.serverTime, at: session.openedAt)
+        memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.clock.milliseconds, at: session.openedAt)
         tellUp(greeting.life, &memory)
-        memory.lastLife = greeting.life
+        memory.last = greeting
     }
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
@@ -260,7 +261,7 @@ extension RedisReplayStore {
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
     private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
-        guard memory.lastLife != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
+        guard memory.last?.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
         memory.toldDown = nil
         observe(.up(life))
     }

@@ -2,10 +2,10 @@ internal import LLSockets
 
 /// One connection to the server: the opening exchange, then questions in batches, several batches at a time.
 ///
-/// Each batch ends with two more commands. They ask whether the server's life and the history of its data are still
-/// those that this session knows, and the other answers are accepted only if they are. Data that were emptied or
-/// replaced meanwhile therefore never make a used nonce look new. The check is needed because a connection stays open
-/// while its server becomes a replica and then a primary again.
+/// Each batch ends with more commands. They ask whether the server's life and the history of its data are still those
+/// that this session knows, and whether its clock has jumped ahead; the other answers are accepted only if all is well.
+/// Data that were emptied, replaced or forgotten early meanwhile therefore never make a used nonce look new. The check is
+/// needed because a connection stays open while its server becomes a replica and then a primary again.
 final class RedisSession {
     /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
     /// refused nonce does not use up the token beside it.
@@ -42,7 +42,7 @@ final class RedisSession {
         var bearsRefusal: Bool { isAboutRevocations && answers.count < answerCount }
 
         /// The number of answers before the last one, which is about the history.
-        var firstCount: Int { answerCount + (looksAtMemory ? 2 : 1) }
+        var firstCount: Int { answerCount + (looksAtMemory ? 3 : 2) }
     }
 
     let greeting: RedisGreeting
@@ -74,8 +74,7 @@ final class RedisSession {
     func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
         var asked: [Asked] = []
         var looksAtMemory = false
-        let serverTime = greeting.serverTime &+ now.nanoseconds(since: openedAt) / 1_000_000
-        let present = Self.entryTime(unixMilliseconds, serverTime: serverTime)
+        let present = Self.entryTime(unixMilliseconds, serverTime: greeting.clock.time(at: now))
         for question in questions {
             if question.question.has(.proof) { looksAtMemory = true }
             if question.deadline <= now || question.question.has(.proof) && !memory.isLeftForProofs {
@@ -124,6 +123,7 @@ final class RedisSession {
     ) throws(RedisFailure) {
         for command in commands { channel.command(command) }
         channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
+        channel.command([Array("TIME".utf8)])
         if looksAtMemory { channel.command(["INFO", "memory"].map { Array($0.utf8) }) }
         channel.command(["INFO", "replication"].map { Array($0.utf8) })
         batches.append(
@@ -175,11 +175,13 @@ final class RedisSession {
             guard let info = batches[0].answers.removeLast().text else { throw .malformedAnswer }
             memory = RedisRoom(RedisServerFacts.fields(info))
         }
+        guard let time = batches[0].answers.removeLast().serverMicroseconds else { throw .malformedAnswer }
         let life = RedisLife.Beginning(batches[0].answers.removeLast())
         guard let info = replication.text else { throw .malformedAnswer }
         guard try RedisServerFacts.history(info: info) == greeting.history, life == greeting.life.written else {
             throw .memoryLost
         }
+        guard !greeting.clock.hasJumped(to: time / 1_000, at: now, limits) else { throw .clockChanged }
         var asked = batches[0].asked
         for (index, reply) in zip(asked.indices, batches[0].answers) {
             asked[index].answers.append(try Self.answer(reply))

@@ -172,4 +172,7 @@ package enum ReplayStoreEvent: Equatable, Sendable {
     /// The clock was ahead and is set back. Some uses cannot be judged until it reaches this moment, in milliseconds
     /// since 1970.
     case clockSetBack(until: UInt64)
+    /// Logins were revoked while the clock was ahead. It cannot be told of tokens up to this moment, in milliseconds since
+    /// 1970, whether they are older than the revocation.
+    case revokedAhead(until: UInt64)
 }

@@ -51,6 +51,8 @@ package struct ReplayLimits: Sendable, Equatable {
     /// The time for which an entry is remembered after its expiry, besides the verdict's own skew. 60 s: a replica
     /// whose clock is late still accepts entries that the others have forgotten.
     static let expiryMargin: UInt64 = 60_000
+    /// The least pause between two log lines about a clock that was set back: an hour.
+    static let tellingPause: UInt64 = 3_600_000
     /// Entries that the memory store holds. 100,000: at 100 bytes each, 10 MB.
     package static let defaultCapacity = 100_000
 
@@ -87,6 +89,9 @@ package struct ReplayLimits: Sendable, Equatable {
     /// The greatest difference between the server's clock and its estimate. A quarter of the overlap: a writer's error,
     /// a reader's error and the time of an exchange together stay below the overlap.
     var clockTolerance: Duration { revocationOverlap / 4 }
+    /// The lead of the server's clock over its estimate from which entries count as forgotten early. 30 s: half of the time
+    /// that each is kept longer than it must be (``expiryMargin``), and far more than a slow answer or a drift.
+    var clockJump: Duration = .seconds(30)
     /// The pause between two readings of all revocations. 10 minutes: revocations lost without a sign are back by then.
     package var revocationReadingPause: Duration = .seconds(600)
 

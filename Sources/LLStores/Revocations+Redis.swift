@@ -39,6 +39,10 @@ extension Revocations {
             var superseded: [Revocation] = []
             for written in page where !isOutOfTime(written, now) {
                 guard let revocation = cut(written, max(now, serverTime), &state) else { continue }
+                if revocation.moment < written.moment {
+                    let ahead = offset(now) + skewSeconds
+                    state.cutDates.note(revocation.moment, offset: ahead, gap: Revocations.greatestLeadSeconds)
+                }
                 let known = RevocationValue(revocation, mark: state.mark)
                 let value = table.value(of: revocation.login)
                 if value == nil, table.count >= sharedCapacity {

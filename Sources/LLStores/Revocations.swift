@@ -55,6 +55,11 @@ package final class Revocations: Sendable {
         var sweptAt: Int64 = 0
         /// Revocations in Redis that were dated ahead and were cut when first read.
         var cut: Set<Revocation> = []
+        /// The dates that were given here, and those of the cut revocations.
+        var ownDates = RevocationDates()
+        var cutDates = RevocationDates()
+        /// When it was last told that revocations were dated ahead.
+        var toldAt: MonotonicInstant?
     }
 
     package let capacity: Int
@@ -63,6 +68,8 @@ package final class Revocations: Sendable {
     var sharedCapacity: Int { capacity + Self.waitingLimit }
     let state = Locked(State())
     private let clock: @Sendable () -> Int64
+    private let steady: @Sendable () -> MonotonicInstant
+    private let observe: @Sendable (ReplayStoreEvent) -> Void
     /// The greatest lead of a revocation from Redis over the clock, in whole seconds.
     let skewSeconds: Int64
     /// Wakes the store's thread; nil without Redis, when this copy is the only memory.
@@ -76,16 +83,22 @@ package final class Revocations: Sendable {
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
+    ///   - steady: the monotonic clock.
     ///   - skew: the greatest lead of a revocation from Redis over the clock.
+    ///   - observe: called on the threads that ask; it must not wait.
     ///   - wake: tells the store's thread that work waits; nil without Redis.
     package init(
         capacity: Int = defaultCapacity,
         clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
+        steady: @escaping @Sendable () -> MonotonicInstant = { MonotonicClock.now() },
         skew: Duration = ReplayLimits().revocationSkew,
+        observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in },
         wake: (@Sendable () -> Void)? = nil
     ) {
         self.capacity = capacity
         self.clock = clock
+        self.steady = steady
+        self.observe = observe
         skewSeconds = skew.components.seconds
         self.wake = wake
     }
@@ -123,6 +136,7 @@ package final class Revocations: Sendable {
             }
             let former = before.map { Revocation(login: login, $0) }
             let kept = former.flatMap { $0.rank > revocation.rank ? $0 : nil } ?? revocation
+            if kind == .order { state.ownDates.note(moment, offset: offset(now)) }
             set(RevocationValue(kept, mark: 0), of: login, now: now, &state)
             if wake == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
@@ -156,6 +170,9 @@ package final class Revocations: Sendable {
     /// Whole seconds since 1970.
     var now: Int64 { clock() }
 
+    /// The wall clock less the monotonic clock, in seconds.
+    func offset(_ now: Int64) -> Int64 { now - Int64(steady().nanoseconds / 1_000_000_000) }
+
     // MARK: What readers ask
 
     /// The number of logins that are remembered as revoked.
@@ -170,6 +187,26 @@ package final class Revocations: Sendable {
 
     /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
+
+    /// True if it is not known whether a revocation came before a token or after it: the clock that dated the revocation was
+    /// ahead, and is set back. Callbacks are dated by Facebook, as its tokens are.
+    /// - Parameter issuedAt: the token's `iat` in whole seconds since 1970, at or before the revocation's moment.
+    func isInDoubt(_ moment: Int64, _ kind: RevocationKind, issuedAt: Int64) -> Bool {
+        guard kind == .order else { return false }
+        let (present, offset) = (steady(), self.offset(self.now))
+        let (isInDoubt, isNews) = state.withLock { state in
+            let lead = max(
+                state.ownDates.lead(of: moment, offset: offset),
+                state.cutDates.lead(of: moment, offset: offset)
+            )
+            guard issuedAt > moment - lead else { return (false, false) }
+            let isNews = state.toldAt.map { present > $0 + .milliseconds(ReplayLimits.tellingPause) } ?? true
+            if isNews { state.toldAt = present }
+            return (true, isNews)
+        }
+        if isNews { observe(.revokedAhead(until: UInt64(max(0, moment)) * 1_000)) }
+        return isInDoubt
+    }
 
     var table: RevocationTable { published.value }
 
@@ -228,15 +265,15 @@ package final class RevocationReader {
         return copy.value.count == 0
     }
 
-    /// True if a login was revoked in the second in which its token was issued, or later.
-    /// - Parameters:
-    ///   - app, user: the token's `aud` and `sub` with escapes decoded.
-    ///   - issuedAt: the token's `iat` in whole seconds since 1970.
-    package func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
-        latest(app: app, user: user).map { issuedAt <= $0.moment } ?? false
+    /// True if it is not known whether a revocation came before a token or after it.
+    /// - Parameter issuedAt: the token's `iat`, or its estimate, in whole seconds since 1970.
+    package func isInDoubt(_ revocation: (moment: Int64, kind: RevocationKind), issuedAt: Int64) -> Bool {
+        revocations.isInDoubt(revocation.moment, revocation.kind, issuedAt: issuedAt)
     }
 
-    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none.
+    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none. It reaches
+    /// every token that was issued in its second or before.
+    /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
     package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
         if isEmpty() { return nil }
         // If OpenSSL fails, the login cannot be looked up, so every token is refused.

@@ -75,6 +75,15 @@ enum ServiceEvents {
                 logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
             case .down(let failure):
                 logger.error("replay store down", metadata: ["reason": "\(failure)"])
+            case .revokedAhead(let until):
+                logger.error(
+                    "the clock was set back",
+                    metadata: [
+                        "reason":
+                            "logins were revoked while it was ahead: it cannot be known whether tokens of these people up to that time are older than the revocation, so they are refused with 503; restart the service to end that",
+                        "until": "\(until / 1_000)",
+                    ]
+                )
             case .clockSetBack(let until):
                 logger.error(
                     "the clock was set back",

@@ -68,6 +68,25 @@ struct RevocationRouteTests {
         #expect(service.registry.render().contains(count))
     }
 
+    @Test("A revocation dated while the clock was ahead is 503 for tokens that may be newer, and 401 for older ones")
+    func datedAhead() async throws {
+        let now = WallClock.unixSeconds()
+        let lead = Locked<Int64>(3_600)
+        let revocations = Revocations(clock: { WallClock.unixSeconds() + lead.withLock { $0 } })
+        let store = MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000, revocations: revocations)
+        let service = try await Self.service(replayStore: .memory(store))
+        let (app, user) = (InProcessService.appID, Self.user)
+        revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: now + 3_600) { #expect($0 == .remembered) }
+        lead.withLock { $0 = 0 }
+        let older = try Tokens.mint(Tokens.claims(issuedAt: now - 100))
+        #expect(try Self.verdicts(service, older) == ["login_revoked", "login_revoked", "inactive"])
+        let newer = try Tokens.mint(Tokens.claims(issuedAt: now + 5))
+        let unavailable = "replay_store_unavailable"
+        #expect(try Self.verdicts(service, newer) == [unavailable, unavailable, "inactive"])
+        let answer = try service.answer("POST", "/introspect", fields: Self.form, body: "token=\(newer)")
+        #expect(answer.status == 503 && answer["retry-after"] != nil)
+    }
+
     @Test("What is wrong with a token otherwise is told first, so nobody learns of a revocation by a forged token")
     func last() async throws {
         let service = try await Self.service()

@@ -1,3 +1,4 @@
+import Glibc
 import LLSockets
 import LLTestSupport
 import Testing
@@ -51,7 +52,7 @@ struct RedisSessionTests {
         let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
         let signal = WakeSignal()
         let channel = RedisChannel(stream, signal)
-        let greeting = try RedisGreeting(over: channel, configuration, lastIdentity: nil, until: end)
+        let greeting = try RedisGreeting(over: channel, configuration, after: nil, until: end)
         let session = RedisSession(channel, greeting, limits: limits, now: start)
 
         let verdict = Locked<ReplayVerdict?>(nil)
@@ -72,5 +73,53 @@ struct RedisSessionTests {
             try session.receive(now: MonotonicClock.now())
         }
         #expect(verdict.withLock { $0 } == .accepted)
+    }
+
+    @Test("A server whose clock jumped ahead may have forgotten what was used: it remembers from the jump on")
+    func jumpedClock() throws {
+        let server = try RedisServer()
+        var configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        )
+        let end = MonotonicClock.now() + .seconds(600)
+        func greet(after last: RedisGreeting?) throws -> (RedisChannel, RedisGreeting) {
+            let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
+            let channel = RedisChannel(stream, WakeSignal())
+            return (channel, try RedisGreeting(over: channel, configuration, after: last, until: end))
+        }
+        let (channel, first) = try greet(after: nil)
+        #expect(try greet(after: first).1.life == first.life)
+
+        // No jump at all is let pass, so that the time that goes by is one.
+        configuration.limits.clockJump = .zero
+        let session = RedisSession(channel, first, limits: configuration.limits, now: first.clock.at)
+        let verdict = Locked<ReplayVerdict?>(nil)
+        let question = WaitingQuestion(
+            question: ReplayQuestion([StoreUnderTest.entry(.nonce, 1)]),
+            askedAt: first.clock.at,
+            deadline: .never,
+            observe: { _ in },
+            completion: { given in verdict.withLock { $0 = given } }
+        )
+        usleep(50_000)
+        try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: first.clock.at)
+        #expect(throws: RedisFailure.clockChanged) {
+            while true { try session.receive(now: first.clock.at) }
+        }
+        session.abandon(now: first.clock.at)
+        #expect(verdict.withLock { $0 } == .unavailable)
+
+        configuration.limits = ReplayLimits()
+        let hour: UInt64 = 3_600_000
+        var late = first
+        late.clock = ServerClock(milliseconds: first.clock.milliseconds - hour, at: first.clock.at)
+        let second = try greet(after: late).1
+        #expect(second.life.isAfterLoss)
+        // The time without the jump.
+        #expect(second.life.written.moment < first.clock.milliseconds - hour / 2)
+        #expect(second.vouchesForTokensSince == second.vouchesSince)
+        // Another replica that saw the jump learns that it is written already.
+        #expect(try greet(after: late).1.life.written == second.life.written)
+        #expect(try greet(after: second).1.life.written == second.life.written)
     }
 }

@@ -219,6 +219,61 @@ struct RevocationsTests {
         #expect(revocations.lacking(&walk, atMost: 10).isEmpty)
     }
 
+    @Test("Of a revocation that was dated ahead it is in doubt which tokens it reaches, but for Facebook's own date")
+    func doubt() {
+        let (clock, steady) = (Locked(Self.now), Locked(MonotonicInstant(nanoseconds: 5_000_000_000)))
+        let events = Locked<[ReplayStoreEvent]>([])
+        let revocations = Revocations(
+            clock: { clock.withLock { $0 } },
+            steady: { steady.withLock { $0 } },
+            observe: { event in events.withLock { $0.append(event) } }
+        )
+        let reader = RevocationReader(revocations)
+        func isInDoubt(_ user: String, issuedAt: Int64) -> Bool? {
+            reader.latest(app: "42".utf8.span, user: user.utf8.span).flatMap { latest in
+                issuedAt <= latest.moment ? reader.isInDoubt(latest, issuedAt: issuedAt) : nil
+            }
+        }
+        #expect(Self.revoke(revocations, "before", at: Self.now) == .remembered)
+        // The clock goes an hour ahead, and ten seconds pass.
+        clock.withLock { $0 = Self.now + 3_610 }
+        steady.withLock { $0 = $0 + .seconds(10) }
+        #expect(Self.revoke(revocations, "ahead", at: Self.now + 3_610) == .remembered)
+        #expect(isInDoubt("ahead", issuedAt: Self.now) == false)
+        // It is set right.
+        clock.withLock { $0 = Self.now + 10 }
+        #expect(Self.revoke(revocations, "after", at: Self.now + 10) == .remembered)
+        #expect(isInDoubt("before", issuedAt: Self.now) == false)
+        #expect(isInDoubt("after", issuedAt: Self.now + 10) == false)
+        #expect(isInDoubt("ahead", issuedAt: Self.now + 9) == false)
+        #expect(events.withLock { $0.isEmpty })
+        #expect(isInDoubt("ahead", issuedAt: Self.now + 11) == true)
+        #expect(isInDoubt("ahead", issuedAt: Self.now + 3_610) == true)
+        #expect(isInDoubt("ahead", issuedAt: Self.now + 3_611) == nil)
+        // It is told once.
+        #expect(events.withLock { $0 } == [.revokedAhead(until: UInt64(Self.now + 3_610) * 1_000)])
+        // It stays in doubt when the moment has passed.
+        clock.withLock { $0 = Self.now + 7_200 }
+        steady.withLock { $0 = $0 + .seconds(7_190) }
+        #expect(isInDoubt("ahead", issuedAt: Self.now + 3_000) == true)
+        #expect(events.withLock { $0.count } == 2)
+    }
+
+    @Test(
+        "Of a revocation that another replica dated ahead the tokens of the last minute before the reading are in doubt"
+    )
+    func doubtOfCut() throws {
+        let revocations = Revocations(clock: { Self.now }, skew: .seconds(60), wake: {})
+        let reader = RevocationReader(revocations)
+        let ahead = Revocation(login: try Self.login("42", "1"), moment: Self.now + 3_600)
+        _ = revocations.merge([ahead], serverTime: Self.now)
+        let found = reader.latest(app: "42".utf8.span, user: "1".utf8.span)
+        let latest = try #require(found)
+        #expect(latest.moment == Self.now + 60)
+        #expect(reader.isInDoubt(latest, issuedAt: Self.now + 30))
+        #expect(!reader.isInDoubt(latest, issuedAt: Self.now - 5))
+    }
+
     @Test("Before Redis was read nothing is known; the memory of one replica is known at once")
     func known() {
         #expect(Revocations().isKnown)
@@ -289,5 +344,12 @@ struct RevocationsTests {
             "1:2:3:", "1:2:3:C", "1:2:3:o", "1:2:3:c:c", "1:2:c", "c", ":c", "1:2:3:c ", "1:2::c",
         ]
         for text in bad { #expect(Revocation(member: Array(text.utf8)) == nil, "\(text)") }
+    }
+}
+
+extension RevocationReader {
+    /// True if a login was revoked in the second in which its token was issued, or later.
+    func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
+        latest(app: app, user: user).map { issuedAt <= $0.moment } ?? false
     }
 }

@@ -56,6 +56,7 @@ final class TokenJudge {
         for _ in 0..<3 {
             refreshKeys()
             let wait: MonotonicInstant?
+            var isInDoubt = false
             // Past max-stale they verify nothing.
             if !keys.isEmpty, snapshot.value.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
@@ -68,9 +69,10 @@ final class TokenJudge {
                         now: now,
                         workspace: &workspace
                     )
-                    if !revocations.isEmpty(), isRevoked(claims) { throw .loginRevoked }
+                    if !revocations.isEmpty(), isRevoked(claims, &isInDoubt) { throw .loginRevoked }
                     return .verified(claims)
                 } catch {
+                    if isInDoubt { throw Self.doubtfulRevocation }
                     // An ID that is too long for any published key is empty here: nobody is asked about it.
                     guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error) }
                     wait = try waitForKeys(Problem(error), context, hasWaited, trace())
@@ -96,18 +98,30 @@ final class TokenJudge {
         snapshot = newer
     }
 
-    /// True if the login was revoked since the token was issued; asks this replica's own copy.
-    private func isRevoked(_ claims: VerifiedClaims) -> Bool {
+    /// True if the login was revoked since the token was issued, or may have been; asks this replica's own copy.
+    private func isRevoked(_ claims: VerifiedClaims, _ isInDoubt: inout Bool) -> Bool {
         let payload = workspace.payload.span
         let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
+        let latest =
+            if JSONText.isPlain(app), JSONText.isPlain(user) {
+                revocations.latest(app: app, user: user)
+            } else {
+                revocations.latest(
+                    app: JSONText.value(payload, claims.audience).utf8.span,
+                    user: JSONText.value(payload, claims.subject).utf8.span
+                )
+            }
         let issuedAt = claims.issuedAt.wholeSeconds
-        if JSONText.isPlain(app), JSONText.isPlain(user) {
-            return revocations.isRevoked(app: app, user: user, issuedAt: issuedAt)
-        }
-        return revocations.isRevoked(
-            app: JSONText.value(payload, claims.audience).utf8.span,
-            user: JSONText.value(payload, claims.subject).utf8.span,
-            issuedAt: issuedAt
+        guard let latest, issuedAt <= latest.moment else { return false }
+        isInDoubt = revocations.isInDoubt(latest, issuedAt: issuedAt)
+        return true
+    }
+
+    /// The answer about a token that may be older than its login's revocation, or newer.
+    static var doubtfulRevocation: Problem {
+        Problem(
+            .replayStoreUnavailable,
+            "The login was revoked while a clock was ahead, so it cannot be known whether the token is older; the log tells more."
         )
     }
 

@@ -287,9 +287,9 @@ struct AccessTokenFaultTests {
         let body = #"{"access_token":"\#(GraphStory.token)"}"#
         for client in clients { client.send(GraphService.request("POST", "/verify", body: body)) }
         let refused = 500 - GraphWorkers.accessTokenThreadLimit - GraphWorkers.accessTokenQueueLimit
-        let overloaded =
-            #"limited_login_verifications_total{credential="access_token",result="overloaded"} \#(refused)"#
-        await eventually("\(refused) are refused") { service.registry.render().contains(overloaded) }
+        let tooMany =
+            #"limited_login_verifications_total{credential="access_token",result="too_many_access_tokens"} \#(refused)"#
+        await eventually("\(refused) are refused") { service.registry.render().contains(tooMany) }
         #expect(service.graph.connectionCount <= GraphWorkers.accessTokenThreadLimit)
         // Neither an id token nor a question about permissions waits for those that wait.
         let token = try Tokens.mint(Tokens.claims())
@@ -302,7 +302,10 @@ struct AccessTokenFaultTests {
         gate.withLock { $0 = true }
         #expect(await stopping == 0)
         let answers = clients.compactMap { $0.readResponses(1).first }
-        #expect(answers.count { $0.status == 503 && $0.code == "overloaded" && $0["retry-after"] != nil } == refused)
+        #expect(
+            answers.count { $0.status == 429 && $0.code == "too_many_access_tokens" && $0["retry-after"] != nil }
+                == refused
+        )
         #expect(answers.count { $0.status == 200 } == 500 - refused)
         await service.stop()
     }

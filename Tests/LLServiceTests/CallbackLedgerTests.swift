@@ -41,6 +41,22 @@ struct CallbackLedgerTests {
         #expect(ledger.end("b", .failed).count == 2)
     }
 
+    @Test("A repetition whose client has left gives its place to the next")
+    func leftClients() {
+        var ledger = CallbackLedger(places: 2)
+        let hasLeft = Locked(false)
+        #expect(Self.begin(&ledger, "a") == "perform")
+        for _ in 0..<CallbackLedger.repetitionLimit - 1 {
+            #expect(Self.name(ledger.begin("a", isAwaited: { !hasLeft.withLock { $0 } }) { _ in }) == "wait")
+        }
+        #expect(Self.begin(&ledger, "a") == "wait")
+        #expect(Self.begin(&ledger, "a") == "repetition refused")
+        hasLeft.withLock { $0 = true }
+        #expect(Self.begin(&ledger, "a") == "wait")
+        // The first, whose delivery is under way, one that stayed, and the new one.
+        #expect(ledger.end("a", .failed).count == 3)
+    }
+
     @Test("Ids that failed before have half of the places at most, so the others are left to new ones")
     func retries() {
         var ledger = CallbackLedger(places: 4)

@@ -54,6 +54,29 @@ struct SharedPlacesTests {
         #expect(Set(done.prefix(4)) == ["a0", "b0", "c0", "d0"], "\(done)")
     }
 
+    @Test("A job whose client has left gives its place to the next, whoever that is, and is not done")
+    func leftClients() async {
+        let desk = await Desk()
+        let hasLeft = Locked(Set<Int>())
+        for index in 0..<6 {
+            let isTaken = desk.threads.submit(
+                owner: .client(index % 2),
+                drop: { desk.log.withLock { $0.append("-\(index)") } },
+                isWanted: { !hasLeft.withLock { $0.contains(index) } },
+                { desk.log.withLock { $0.append("\(index)") } }
+            )
+            #expect(isTaken)
+        }
+        #expect(!desk.submit("full", by: 1))
+        hasLeft.withLock { $0 = [1, 3, 5, 2] }
+        for index in 0..<4 { #expect(desk.submit("new\(index)", by: 1)) }
+        #expect(Set(desk.log.withLock { $0 }) == ["-1", "-3", "-5", "-2"])
+        #expect(!desk.submit("full", by: 1))
+        desk.open()
+        await eventually("all are done") { desk.log.withLock { $0.count } == 10 }
+        #expect(Set(desk.log.withLock { $0.dropFirst(4) }) == ["0", "4", "new0", "new1", "new2", "new3"])
+    }
+
     /// Sends access tokens for two callers, the second after the first has filled all places, and tells how many of each
     /// were accepted.
     private static func flood(
@@ -70,7 +93,7 @@ struct SharedPlacesTests {
             client.send(GraphService.request("POST", "/verify", fields: fields(true), body: body))
         }
         func refused(_ count: Int) -> String {
-            #"limited_login_verifications_total{credential="access_token",result="overloaded"} \#(count)"#
+            #"limited_login_verifications_total{credential="access_token",result="too_many_access_tokens"} \#(count)"#
         }
         await eventually("the places are taken") {
             service.registry.render().contains(refused(400 - places))

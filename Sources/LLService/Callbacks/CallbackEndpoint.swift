@@ -62,7 +62,8 @@ enum CallbackEndpoint {
             let answer: CallbackLedger.Waiter = { told in
                 jobs.finish(request, continuation(event, webhook, told), now: MonotonicClock.now())
             }
-            switch core.callbackLedger.withLock({ $0.begin(event.id, answer) }) {
+            let isAwaited = { @Sendable in jobs.isAwaited(request) }
+            switch core.callbackLedger.withLock({ $0.begin(event.id, isAwaited: isAwaited, answer) }) {
             case .perform(let memory): perform(event, memory, webhook, core, until: deadline, trace: trace)
             case .wait: break
             case .answered(let status): answer(.success(status))

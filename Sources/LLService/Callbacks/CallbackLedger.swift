@@ -50,8 +50,14 @@ struct CallbackLedger: Sendable {
         case repetitionRefused
     }
 
+    private struct Repetition {
+        let answer: Waiter
+        let isAwaited: @Sendable () -> Bool
+    }
+
     private struct Delivery {
-        var waiters: [Waiter]
+        let first: Waiter
+        var repetitions: [Repetition] = []
         let isRetry: Bool
     }
 
@@ -72,11 +78,18 @@ struct CallbackLedger: Sendable {
     private var retryLimit: Int { max(1, places / 2) }
 
     /// A good callback has come.
-    mutating func begin(_ id: String, _ waiter: @escaping Waiter) -> Step {
+    /// - Parameter isAwaited: whether its client still waits. A repetition whose client has left loses its place as soon as
+    ///   another needs one.
+    mutating func begin(
+        _ id: String,
+        isAwaited: @escaping @Sendable () -> Bool = { true },
+        _ waiter: @escaping Waiter
+    ) -> Step {
         if underWay[id] != nil {
+            if repetitions >= Self.repetitionLimit { removeAbandoned() }
             guard repetitions < Self.repetitionLimit else { return .repetitionRefused }
             repetitions += 1
-            underWay[id]?.waiters.append(waiter)
+            underWay[id]?.repetitions.append(Repetition(answer: waiter, isAwaited: isAwaited))
             return .wait
         }
         let known = memory[id]
@@ -84,18 +97,23 @@ struct CallbackLedger: Sendable {
         let isRetry = known != nil
         guard underWay.count < places, !isRetry || retries < retryLimit else { return .refused }
         if isRetry { retries += 1 }
-        underWay[id] = Delivery(waiters: [waiter], isRetry: isRetry)
+        underWay[id] = Delivery(first: waiter, isRetry: isRetry)
         return .perform(known)
+    }
+
+    private mutating func removeAbandoned() {
+        for id in underWay.keys { underWay[id]?.repetitions.removeAll { !$0.isAwaited() } }
+        repetitions = underWay.values.reduce(0) { $0 + $1.repetitions.count }
     }
 
     /// The delivery of an id is over.
     /// - Returns: The requests to answer.
     mutating func end(_ id: String, _ result: Memory) -> [Waiter] {
         guard let delivery = underWay.removeValue(forKey: id) else { return [] }
-        repetitions -= delivery.waiters.count - 1
+        repetitions -= delivery.repetitions.count
         if delivery.isRetry { retries -= 1 }
         remember(id, result)
-        return delivery.waiters
+        return [delivery.first] + delivery.repetitions.map(\.answer)
     }
 
     private mutating func remember(_ id: String, _ result: Memory) {

@@ -4,8 +4,9 @@ internal import LLSockets
 /// Threads for work that blocks, such as asking another server. They are few, begin when there is work and end when there
 /// is none. A bounded number of jobs waits for them.
 ///
-/// Jobs may have owners, which then take turns. When all places are taken, an owner with fewer waiting jobs gets the place of
-/// the newest job of the owner with the most: a flood from one leaves room for all others.
+/// Jobs may have owners, which then take turns. When all places are taken, jobs that nobody waits for any longer lose theirs.
+/// If there are none, an owner with fewer waiting jobs gets the place of the newest job of the owner with the most: a flood
+/// from one leaves room for all others.
 final class BlockingThreads: Sendable {
     /// One piece of work; it must end by itself.
     typealias Job = @Sendable () -> Void
@@ -13,6 +14,7 @@ final class BlockingThreads: Sendable {
     private struct Waiting {
         let job: Job
         let drop: Job
+        let isWanted: @Sendable () -> Bool
     }
 
     private struct State {
@@ -44,24 +46,32 @@ final class BlockingThreads: Sendable {
     /// - Parameters:
     ///   - owner: On whose behalf it is done.
     ///   - drop: Called in place of the job if it loses its place while it waits. It must not block.
+    ///   - isWanted: False if the job need not be done any longer, because its client has left. It then loses its place as
+    ///     soon as another job needs one.
     /// - Returns: False where too many wait already, or the system has no thread left; then nothing is done.
-    func submit(owner: JobOwner = .all, drop: @escaping Job = {}, _ job: @escaping Job) -> Bool {
-        let (isTaken, needsThread, dropped) = state.withLock { state -> (Bool, Bool, Waiting?) in
-            var dropped: Waiting?
+    func submit(
+        owner: JobOwner = .all,
+        drop: @escaping Job = {},
+        isWanted: @escaping @Sendable () -> Bool = { true },
+        _ job: @escaping Job
+    ) -> Bool {
+        let (isTaken, needsThread, dropped) = state.withLock { state -> (Bool, Bool, [Waiting]) in
+            var dropped: [Waiting] = []
             // Not by those that wait: a thread that was just begun has not taken its job yet.
             if state.unfinished >= threadLimit + queueLimit {
-                dropped = Self.takePlace(for: owner, &state)
-                if dropped == nil { return (false, false, nil) }
-                state.unfinished -= 1
+                dropped = Self.removeUnwanted(&state)
+                if dropped.isEmpty, let newest = Self.takePlace(for: owner, &state) { dropped = [newest] }
+                if dropped.isEmpty { return (false, false, []) }
+                state.unfinished -= dropped.count
             }
             state.unfinished += 1
             if state.waiting[owner] == nil { state.turns.append(owner) }
-            state.waiting[owner, default: []].append(Waiting(job: job, drop: drop))
+            state.waiting[owner, default: []].append(Waiting(job: job, drop: drop, isWanted: isWanted))
             let needsThread = state.threads < threadLimit
             if needsThread { state.threads += 1 }
             return (true, needsThread, dropped)
         }
-        dropped?.drop()
+        for one in dropped { one.drop() }
         guard needsThread, !LoopQueue.start(name, { self.work() }) else { return isTaken }
         return state.withLock { state in
             state.threads -= 1
@@ -75,6 +85,18 @@ final class BlockingThreads: Sendable {
             state.unfinished -= 1
             return false
         }
+    }
+
+    /// Removes the waiting jobs that are no longer wanted: a look at each.
+    private static func removeUnwanted(_ state: inout State) -> [Waiting] {
+        var removed: [Waiting] = []
+        for (owner, jobs) in state.waiting {
+            var wanted: [Waiting] = []
+            for job in jobs { if job.isWanted() { wanted.append(job) } else { removed.append(job) } }
+            state.waiting[owner] = wanted.isEmpty ? nil : wanted
+        }
+        state.turns.removeAll { state.waiting[$0] == nil }
+        return removed
     }
 
     /// Removes the newest waiting job of the owner with the most; nil unless that has two more than `owner`. A look at every

@@ -11,7 +11,8 @@ package enum ProblemCode: Sendable, Hashable {
     case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
         bodyTooLarge
     case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
-    case keyChecksExhausted, internalError, notImplemented, keysUnavailable, replayStoreUnavailable,
+    case keyChecksExhausted, tooManyAccessTokens, internalError, notImplemented, keysUnavailable,
+        replayStoreUnavailable,
         callbackNotDelivered
     case overloaded, draining, httpVersionNotSupported
 
@@ -33,8 +34,8 @@ package enum ProblemCode: Sendable, Hashable {
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
             .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
-            .misdirectedRequest, .keyChecksExhausted, .headersTooLarge, .internalError, .notImplemented,
-            .keysUnavailable,
+            .misdirectedRequest, .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError,
+            .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported,
         ] + ofGraph
@@ -77,6 +78,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .expectationFailed: ("expectation_failed", 417, "The expectation cannot be met")
         case .misdirectedRequest: ("misdirected_request", 421, "This server does not answer for that host")
         case .keyChecksExhausted: ("key_checks_exhausted", 429, "Too many tokens name unknown keys")
+        case .tooManyAccessTokens: ("too_many_access_tokens", 429, "Too many access tokens wait for Graph")
         case .headersTooLarge: ("headers_too_large", 431, "The header section is too large")
         case .internalError: ("internal_error", 500, "The service failed")
         case .notImplemented: ("not_implemented", 501, "The method or transfer coding is not implemented")
@@ -105,7 +107,7 @@ package enum ProblemCode: Sendable, Hashable {
         case .keysUnavailable: 2
         case .keyChecksExhausted: 5
         case .graph(let error): error.retryAfterSeconds
-        case .replayStoreUnavailable, .overloaded, .draining: 1
+        case .replayStoreUnavailable, .tooManyAccessTokens, .overloaded, .draining: 1
         case .callbackNotDelivered, .tooManyProofs: 60
         default: nil
         }

@@ -177,7 +177,8 @@ extension Route {
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
-            + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [.invalidSignedPlayerInfo],
+            + ProblemCode.ofAccessTokens + [.tooManyAccessTokens] + ProblemCode.ofGraphAboutAccessTokens
+            + [.invalidSignedPlayerInfo],
         answer: VerifyEndpoint.answer
     )
 

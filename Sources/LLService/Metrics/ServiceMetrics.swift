@@ -106,17 +106,15 @@ package final class ServiceMetrics: Sendable {
         case .idToken:
             // Graph's errors are no verdicts on an id token.
             ProblemCode.all.filter {
-                if case .graph = $0 {
-                    false
-                } else {
-                    !ProblemCode.ofAccessTokens.contains($0) && $0 != .invalidSignedPlayerInfo
-                }
+                if case .graph = $0 { return false }
+                return !(ProblemCode.ofAccessTokens + [.tooManyAccessTokens, .invalidSignedPlayerInfo]).contains($0)
             }
         case .accessToken:
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
                 .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
                 .rejectedToken(.loginRevoked),
-                .invalidRequest, .invalidPermission, .unknownApp, .overloaded, .replayStoreUnavailable, .internalError,
+                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
+                .replayStoreUnavailable, .internalError,
             ] + ProblemCode.ofNonces
         case .signedPlayerInfo:
             ProblemCode.ofNonces + [

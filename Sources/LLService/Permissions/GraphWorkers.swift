@@ -75,15 +75,18 @@ package final class GraphWorkers: Sendable {
         let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
         let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
             graph.unfinished.enter()
-            let isTaken = graph.permissions.submit {
+            let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
+            // A login or a permission is taken back though the client has left.
+            let isWanted = { @Sendable in !call.isQuestion || jobs.isAwaited(request) }
+            let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 CallTrace.$parent.withValue(trace) {
-                    graph.perform(call, until: deadline) { [unfinished = graph.unfinished] outcome in
+                    graph.perform(call, until: deadline) { outcome in
                         jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
-                        unfinished.leave()
+                        leave()
                     }
                 }
             }
-            if !isTaken { graph.unfinished.leave() }
+            if !isTaken { leave() }
             return isTaken
         }
         guard isBegun else { throw busy }
@@ -92,17 +95,18 @@ package final class GraphWorkers: Sendable {
 
     /// Checks an access token with Graph on another thread.
     /// - Parameters:
-    ///   - owner: The caller; it shares threads and places with the others, because any client can make up access
-    ///     tokens.
-    ///   - drop: Called in place of the job if another caller gets its place.
-    /// - Returns: False if too many wait already; then nothing is done.
+    ///   - owner: The caller, who shares threads and places with the others: anybody can make up access tokens.
+    ///   - drop: Called in place of the job where another caller gets its place.
+    ///   - isWanted: Whether the client still waits.
+    /// - Returns: False where too many wait already; then nothing is done.
     func submit(
         owner: JobOwner,
         trace: String?,
         drop: @escaping @Sendable () -> Void,
+        isWanted: @escaping @Sendable () -> Bool,
         _ job: @escaping @Sendable (GraphClient) -> Void
     ) -> Bool {
-        accessTokens.submit(owner: owner, drop: drop) { [client] in
+        accessTokens.submit(owner: owner, drop: drop, isWanted: isWanted) { [client] in
             CallTrace.$parent.withValue(trace) { job(client) }
         }
     }
@@ -169,7 +173,10 @@ enum GraphCall: Sendable {
         }
     }
 
-    /// The login that ends when Graph has performed the call.
+    /// True for a call that changes nothing at Facebook.
+    fileprivate var isQuestion: Bool { operation == .listPermissions }
+
+    /// The login that is over once Graph has done what the call asks.
     var revokedLogin: (app: String, user: String)? {
         switch self {
         case .list, .revoke(.some, _, _): nil

@@ -27,7 +27,8 @@ enum AccessTokenEndpoint {
                 settings.verifier.policy,
                 settings.verifier.nonces
             )
-            let busy = Problem(.overloaded, "Too many access tokens are waiting for Graph; try again shortly.")
+            // Anybody can make up access tokens, so it is no 503: balancers would take the service out.
+            let busy = Problem(.tooManyAccessTokens, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
             let (jobs, metrics) = (worker.accessTokens, worker.core.metrics)
@@ -38,9 +39,10 @@ enum AccessTokenEndpoint {
                 let drop = { @Sendable () -> Void in
                     jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
                 }
-                return graph.submit(owner: owner, trace: trace, drop: drop) { client in
+                let isWanted = { @Sendable in jobs.isAwaited(name) }
+                return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
                     // The service asks nothing for a client that has left.
-                    guard jobs.isAwaited(name) else { return }
+                    guard isWanted() else { return }
                     let outcome = Result { () throws(AccessTokenQuestion.Failure) in
                         guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
@@ -73,7 +75,11 @@ enum AccessTokenEndpoint {
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let (token, now) = (verified.inspection, try ServiceClock.now())
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
-        if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) { throw problem }
+        if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
+            let issuedAt = token.earliestIssue(now: now).wholeSeconds
+            let isInDoubt = worker.revocations.isInDoubt(revocation, issuedAt: issuedAt)
+            throw isInDoubt ? TokenJudge.doubtfulRevocation : problem
+        }
         VerifyEndpoint.addFields(to: &response)
         AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
         let usesToken = worker.settings.rejectsReplays

@@ -49,7 +49,7 @@ enum Main {
     }
 
     private static func run() async -> ExitCode {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        let arguments = Array(Self.arguments().dropFirst())
         let named = NamedCommand(arguments)
         if let mistake = named.mistake { return refuse(usage: mistake, of: named) }
         do {
@@ -83,6 +83,16 @@ enum Main {
             if !message.isEmpty { StandardError.write(lines: message) }
             return code == .validationFailure ? named.usageExit : code
         }
+    }
+
+    /// The program's arguments. Swift's runtime finds none if a preloaded library has changed the environment before `main`,
+    /// as tracing agents do; the system has them still.
+    private static func arguments() -> [String] {
+        let found = CommandLine.arguments
+        guard found.count <= 1, let bytes = try? FileContents.read(path: "/proc/self/cmdline", limit: 2_097_152)
+        else { return found }
+        return bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Writes a usage mistake and the usage of its command.

@@ -8,10 +8,12 @@ internal import LLSockets
 enum StandardStreams {
     /// Makes them safe to use; called first.
     ///
-    /// A closed reader causes an error of the write, never a signal that ends the program. Closed descriptors are
-    /// opened on `/dev/null`: the number would otherwise go to the next file or socket, which would get the log.
+    /// A closed reader, and a file that may not grow (`RLIMIT_FSIZE`), cause an error of the write, never a signal that
+    /// ends the program. Closed descriptors are opened on `/dev/null`: the number would otherwise go to the next file or
+    /// socket, which would get the log.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
             // open(2) takes the least free number. The root folder can be neither read nor written.
             if unsafe open("/dev/null", O_RDWR) < 0 { _ = unsafe open("/", O_RDONLY | O_DIRECTORY) }

@@ -74,6 +74,54 @@ struct StartTests {
         #expect(run.errors.split(separator: "\n").count { $0.hasPrefix("limited-login: ") } == 1, "\(run.errors)")
     }
 
+    @Test(
+        "Every thread of its own is there once it is ready: those of the keys, of their file, of the store and of the log"
+    )
+    func threads() throws {
+        let folder = try ShortFolder()
+        let process = try ServiceProcess(
+            ["serve", "--listen", "127.0.0.1:0", "--replay-store", "redis://127.0.0.1:1"],
+            environment: Self.required.merging(["LIMITED_LOGIN_JWKS_FILE": "\(folder.path)/keys.json"]) { $1 }
+        )
+        #expect(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
+        let tasks = "/proc/\(process.identifier)/task"
+        let names = try FileManager.default.contentsOfDirectory(atPath: tasks).map { task in
+            try String(contentsOfFile: "\(tasks)/\(task)/comm", encoding: .utf8).trimmingCharacters(in: .newlines)
+        }
+        for name in ["key-set-cache", "key-set-file", "replay-store", "log-writer", "lifecycle"] {
+            #expect(names.contains(name), "\(name) is missing in \(names)")
+        }
+        process.end()
+    }
+
+    @Test(
+        "What it inherits stops no start: a file that may not grow, blocked and ignored signals, a folder that is gone",
+        arguments: [
+            "ulimit -f 0; exec \"$0\" serve", "trap '' TERM HUP INT PIPE; exec \"$0\" serve",
+            "mkdir gone && cd gone && rmdir \"$PWD\"; exec \"$0\" serve", "umask 777; exec \"$0\" serve",
+            "ulimit -s 64; exec \"$0\" serve",
+        ]
+    )
+    func inherited(shell: String) throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let folder = try ShortFolder()
+        let environment = [
+            "LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL, "LIMITED_LOGIN_JWKS_FILE": "\(folder.path)/keys.json",
+            "LIMITED_LOGIN_LISTEN": "127.0.0.1:0",
+        ]
+        let process = try ServiceProcess(
+            ["-c", "cd '\(folder.path)'; \(shell)", ServiceProcess.executable],
+            environment: Self.required.merging(environment) { $1 },
+            program: "/bin/bash"
+        )
+        #expect(process.waitForError("key set changed"), "\(process.errorText)")
+        process.signal(SIGHUP)
+        #expect(process.waitForError("configuration reloaded"), "\(process.errorText)")
+        process.terminate()
+        #expect(process.waitForExit() == 0, "\(process.errorText)")
+    }
+
     @Test("The demonstration's secrets are gone, whenever it is interrupted", arguments: [SIGINT, SIGTERM, SIGHUP])
     func demonstrationFiles(signal: Int32) throws {
         let folder = try ShortFolder()

@@ -171,6 +171,9 @@ class Process(Figures):
             data_limit = resource.RLIM_INFINITY
         if data_limit != resource.RLIM_INFINITY:
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
+        self.begin_reading()
+
+    def begin_reading(self):
         self.lines = []
         self.condition = threading.Condition()
         self.ended = False
@@ -213,6 +216,9 @@ class Process(Figures):
                     return False
                 self.condition.wait(left)
         return True
+
+    def hang_up(self):
+        self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
         """Ends it, and gives its exit code."""
@@ -323,9 +329,6 @@ class Server(Process):
         """How many requests it has answered, by its own metrics."""
         counts = re.findall(r"^http_server_request_duration_seconds_count\S* (\S+)$", self.metrics(), re.M)
         return sum(int(float(count)) for count in counts)
-
-    def hang_up(self):
-        self.process.send_signal(signal.SIGHUP)
 
 
 class Service(Server):

@@ -1,10 +1,20 @@
 #!/usr/bin/env python3
 """Runs the service as an operator would, with real processes around it, and fails where something does not hold.
 
-Usage: operations_test.py [NAME...]: metrics (promtool), gateways (nginx and HAProxy by TLS), reload (under full load),
-wrong_keys (what they cost), forged_keys (a flood of made-up key IDs, straight and behind nginx, HAProxy and Envoy), unit (systemd's filter of system calls), rolling (two replicas replaced behind HAProxy); by default these. rolling_containers does the
-last with containers of the image that CONTAINER_IMAGE names. What is not
-installed is named and left out. LIMITED_LOGIN_BINARY names the program; else it is the newest build.
+Usage: operations_test.py [NAME...]; by default all but the last:
+  metrics             promtool reads the metrics and the rules
+  gateways            nginx and HAProxy by TLS
+  reload              under full load
+  wrong_keys          what they cost
+  forged_keys         a flood of made-up key IDs, straight and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each, 20)
+  log_readers         standard error that nobody reads (LOG_SECONDS: of the load, 60)
+  limits              few descriptors, threads, address space, and what a process inherits
+  clock               clocks set by an hour and a day, with libfaketime
+  soak                mixed load, rotations and reloads (SOAK_MINUTES: 12)
+  unit                systemd's filter of system calls
+  rolling             two replicas replaced behind HAProxy
+  rolling_containers  the last with containers of the image that CONTAINER_IMAGE names
+What is not installed is named and left out. LIMITED_LOGIN_BINARY names the program; else it is the newest build.
 """
 import importlib
 import sys
@@ -12,7 +22,7 @@ import time
 
 from live import failures
 
-NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "unit", "rolling"]
+NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "log_readers", "limits", "clock", "soak", "unit", "rolling"]
 
 for name in sys.argv[1:] or NAMES:
     if name not in NAMES + ["rolling_containers"]:

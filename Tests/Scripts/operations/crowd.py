@@ -1,0 +1,64 @@
+"""Requests at their times, each on a connection that no other request waits on, and what was answered."""
+
+import asyncio
+import time
+
+
+class Crowd:
+    """Sends requests to one port and keeps (begin, status, seconds) of each by its kind. A lost request has status 0, and one that
+    is refused because the machine is late with it `BUSY`."""
+
+    BUSY = "busy"
+
+    def __init__(self, port):
+        self.port, self.idle, self.answers = port, [], {}
+
+    async def send(self, kind, path, body, fields="", method="POST"):
+        began = time.monotonic()
+        writer, text = None, b""
+        try:
+            reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+            kind_of_body = "" if "Content-Type" in fields else "Content-Type: application/json\r\n"
+            writer.write(f"{method} {path} HTTP/1.1\r\nHost: test\r\n{kind_of_body}{fields}"
+                         f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = head.split(b"content-length: ")[1:]
+            text = await reader.readexactly(int(length[0].split(b"\r\n")[0])) if length else b""
+            if b"connection: close" in head:
+                writer.close()
+            else:
+                self.idle.append((reader, writer))
+            status = int(head[9:12])
+            if status == 503 and b'"overloaded"' in text:
+                status = self.BUSY
+        except (OSError, asyncio.IncompleteReadError, IndexError):
+            if writer:
+                writer.close()
+            status = 0
+        self.answers.setdefault(kind, []).append((began, status, time.monotonic() - began))
+        return status, text
+
+    async def at_rate(self, kind, rate, seconds, request):
+        """Calls `request`, which gives the path and the body, so many times a second."""
+        began, sent, tasks = time.monotonic(), 0, set()
+        while (now := time.monotonic() - began) < seconds:
+            while sent < now * rate:
+                task = asyncio.create_task(self.send(kind, *request()))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                sent += 1
+            await asyncio.sleep(min(0.005, 0.5 / rate))
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def statuses(self, kind):
+        """How often each status was answered."""
+        counts = {}
+        for _, status, _ in self.answers.get(kind, []):
+            counts[status] = counts.get(status, 0) + 1
+        return dict(sorted(counts.items(), key=str))
+
+    def close(self):
+        for _, writer in self.idle:
+            writer.close()
+        self.idle = []

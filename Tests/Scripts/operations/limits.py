@@ -1,0 +1,184 @@
+"""The service with few descriptors, threads or little address space, and with what it may inherit: it is ready and well, or
+ends with 78 and a sentence before it is ready; nothing between."""
+
+import contextlib
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+
+import live
+from live import APP_ID, check, request
+
+from .world import Folder, Issuer, binary, verify_body
+
+DESCRIPTORS = (10, 12, 14, 16, 18, 20, 25, 30, 40, *range(50, 150, 10), 150, 170, 200, 230, 250, 280, 300)
+WORKERS = (1, 2, 16, 60, 256)
+THREADS = range(1, 21)
+# A user that has no other process, whose threads are counted (RLIMIT_NPROC); root's are not.
+USER = 54_321
+# The connections that a service which is ready must serve at once: the 64 that it needs a place for, in part held by the
+# other listener and by those beyond a limit.
+CONNECTIONS = 12
+BLOCKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1}
+
+
+class Limited(live.Process):
+    """`limited-login serve`, prepared in the new process by `prepare`."""
+
+    def __init__(self, program, issuer, prepare, directory="/", environment=None, **settings):
+        settings = {"app_ids": APP_ID, "jwks_urls": issuer.jwks_url, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0",
+                    "log_format": "json"} | settings
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
+        variables |= {f"LIMITED_LOGIN_{name.upper()}": str(value) for name, value in settings.items()}
+        self.process = subprocess.Popen([program, "serve"], env=variables | (environment or {}), stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                        cwd=directory, preexec_fn=prepare)
+        self.begin_reading()
+
+    def port(self, name):
+        return int(self.find(rf'"{name}":"127\.0\.0\.1:(\d+)"', 1))
+
+
+def outcome(issuer, body, prepare, program=None, **settings):
+    """What came of a start: "ready and well", "78", or what is neither."""
+    service = Limited(program or binary(), issuer, prepare, **settings)
+    try:
+        with contextlib.suppress(RuntimeError):
+            service.find(r'("message":"listening")', 30)
+        if service.process.poll() is None and '"message":"listening"' in service.output():
+            return well(service, body)
+        code = service.process.wait(30)
+        sentences = re.findall(r"^limited-login: .+", service.output(), re.M)
+        return "78" if code == 78 and len(sentences) == 1 else f"{code}: {service.output()[-400:]}"
+    except subprocess.TimeoutExpired:
+        return "neither ready nor ended: " + service.output()[-400:]
+    finally:
+        service.process.kill()
+        service.process.wait()
+
+
+def well(service, body):
+    port, admin = service.port("address"), service.port("admin_address")
+    if not live.wait_until_ready(admin, seconds=20):
+        return "ready without keys"
+    try:
+        held = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(CONNECTIONS)]
+        for client in held:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        answers = [live.read_answer(client, bytearray())[0] for client in held]
+        answers += [request(port, "POST", "/verify", body)[0], request(admin, "GET", "/metrics")[0]]
+        for client in held:
+            client.close()
+    except (OSError, live.http.client.HTTPException) as error:
+        return f"ready, and then {error!r}"
+    if set(answers) != {200}:
+        return f"ready, and then {answers}"
+    service.hang_up()
+    if not service.wait_for('"configuration reloaded"', seconds=20):
+        return "ready, and deaf to SIGHUP"
+    service.process.terminate()
+    try:
+        code = service.process.wait(20)
+    except subprocess.TimeoutExpired:
+        return "ready, and deaf to SIGTERM"
+    return "ready and well" if code == 0 else f"ready, and then ended with {code}"
+
+
+def limit(kind, value):
+    return lambda: resource.setrlimit(kind, (value, value))
+
+
+def sweep(what, issuer, body, kind, values, workers, as_user=False, program=None):
+    """Every value with every number of workers."""
+    counts, wrong = {"ready and well": 0, "78": 0}, []
+    for count in workers:
+        for value in values:
+            def prepare():
+                resource.setrlimit(kind, (value, value))
+                if as_user:
+                    os.setgroups([])
+                    os.setgid(USER)
+                    os.setuid(USER)
+            found = outcome(issuer, body, prepare, program, workers=count)
+            if found in counts:
+                counts[found] += 1
+            else:
+                wrong.append(f"{value} with {count} workers: {found}")
+    check(not wrong, f"{what}: {counts}, neither {wrong}")
+
+
+def inherited(issuer, body, folder):
+    """What a service may inherit, one after the other: it starts and is well."""
+    gone = folder.path / "gone"
+    seeds = folder.path / "seeds"
+    seeds.mkdir()
+    many = {f"SOME_VARIABLE_{number}": "x" * 1_000 for number in range(500)}
+    cases = {
+        "blocked signals": (lambda: signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED), {}),
+        "ignored signals": (lambda: [signal.signal(one, signal.SIG_IGN) for one in BLOCKED], {}),
+        "umask 0777": (lambda: os.umask(0o777), {"jwks_file": seeds / "closed.json"}),
+        "umask 0": (lambda: os.umask(0), {"jwks_file": seeds / "open.json"}),
+        "no core (RLIMIT_CORE 0)": (limit(resource.RLIMIT_CORE, 0), {}),
+        "files of no byte (RLIMIT_FSIZE 0)": (limit(resource.RLIMIT_FSIZE, 0), {"jwks_file": seeds / "empty.json"}),
+        "a stack of 64 KiB": (limit(resource.RLIMIT_STACK, 65_536), {}),
+        "a stack without limit": (lambda: resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY,) * 2), {}),
+        "no locked memory": (limit(resource.RLIMIT_MEMLOCK, 0), {}),
+        "no pending signals (RLIMIT_SIGPENDING 0)": (limit(resource.RLIMIT_SIGPENDING, 0), {}),
+        "a folder that is gone": (lambda: (gone.mkdir(), os.chdir(gone), gone.rmdir()), {}),
+        "a seed file in a folder that is gone": (None, {"jwks_file": gone / "keys.json"}),
+        "a strange locale": (None, {"environment": {"LC_ALL": "tr_TR.UTF-8", "LANG": "C", "LANGUAGE": "xx"}}),
+        "half a megabyte of environment": (None, {"environment": many}),
+        "an empty environment": (None, {"environment": {"PATH": "", "HOME": "", "TMPDIR": "/nowhere", "TZ": ":/nowhere"}}),
+        "no TMPDIR": (None, {"environment": {"TMPDIR": "/dev/full"}}),
+    }
+    for name, (prepare, options) in cases.items():
+        found = outcome(issuer, body, prepare, **options)
+        check(found == "ready and well", f"{name}: {found}")
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in seeds.iterdir()}
+    check(all(int(mode, 8) & 0o022 == 0 for mode in modes.values()), f"others can write no seed file: {modes}")
+
+
+def namespaces(issuer, body, folder):
+    """A root that cannot be written to, and a full folder for temporary files."""
+    if not shutil.which("unshare") or os.getuid():
+        return live.skip("a read-only root needs unshare and root")
+    wrapper = folder.path / "read-only"
+    full = folder.path / "full"
+    full.mkdir()
+    wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs -o size=4k tmpfs {full}; "
+                       f"head -c 8192 /dev/zero 2>/dev/null >{full}/file; mount -o remount,bind,ro / && TMPDIR={full} "
+                       f"exec {binary()} \"$@\"' sh \"$@\"\n")
+    wrapper.chmod(0o755)
+    probe = subprocess.run(["unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -o remount,bind,ro /"],
+                           capture_output=True, check=False)
+    if probe.returncode:
+        return live.skip("this system lets no root be made read-only")
+    found = outcome(issuer, body, None, str(wrapper), jwks_file="/keys.json")
+    check(found == "ready and well", f"a read-only root and a full TMPDIR: {found}")
+
+
+def address_space(issuer, body):
+    """Little address space (`ulimit -v`): where an allocation fails the runtime ends the program, at any time. A service that goes
+    on must act on SIGTERM."""
+    found = [outcome(issuer, body, limit(resource.RLIMIT_AS, size << 20), workers=2) for size in range(40, 400, 40)]
+    check(not any("deaf" in text or "neither" in text for text in found),
+          f"40 to 400 MiB of address space: {[text[:40] for text in found]}")
+
+
+def main():
+    raised = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with Folder() as folder, Issuer() as issuer:
+        body = verify_body(issuer.token())
+        inherited(issuer, body, folder)
+        namespaces(issuer, body, folder)
+        sweep(f"descriptors (of {raised})", issuer, body, resource.RLIMIT_NOFILE, DESCRIPTORS, WORKERS)
+        if os.getuid():
+            return live.skip("the limit of threads needs root, who runs it as a user without other processes")
+        # That user must be able to reach the program.
+        program = shutil.copy(binary(), folder.path / "limited-login")
+        sweep("threads", issuer, body, resource.RLIMIT_NPROC, THREADS, WORKERS, as_user=True, program=program)
+        address_space(issuer, body)

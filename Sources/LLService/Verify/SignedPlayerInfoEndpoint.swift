@@ -114,8 +114,10 @@ enum SignedPlayerInfoEndpoint {
         guard let person = player.appScopedID else { return }
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let revocation = worker.revocations.latest(app: player.appID.utf8.span, user: person.utf8.span)
-        guard let revocation, player.issuedAt.wholeSeconds <= revocation.moment else { return }
-        throw Problem(Refusal.loginRevoked)
+        let issuedAt = player.issuedAt.wholeSeconds
+        guard let revocation, issuedAt <= revocation.moment else { return }
+        let isInDoubt = worker.revocations.isInDoubt(revocation, issuedAt: issuedAt)
+        throw isInDoubt ? TokenJudge.doubtfulRevocation : Problem(Refusal.loginRevoked)
     }
 }
 

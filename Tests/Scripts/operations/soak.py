@@ -17,7 +17,7 @@ from .world import Issuer, binary, verify_body
 
 # How long, without the warming up before it.
 MINUTES = float(os.environ.get("SOAK_MINUTES", "12"))
-WARM_UP, ROTATION, RELOAD = 30, 15, 20
+WARM_UP, ROTATION, RELOAD = 90, 15, 20
 # Requests of each kind a second.
 RATES = {"good": 150, "refused": 50, "gateway": 60, "introspect": 10, "nonce": 10, "login": 5, "revoke": 0.5, "forged": 1,
          "broken": 10}

@@ -266,5 +266,3 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
 if Context.environment["LIMITED_LOGIN_BUILD_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
 }
-
-package.targets.removeAll { $0.type == .test && !["LLServiceTests","LimitedLoginTests",].contains($0.name) }

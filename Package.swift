@@ -69,7 +69,9 @@ let package = Package(
         ),
         .target(
             name: "LLStandIn",
-            dependencies: ["LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes"],
+            dependencies: [
+                "LimitedLogin", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
+            ],
             swiftSettings: strict
         ),
         .target(

@@ -1,3 +1,5 @@
+internal import LimitedLogin
+
 /// One token, and a verifier's correct decision on it.
 package struct CatalogueEntry: Sendable {
     /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
@@ -17,7 +19,7 @@ package struct CatalogueEntry: Sendable {
 
     init(
         _ name: String,
-        _ code: String?,
+        _ code: TokenRejection.Code?,
         _ fault: String,
         expecting requestMembers: @escaping @Sendable (CatalogueWorkshop) -> [(name: String, value: String)] = {
             [("nonce", $0.nonce)]
@@ -27,7 +29,7 @@ package struct CatalogueEntry: Sendable {
         _ token: @escaping @Sendable (CatalogueWorkshop) throws -> String
     ) {
         self.name = name
-        self.code = code
+        self.code = code?.rawValue
         self.fault = fault
         self.requestMembers = requestMembers
         self.setting = setting
@@ -50,67 +52,67 @@ extension CatalogueEntry {
     ]
 
     private static let envelopes: [CatalogueEntry] = [
-        CatalogueEntry("empty-signature", "malformed_token", "Its signature was cut off.") {
+        CatalogueEntry("empty-signature", .malformedToken, "Its signature was cut off.") {
             try $0.token(signature: "")
         },
-        CatalogueEntry("padding", "malformed_token", "Its signature ends in the padding that base64url leaves out.") {
+        CatalogueEntry("padding", .malformedToken, "Its signature ends in the padding that base64url leaves out.") {
             try $0.token() + "=="
         },
-        CatalogueEntry("second-spelling", "malformed_token", "Its last character differs in bits that carry nothing.") {
+        CatalogueEntry("second-spelling", .malformedToken, "Its last character differs in bits that carry nothing.") {
             CatalogueWorkshop.respelled(try $0.token())
         },
-        CatalogueEntry("too-long", "token_too_long", "It has more than 32 KiB.") {
+        CatalogueEntry("too-long", .tokenTooLong, "It has more than 32 KiB.") {
             try $0.token([("picture", FacebookJSON.string(String(repeating: "x", count: 32_768)))])
         },
-        CatalogueEntry("claims-are-a-list", "malformed_token", "Its payload is a JSON array.") {
+        CatalogueEntry("claims-are-a-list", .malformedToken, "Its payload is a JSON array.") {
             try $0.minted(payload: "[\($0.payload())]")
         },
-        CatalogueEntry("subject-twice", "malformed_token", "Its payload names sub twice.") {
+        CatalogueEntry("subject-twice", .malformedToken, "Its payload names sub twice.") {
             try $0.minted(payload: "{\"sub\":\"1000200030004000\"," + $0.payload().dropFirst())
         },
-        CatalogueEntry("algorithm-twice", "malformed_token", "Its header names alg twice.") {
+        CatalogueEntry("algorithm-twice", .malformedToken, "Its header names alg twice.") {
             try $0.minted(header: "{\"alg\":\"none\"," + $0.header().dropFirst())
         },
-        CatalogueEntry("access-token", "not_an_id_token", "It is an access token.") { _ in
+        CatalogueEntry("access-token", .notAnIDToken, "It is an access token.") { _ in
             CatalogueWorkshop.accessToken
         },
-        CatalogueEntry("other-type", "not_an_id_token", "Its typ says that it is an access token.") {
+        CatalogueEntry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
             try $0.minted(header: $0.header(more: "\"typ\":\"at+jwt\"", without: "typ"))
         },
-        CatalogueEntry("unsigned", "malformed_token", "Its alg is none, and nobody signed it.") {
+        CatalogueEntry("unsigned", .malformedToken, "Its alg is none, and nobody signed it.") {
             try $0.unsigned(algorithm: "none")
         },
-        CatalogueEntry("unsigned-misspelt", "unsupported_algorithm", "Its alg is nOnE, and its signature is noise.") {
+        CatalogueEntry("unsigned-misspelt", .unsupportedAlgorithm, "Its alg is nOnE, and its signature is noise.") {
             try $0.unsigned(algorithm: "nOnE") + "AAAA"
         },
         CatalogueEntry(
             "shared-secret",
-            "unsupported_algorithm",
+            .unsupportedAlgorithm,
             "Its alg is HS256, and the published key's PEM was taken as the secret."
         ) { try $0.signedWithPublicKey() },
-        CatalogueEntry("critical-header", "unsupported_critical_header", "Its header demands an unknown extension.") {
+        CatalogueEntry("critical-header", .unsupportedCriticalHeader, "Its header demands an unknown extension.") {
             try $0.minted(header: $0.header(more: "\"crit\":[\"urn:example\"],\"urn:example\":true"))
         },
-        CatalogueEntry("no-key-id", "missing_key_id", "Its header names no key.") {
+        CatalogueEntry("no-key-id", .missingKeyID, "Its header names no key.") {
             try $0.minted(header: $0.header(without: "kid"))
         },
     ]
 
     private static let signatures: [CatalogueEntry] = [
-        CatalogueEntry("unknown-key", "unknown_key", "A key signed it that was never published.") {
+        CatalogueEntry("unknown-key", .unknownKey, "A key signed it that was never published.") {
             try $0.token(signedBy: $0.stranger)
         },
-        CatalogueEntry("own-key", "unknown_key", "Its header brings the key that signed it.") {
+        CatalogueEntry("own-key", .unknownKey, "Its header brings the key that signed it.") {
             let key = String(decoding: $0.stranger.jsonWebKey, as: UTF8.self)
             return try $0.minted(
                 header: $0.header(more: "\"jwk\":\(key)", keyID: $0.stranger.keyID),
                 signedBy: $0.stranger
             )
         },
-        CatalogueEntry("borrowed-key-id", "invalid_signature", "Another key signed it under a published key's name.") {
+        CatalogueEntry("borrowed-key-id", .invalidSignature, "Another key signed it under a published key's name.") {
             try $0.minted(header: $0.header(), signedBy: $0.stranger)
         },
-        CatalogueEntry("changed", "invalid_signature", "One byte of its payload was changed.") {
+        CatalogueEntry("changed", .invalidSignature, "One byte of its payload was changed.") {
             let payload = try $0.payload()
             let signature = try $0.parts(payload: payload)[2]
             return try $0.token(signature: signature, payload: payload.replacing("\"Doe\"", with: "\"Dow\""))
@@ -118,39 +120,39 @@ extension CatalogueEntry {
     ]
 
     private static let claims: [CatalogueEntry] = [
-        CatalogueEntry("other-issuer", "invalid_issuer", "Another issuer's name stands in it.") {
+        CatalogueEntry("other-issuer", .invalidIssuer, "Another issuer's name stands in it.") {
             try $0.token([("iss", "\"https:\\/\\/facebook.example\"")])
         },
-        CatalogueEntry("other-app", "invalid_audience", "It is meant for another app.") {
+        CatalogueEntry("other-app", .invalidAudience, "It is meant for another app.") {
             try $0.token([("aud", "\"999999999999999\"")])
         },
-        CatalogueEntry("several-apps", "invalid_audience", "It is meant for this app and another.") {
+        CatalogueEntry("several-apps", .invalidAudience, "It is meant for this app and another.") {
             try $0.token([("aud", "[\"\($0.audience)\",\"999999999999999\"]")])
         },
-        CatalogueEntry("other-party", "invalid_audience", "It was given to another party to use (azp).") {
+        CatalogueEntry("other-party", .invalidAudience, "It was given to another party to use (azp).") {
             try $0.token([("azp", "\"999999999999999\"")])
         },
-        CatalogueEntry("expired", "expired", "Its hour is over.") {
+        CatalogueEntry("expired", .expired, "Its hour is over.") {
             try $0.token([("iat", "\($0.now - 7_200)"), ("exp", "\($0.now - 3_600)")])
         },
-        CatalogueEntry("no-expiry", "missing_claim", "It never expires.") { try $0.token(without: "exp") },
-        CatalogueEntry("expiry-as-text", "malformed_claim", "Its exp is text.") {
+        CatalogueEntry("no-expiry", .missingClaim, "It never expires.") { try $0.token(without: "exp") },
+        CatalogueEntry("expiry-as-text", .malformedClaim, "Its exp is text.") {
             try $0.token([("exp", "\"\($0.now + 3_600)\"")])
         },
-        CatalogueEntry("issued-ahead", "not_yet_valid", "It was issued an hour from now.") {
+        CatalogueEntry("issued-ahead", .notYetValid, "It was issued an hour from now.") {
             try $0.token([("iat", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
         },
-        CatalogueEntry("not-before-ahead", "not_yet_valid", "It is good only an hour from now (nbf).") {
+        CatalogueEntry("not-before-ahead", .notYetValid, "It is good only an hour from now (nbf).") {
             try $0.token([("nbf", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
         },
         CatalogueEntry(
             "too-old",
-            "too_old",
+            .tooOld,
             "It was issued 20 minutes ago, and 10 are allowed.",
             setting: ("max_token_age_seconds", "600")
         ) { try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")]) },
-        CatalogueEntry("no-subject", "missing_claim", "It names nobody.") { try $0.token(without: "sub") },
-        CatalogueEntry("subject-as-number", "malformed_claim", "Its sub is a number.") {
+        CatalogueEntry("no-subject", .missingClaim, "It names nobody.") { try $0.token(without: "sub") },
+        CatalogueEntry("subject-as-number", .malformedClaim, "Its sub is a number.") {
             try $0.token([("sub", "2954873201847263")])
         },
     ]
@@ -158,40 +160,40 @@ extension CatalogueEntry {
     private static let logins: [CatalogueEntry] = [
         CatalogueEntry(
             "other-login",
-            "nonce_mismatch",
+            .nonceMismatch,
             "It is of another login.",
             expecting: { _ in [("nonce", "of-another-login")] }
         ) { try $0.token() },
-        CatalogueEntry("no-nonce", "nonce_mismatch", "Its nonce is empty: the login was begun without one.") {
+        CatalogueEntry("no-nonce", .nonceMismatch, "Its nonce is empty: the login was begun without one.") {
             try $0.token([("nonce", "\"\"")])
         },
         CatalogueEntry(
             "other-person",
-            "subject_mismatch",
+            .subjectMismatch,
             "It is of another person.",
             expecting: { _ in [("subject", "1000200030004000")] }
         ) { try $0.token() },
         CatalogueEntry(
             "other-device",
-            "key_thumbprint_mismatch",
+            .keyThumbprintMismatch,
             "It is bound to another device's key.",
             expecting: { [("nonce", $0.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)] }
         ) { try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
         CatalogueEntry(
             "other-access-token",
-            "at_hash_mismatch",
+            .accessTokenHashMismatch,
             "It was issued with another access token.",
             expecting: { [("nonce", $0.nonce), ("access_token", CatalogueWorkshop.accessToken)] }
         ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
         CatalogueEntry(
             "tracked",
-            "tracking_not_allowed",
+            .trackingNotAllowed,
             "It is of a login with tracking (at_hash), and only Limited Login is allowed.",
             setting: ("tracking", "\"limited\"")
         ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
         CatalogueEntry(
             "twice",
-            "token_replayed",
+            .tokenReplayed,
             "It comes a second time.",
             setting: ("replay", "\"reject\""),
             presentations: 2

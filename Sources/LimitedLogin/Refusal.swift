@@ -1,203 +1,365 @@
-/// The reason why a token was not accepted, with every detail: the content of a ``TokenRejection`` or
-/// ``VerificationUnavailable``.
-package enum Refusal: Error, Equatable, Sendable {
-    /// The caller gave neither nonce nor subject, and the policy demands one.
-    case bindingRequired
-    /// The caller's nonce is empty or has white space.
-    case invalidNonce
-    case invalidSubject
-    case invalidKeyThumbprint
-    /// The caller asks for a nonce issued here, and the verifier has no ``NonceIssuer``.
-    case noNonceIssuer
-    case unknownApp
-    /// The token has more than 32 KiB.
-    case tokenTooLong
-    case malformedToken(MalformedToken)
-    case notAnIDToken(ForeignToken)
-    /// `alg` is not `RS256`; its value if it is a short name.
-    case unsupportedAlgorithm(String?)
-    /// The header demands an extension with `crit` or `b64`.
-    case unsupportedCriticalHeader
-    /// `kid` is missing, empty or no string.
-    case missingKeyID
-    /// No key of the set has the token's key ID, which is cut here to 64 visible ASCII characters.
-    case unknownKey(keyID: String)
-    /// There are no keys at all: an outage of the key source, not a fault of the token.
-    case keysUnavailable
-    /// The signature is not the one of the key the token names.
-    case invalidSignature(SignatureFault)
-    case missingClaim(ClaimName)
-    case malformedClaim(ClaimName, ClaimFault)
-    case invalidIssuer(String)
-    /// The token is meant for another app, or for others as well.
-    case invalidAudience(AudienceFault)
-    case expired(at: NumericDate, now: NumericDate)
-    /// The token's life has not begun: `claim` is in the future.
-    case notYetValid(ClaimName, at: NumericDate, now: NumericDate)
-    case tooOld(issuedAt: NumericDate, maximumAgeSeconds: Int, now: NumericDate)
-    /// The token belongs to another login.
-    case nonceMismatch(NonceFault)
-    /// The token's nonce was not issued here, or for another app.
-    case nonceNotIssued
-    case nonceExpired(NonceExpiry)
-    /// The token's nonce was used before. A store of used nonces detects this; a ``TokenVerifier`` does not.
-    case nonceUsed
-    /// The token was accepted before. A store of accepted tokens detects this; a ``TokenVerifier`` does not.
-    case tokenReplayed(ReplayEvidence)
-    /// The login was revoked after the token was issued. The memory of revocations detects this.
-    case loginRevoked
-    case subjectMismatch
-    /// The token is bound to another key, or to none.
-    case keyThumbprintMismatch
-    /// The access token was not issued together with this token.
-    case accessTokenHashMismatch
-    /// The login was not a Limited Login, and the policy allows no other.
-    case trackingNotAllowed
-
-    /// The fault of bytes that are no token at all.
-    package enum MalformedToken: Equatable, Sendable {
-        case empty
-        /// The number of parts separated by full stops, which is not three.
-        case wrongPartCount(Int)
-        /// It is JSON, not the compact form (RFC 7515 section 7.2).
-        case jsonSerialization
-        case emptyPart(Part)
-        case invalidBase64URL(Part)
-        /// The part is not strict JSON; the reason as a clause.
-        case invalidJSON(Part, reason: String)
-        case notAnObject(Part)
+/// The catalogue of refusals of a token: one row is all that is known about one refusal.
+///
+/// A row has the code that callers compare, the check that refused the token, the claim at fault, and one sentence each for
+/// the fault and the remedy. The service's answers, its metrics and the command line are made from it. `Refusal+Variants`
+/// has the rows with variants, and `ProblemCode` the service's own rows.
+package final class Refusal: Error, Equatable, Sendable {
+    /// The fault is the token's, the caller's, or an outage's.
+    package enum Kind: Hashable, Sendable {
+        /// The token's own fault: 401.
+        case token(TokenRejection.Code)
+        /// A mistake of the caller's, whatever the token: 400.
+        case invalidRequest, invalidNonce, unknownApp
+        /// An outage, so nothing is known about the token: 503, and 500.
+        case keysUnavailable, internalError
     }
 
-    package enum Part: String, Sendable {
-        case header
-        case payload
-        case signature
+    package let kind: Kind
+    /// The check that refused the token; the checks before it passed. A fault that only a store knows has the check of its
+    /// claim, although every check passed.
+    package let check: VerificationCheck
+    /// The claim at fault, if there is one.
+    package let claim: String?
+    /// The fault, in one or two sentences. A claim's value is in it only if the signature was good.
+    package let detail: String
+    /// The remedy, in one sentence. It has no word of the token or of the request.
+    package let hint: String
+
+    init(_ kind: Kind, _ check: VerificationCheck, claim: ClaimName? = nil, _ detail: String, hint: String) {
+        (self.kind, self.check, self.claim) = (kind, check, claim?.spelling)
+        (self.detail, self.hint) = (detail, hint)
     }
 
-    package enum ForeignToken: Equatable, Sendable {
-        case accessToken
-        /// A JWE of five parts.
-        case encrypted
-        /// The header has parameters of encryption.
-        case encryptionHeader
-        /// A token within a token (`cty`).
-        case nested
-        /// `typ` is not `JWT`; its value if it is a short name.
-        case type(String?)
+    convenience init(
+        _ code: TokenRejection.Code,
+        _ check: VerificationCheck,
+        claim: ClaimName? = nil,
+        _ detail: String,
+        hint: String
+    ) {
+        self.init(.token(code), check, claim: claim, detail, hint: hint)
     }
 
-    package enum SignatureFault: Equatable, Sendable {
-        /// Its length is not that of the key's modulus.
-        case wrongLength
-        case mismatch
-    }
+    /// The code of a refused token; nil if the fault is not the token's.
+    package var code: TokenRejection.Code? { if case .token(let code) = kind { code } else { nil } }
 
-    package enum ClaimFault: Equatable, Sendable {
-        case wrongType
-        case empty
-        /// It is a number outside 0 to 2⁵³.
-        case outOfRange
-        /// It is longer than its definition allows, or not ASCII.
-        case outOfShape
+    package static func == (left: Refusal, right: Refusal) -> Bool {
+        left.kind == right.kind && left.check == right.check && left.claim == right.claim
+            && left.detail == right.detail && left.hint == right.hint
     }
+}
 
-    package enum AudienceFault: Equatable, Sendable {
-        case otherApp(String)
-        /// The token is for several audiences, which Facebook never issues.
-        case severalAudiences
-        /// `azp` names another app than `aud`.
-        case otherAuthorizedParty(String)
-    }
+extension TokenRejection {
+    /// The stable codes for callers. Later versions may know more of them.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code in answers and logs.
+        public let rawValue: String
+        /// Whether the code tells of the login: a caller that names none never gets it.
+        package let isOfLogin: Bool
+        /// Whether an access token may be refused with it too.
+        package let isOfAccessTokens: Bool
+        /// True if the code tells of the nonce, which other credentials may bring too.
+        package let isOfNonces: Bool
 
-    /// The reason why an issued nonce is no longer good.
-    package enum NonceExpiry: Equatable, Sendable {
-        case over(at: NumericDate, now: NumericDate)
-        /// It is older than the memory of used nonces, so it may have been used.
-        case beyondMemory
-    }
+        private init(
+            _ rawValue: String,
+            isOfLogin: Bool = false,
+            isOfAccessTokens: Bool = false,
+            isOfNonces: Bool = false
+        ) {
+            (self.rawValue, self.isOfLogin) = (rawValue, isOfLogin || isOfNonces)
+            (self.isOfAccessTokens, self.isOfNonces) = (isOfAccessTokens, isOfNonces)
+        }
 
-    /// The evidence that a token was accepted before.
-    package enum ReplayEvidence: Equatable, Sendable {
-        case remembered
-        /// It is older than the memory of accepted tokens, so it may have been accepted.
-        case beyondMemory
-    }
+        /// The same as `rawValue`.
+        public var description: String { rawValue }
 
-    /// The difference between the nonces.
-    package enum NonceFault: Equatable, Sendable {
-        /// It is empty: the login was started without one.
-        case empty
-        case different
-        /// It is the SHA-256 of the given nonce: the client hashes, so the nonce is a raw nonce.
-        case hashed
-        /// It is the given nonce itself, although its hash was expected.
-        case notHashed
+        /// The token is longer than the limit.
+        public static let tokenTooLong = Self("token_too_long")
+        /// The token is no JWS of JSON.
+        public static let malformedToken = Self("malformed_token")
+        /// The token is of another kind.
+        public static let notAnIDToken = Self("not_an_id_token")
+        /// The value of `alg` is not RS256.
+        public static let unsupportedAlgorithm = Self("unsupported_algorithm")
+        /// The header has `crit` or `b64`.
+        public static let unsupportedCriticalHeader = Self("unsupported_critical_header")
+        /// The header has no `kid`.
+        public static let missingKeyID = Self("missing_key_id")
+        /// No published key has that ID.
+        public static let unknownKey = Self("unknown_key")
+        /// The signature is wrong.
+        public static let invalidSignature = Self("invalid_signature")
+        /// A claim is missing.
+        public static let missingClaim = Self("missing_claim")
+        /// A claim has the wrong type or range.
+        public static let malformedClaim = Self("malformed_claim")
+        /// The issuer is not trusted.
+        public static let invalidIssuer = Self("invalid_issuer")
+        /// The token is for another app.
+        public static let invalidAudience = Self("invalid_audience", isOfAccessTokens: true)
+        /// The token's life is over.
+        public static let expired = Self("expired")
+        /// The token's life has not begun.
+        public static let notYetValid = Self("not_yet_valid")
+        /// The token was issued too long ago.
+        public static let tooOld = Self("too_old", isOfAccessTokens: true)
+        /// The token belongs to another login.
+        public static let nonceMismatch = Self("nonce_mismatch", isOfNonces: true)
+        /// The token's nonce was not issued here for this app.
+        public static let nonceNotIssued = Self("nonce_not_issued", isOfNonces: true)
+        /// The token's nonce was issued too long ago.
+        public static let nonceExpired = Self("nonce_expired", isOfNonces: true)
+        /// The token's nonce was used before.
+        public static let nonceUsed = Self("nonce_used", isOfNonces: true)
+        /// The token was accepted before.
+        public static let tokenReplayed = Self("token_replayed", isOfLogin: true, isOfAccessTokens: true)
+        /// The login was revoked after the token was issued.
+        public static let loginRevoked = Self("login_revoked", isOfAccessTokens: true)
+        /// The token belongs to another person.
+        public static let subjectMismatch = Self("subject_mismatch", isOfLogin: true, isOfAccessTokens: true)
+        /// The token is bound to another key, or to none.
+        public static let keyThumbprintMismatch = Self("key_thumbprint_mismatch", isOfLogin: true)
+        /// The access token was not issued together with the token.
+        public static let accessTokenHashMismatch = Self("at_hash_mismatch", isOfLogin: true)
+        /// The login was not a Limited Login.
+        public static let trackingNotAllowed = Self("tracking_not_allowed")
+
+        package static let allCases: [Self] = [
+            .tokenTooLong, .malformedToken, .notAnIDToken, .unsupportedAlgorithm, .unsupportedCriticalHeader,
+            .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim, .invalidIssuer,
+            .invalidAudience, .expired, .notYetValid, .tooOld, .nonceMismatch, .nonceNotIssued, .nonceExpired,
+            .nonceUsed, .tokenReplayed, .loginRevoked, .subjectMismatch, .keyThumbprintMismatch,
+            .accessTokenHashMismatch, .trackingNotAllowed,
+        ]
     }
+}
+
+/// Mistakes of the caller's, and outages.
+extension Refusal {
+    /// The caller names no login, and the policy demands one.
+    package static let bindingRequired = Refusal(
+        .invalidRequest,
+        .expectation,
+        "The request names no login, and without one the token proves nothing about this login.",
+        hint: "Give one of nonce, raw_nonce and issued_nonce, taken from your session, or subject for a refresh."
+    )
+    package static let invalidNonce = Refusal(
+        .invalidNonce,
+        .expectation,
+        "The nonce given is empty or holds white space, so no login can have used it.",
+        hint: "Give the nonce exactly as your backend made it: not empty and without white space."
+    )
+    package static let invalidSubject = Refusal(
+        .invalidRequest,
+        .expectation,
+        "The subject given is empty.",
+        hint: "Give the user's id as subject; it is the claim sub of an earlier token."
+    )
+    package static let invalidKeyThumbprint = Refusal(
+        .invalidRequest,
+        .expectation,
+        "The key thumbprint given is not 43 digits of base64url (RFC 7638).",
+        hint: "Give the key's RFC 7638 thumbprint as an earlier answer had it (key_thumbprint): 43 digits of base64url."
+    )
+    /// The caller expects a nonce that was issued here, and the verifier has no ``NonceIssuer``.
+    package static let noNonceIssuer = Refusal(
+        .invalidRequest,
+        .expectation,
+        "No nonces are issued here, so the token's cannot be one of them.",
+        hint: "Set LIMITED_LOGIN_NONCE_SECRET_FILE to the secret that the nonce was issued with."
+    )
+    package static let unknownApp = Refusal(
+        .unknownApp,
+        .expectation,
+        "The app ID given is not one of the configured apps.",
+        hint: "Give an app id that LIMITED_LOGIN_APP_IDS names, or none."
+    )
+    /// There are no keys at all: an outage of their source.
+    package static let keysUnavailable = Refusal(
+        .keysUnavailable,
+        .key,
+        VerificationUnavailable.keys.description,
+        hint: "Try again when the issuer's keys can be fetched; limited-login keys shows why they cannot."
+    )
+    package static let cryptographyFailed = Refusal(
+        .internalError,
+        .signature,
+        VerificationUnavailable.cryptography.description,
+        hint: "Try again; if it fails again, restart the program and look whether the machine has memory left."
+    )
+}
+
+/// The token's bytes, header and signature.
+extension Refusal {
+    package static let tokenTooLong = Refusal(
+        .tokenTooLong,
+        .size,
+        "The token is longer than \(VerificationLimits.tokenByteCount) bytes, so it is not read.",
+        hint:
+            "Look for what was pasted along with the token, or have the app ask for no user_friends, which puts the id of "
+            + "each friend into it."
+    )
+    package static let unsupportedCriticalHeader = Refusal(
+        .unsupportedCriticalHeader,
+        .criticalHeader,
+        "The header demands an extension with crit or b64; an id token from Facebook has neither.",
+        hint: "Facebook's tokens demand no extension, so find out who made this one, and take the token from "
+            + "AuthenticationToken.current.tokenString instead."
+    )
+    package static let missingKeyID = Refusal(
+        .missingKeyID,
+        .keyID,
+        "The header does not name its key: kid is missing, empty or not a string.",
+        hint: "Facebook's tokens always name their key with kid, so find out who made this one."
+    )
+    /// - Parameter keyID: the token's; the sentence has its first 64 visible ASCII characters.
+    package static func unknownKey(_ keyID: some Collection<UInt8>) -> Refusal {
+        let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
+        return unknownKey(keyID: String(decoding: shown, as: UTF8.self))
+    }
+    package static func unknownKey(keyID: String) -> Refusal {
+        Refusal(
+            .unknownKey,
+            .key,
+            "No published key has the key ID \"\(keyID)\": the token is forged, or its key was withdrawn.",
+            hint:
+                "Compare the key id with what limited-login keys lists: a token older than a month outlives its key, and a "
+                + "token of another issuer needs that issuer's keys (LIMITED_LOGIN_JWKS_URLS)."
+        )
+    }
+}
+
+/// The claims.
+extension Refusal {
+    package static func missingClaim(_ claim: ClaimName) -> Refusal {
+        Refusal(
+            .missingClaim,
+            claim.check,
+            claim: claim,
+            "The claim \(claim.spelling) is missing.",
+            hint: claim == .nonce
+                ? "The login was begun without a nonce: pass one to LoginConfiguration, or give subject for a refresh."
+                : soundClaim(claim)
+        )
+    }
+    package static func malformedClaim(_ claim: ClaimName, _ fault: ClaimFault) -> Refusal {
+        let detail = "The claim \(claim.spelling) \(fault.rawValue)."
+        return Refusal(.malformedClaim, claim.check, claim: claim, detail, hint: soundClaim(claim))
+    }
+    private static func soundClaim(_ claim: ClaimName) -> String {
+        "No token of Facebook's lacks a sound \(claim.spelling), so find out which issuer made this one; for a test "
+            + "issuer, mend its claim \(claim.spelling)."
+    }
+    package static func invalidIssuer(_ issuer: String) -> Refusal {
+        Refusal(
+            .invalidIssuer,
+            .issuer,
+            claim: .issuer,
+            "The issuer \(quoted(issuer)) is not one of the configured issuers.",
+            hint:
+                "Look whether LIMITED_LOGIN_ISSUERS is right, letter for letter, and whether it is a token of Facebook's."
+        )
+    }
+    package static func expired(at date: NumericDate, now: NumericDate) -> Refusal {
+        let detail = "The token expired \(seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
+        return Refusal(.expired, .times, claim: .expiration, detail, hint: "Have the app log in again for a new token.")
+    }
+    /// The token's life has not begun.
+    package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Refusal {
+        Refusal(
+            .notYetValid,
+            .times,
+            claim: claim,
+            "The claim \(claim.spelling) lies \(seconds(from: now, to: date)) in the future: a clock is wrong.",
+            hint:
+                "Set this machine's clock right (is NTP running?), or allow for it with LIMITED_LOGIN_CLOCK_SKEW_SECONDS."
+        )
+    }
+    package static func tooOld(issuedAt date: NumericDate, maximumAgeSeconds: Int, now: NumericDate) -> Refusal {
+        Refusal(
+            .tooOld,
+            .times,
+            claim: .issuedAt,
+            "The token was issued \(seconds(from: date, to: now)) ago; at most \(maximumAgeSeconds) s are allowed.",
+            hint: "Have the app log in again, or raise LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above \(maximumAgeSeconds)."
+        )
+    }
+}
+
+/// The tie between the token and the login. Stores of used nonces, accepted tokens and revocations detect some of these; a
+/// ``TokenVerifier`` does not.
+extension Refusal {
+    package static let nonceNotIssued = Refusal(
+        .nonceNotIssued,
+        .binding,
+        claim: .nonce,
+        "The token's nonce was not issued here for this app: it belongs to a login begun elsewhere, or the secret it was "
+            + "issued with was taken away.",
+        hint:
+            "Have the app log in with a nonce of POST /nonces for this very app id and secret; if the SDK refreshed the "
+            + "token of a session, give the session's user as subject, alone."
+    )
+    package static let nonceUsed = Refusal(
+        .nonceUsed,
+        .binding,
+        claim: .nonce,
+        "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
+            + "session, give the session's user as subject beside the nonce.",
+        hint:
+            "For a token that the SDK refreshed give subject beside the nonce; for a login begin anew with a new nonce of "
+            + "POST /nonces."
+    )
+    package static let loginRevoked = Refusal(
+        .loginRevoked,
+        .times,
+        claim: .issuedAt,
+        "The login was revoked after this token was issued, or in the same second.",
+        hint: "The person or your backend ended this login: end its session, and have the person log in anew."
+    )
+    package static let subjectMismatch = Refusal(
+        .subjectMismatch,
+        .binding,
+        claim: .subject,
+        "The token belongs to another person than the subject given.",
+        hint: "End the session of that subject and begin one with a new login."
+    )
+    package static let keyThumbprintMismatch = Refusal(
+        .keyThumbprintMismatch,
+        .device,
+        claim: .confirmation,
+        "The token is not bound to the key given: it comes from another device, or from an app without such a key.",
+        hint:
+            "Compare key_thumbprint with cnf.jkt of the login's own token: another key is another device's, and an app whose "
+            + "SDK is older than 18.1 has none."
+    )
+    package static let accessTokenHashMismatch = Refusal(
+        .accessTokenHashMismatch,
+        .accessToken,
+        claim: .accessTokenHash,
+        "The access token given was not issued together with this id token: at_hash is missing or another's.",
+        hint:
+            "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
+            + "token none of its own."
+    )
+    package static let trackingNotAllowed = Refusal(
+        .trackingNotAllowed,
+        .tracking,
+        claim: .accessTokenHash,
+        "The token came with an access token, so this was not a Limited Login; only that is allowed here.",
+        hint: "Have the app log in with LoginConfiguration(tracking: .limited), or set LIMITED_LOGIN_TRACKING to any."
+    )
 }
 
 extension Refusal {
-    /// The stable code.
-    package var code: TokenRejection.Code { row.code }
-
-    /// The claim at fault, if there is one.
-    package var claim: String? { row.claim?.spelling }
-
-    /// The check that refused the token; the checks before it passed. A fault that only a memory detects has the check
-    /// of its claim, although the token passed every check.
-    package var check: VerificationCheck { row.check }
-
-    private var row: (code: TokenRejection.Code, claim: ClaimName?, check: VerificationCheck) {
-        switch self {
-        case .bindingRequired, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer:
-            (.invalidRequest, nil, .expectation)
-        case .invalidNonce: (.invalidNonce, nil, .expectation)
-        case .unknownApp: (.unknownApp, nil, .expectation)
-        case .tokenTooLong: (.tokenTooLong, nil, .size)
-        case .malformedToken(let fault): (.malformedToken, nil, fault.check)
-        case .notAnIDToken(.accessToken), .notAnIDToken(.encrypted): (.notAnIDToken, nil, .serialization)
-        case .notAnIDToken: (.notAnIDToken, nil, .type)
-        case .unsupportedAlgorithm: (.unsupportedAlgorithm, nil, .algorithm)
-        case .unsupportedCriticalHeader: (.unsupportedCriticalHeader, nil, .criticalHeader)
-        case .missingKeyID: (.missingKeyID, nil, .keyID)
-        case .unknownKey: (.unknownKey, nil, .key)
-        case .keysUnavailable: (.keysUnavailable, nil, .key)
-        case .invalidSignature: (.invalidSignature, nil, .signature)
-        case .missingClaim(let claim): (.missingClaim, claim, claim.check)
-        case .malformedClaim(let claim, _): (.malformedClaim, claim, claim.check)
-        case .invalidIssuer: (.invalidIssuer, .issuer, .issuer)
-        case .invalidAudience(.otherAuthorizedParty): (.invalidAudience, .authorizedParty, .audience)
-        case .invalidAudience: (.invalidAudience, .audience, .audience)
-        case .expired: (.expired, .expiration, .times)
-        case .notYetValid(let claim, _, _): (.notYetValid, claim, .times)
-        case .tooOld: (.tooOld, .issuedAt, .times)
-        case .nonceMismatch: (.nonceMismatch, .nonce, .binding)
-        case .nonceNotIssued: (.nonceNotIssued, .nonce, .binding)
-        case .nonceExpired: (.nonceExpired, .nonce, .binding)
-        case .nonceUsed: (.nonceUsed, .nonce, .binding)
-        case .tokenReplayed: (.tokenReplayed, .tokenID, .identity)
-        case .loginRevoked: (.loginRevoked, .issuedAt, .times)
-        case .subjectMismatch: (.subjectMismatch, .subject, .binding)
-        case .keyThumbprintMismatch: (.keyThumbprintMismatch, .confirmation, .device)
-        case .accessTokenHashMismatch: (.accessTokenHashMismatch, .accessTokenHash, .accessToken)
-        case .trackingNotAllowed: (.trackingNotAllowed, .accessTokenHash, .tracking)
-        }
+    /// A claim's value in quotation marks on one line, cut to what helps.
+    static func quoted(_ text: String) -> String {
+        text.count > 80 ? String(text.prefix(80)).debugDescription + "…" : text.debugDescription
     }
 
-    /// No key has this ID, which is cut to 64 visible ASCII characters.
-    static func unknownKey(_ keyID: some Collection<UInt8>) -> Refusal {
-        let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
-        return .unknownKey(keyID: String(decoding: shown, as: UTF8.self))
-    }
-}
-
-extension Refusal.MalformedToken {
-    fileprivate var check: VerificationCheck {
-        switch self {
-        case .empty: .size
-        case .emptyPart(.payload): .payload
-        case .wrongPartCount, .jsonSerialization, .emptyPart, .invalidBase64URL: .serialization
-        case .invalidJSON(let part, _), .notAnObject(let part): part == .header ? .header : .payload
-        }
+    static func seconds(from start: NumericDate, to end: NumericDate) -> String {
+        // Both are from 0 to 2⁵³, so the difference fits.
+        "\(max(0, end.wholeSeconds - start.wholeSeconds)) s"
     }
 }
 

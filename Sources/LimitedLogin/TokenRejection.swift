@@ -1,94 +1,12 @@
-/// The reason why a token was refused: a fault of the token, or a fault of the caller's expectation.
+/// The reason why a token was refused: always a fault of the token. Answer 401.
 ///
-/// It holds neither the token nor, unless the signature was good, a claim's value. A fault of neither, such as missing
-/// keys, is a ``VerificationUnavailable`` instead.
+/// It holds neither the token nor, unless the signature was good, a claim's value. A mistake of the caller's is an
+/// ``InvalidExpectation``, and a fault of neither, such as missing keys, a ``VerificationUnavailable``.
 public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable codes for callers. Later versions may know more of them.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The code in answers and logs.
-        public let rawValue: String
-
-        private init(_ rawValue: String) { self.rawValue = rawValue }
-
-        /// The expectation is empty, incomplete, or not allowed by the policy.
-        public static let invalidRequest = Self("invalid_request")
-        /// The given nonce is no nonce.
-        public static let invalidNonce = Self("invalid_nonce")
-        /// The given app is not configured.
-        public static let unknownApp = Self("unknown_app")
-        /// The token is no JWS of JSON.
-        public static let malformedToken = Self("malformed_token")
-        /// The token is longer than the limit.
-        public static let tokenTooLong = Self("token_too_long")
-        /// The token is of another kind.
-        public static let notAnIDToken = Self("not_an_id_token")
-        /// The value of `alg` is not RS256.
-        public static let unsupportedAlgorithm = Self("unsupported_algorithm")
-        /// The header has `crit` or `b64`.
-        public static let unsupportedCriticalHeader = Self("unsupported_critical_header")
-        /// The header has no `kid`.
-        public static let missingKeyID = Self("missing_key_id")
-        /// No published key has that ID.
-        public static let unknownKey = Self("unknown_key")
-        /// The signature is wrong.
-        public static let invalidSignature = Self("invalid_signature")
-        /// A claim is missing.
-        public static let missingClaim = Self("missing_claim")
-        /// A claim has the wrong type or range.
-        public static let malformedClaim = Self("malformed_claim")
-        /// The issuer is not trusted.
-        public static let invalidIssuer = Self("invalid_issuer")
-        /// The token is for another app.
-        public static let invalidAudience = Self("invalid_audience")
-        /// The token's life is over.
-        public static let expired = Self("expired")
-        /// The token's life has not begun.
-        public static let notYetValid = Self("not_yet_valid")
-        /// The token was issued too long ago.
-        public static let tooOld = Self("too_old")
-        /// The token belongs to another login.
-        public static let nonceMismatch = Self("nonce_mismatch")
-        /// The token's nonce was not issued here for this app.
-        public static let nonceNotIssued = Self("nonce_not_issued")
-        /// The token's nonce was issued too long ago.
-        public static let nonceExpired = Self("nonce_expired")
-        /// The token's nonce was used before.
-        public static let nonceUsed = Self("nonce_used")
-        /// The token was accepted before.
-        public static let tokenReplayed = Self("token_replayed")
-        /// The login was revoked after the token was issued.
-        public static let loginRevoked = Self("login_revoked")
-        /// The token belongs to another person.
-        public static let subjectMismatch = Self("subject_mismatch")
-        /// The token is bound to another key, or to none.
-        public static let keyThumbprintMismatch = Self("key_thumbprint_mismatch")
-        /// The access token was not issued together with the token.
-        public static let accessTokenHashMismatch = Self("at_hash_mismatch")
-        /// The login was not a Limited Login.
-        public static let trackingNotAllowed = Self("tracking_not_allowed")
-        /// The service's code for a ``VerificationUnavailable``; no ``TokenRejection`` has it.
-        package static let keysUnavailable = Self("keys_unavailable")
-
-        package static let allCases: [Self] = [
-            .invalidRequest, .invalidNonce, .unknownApp, .tokenTooLong, .malformedToken, .notAnIDToken,
-            .unsupportedAlgorithm,
-            .unsupportedCriticalHeader, .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim,
-            .invalidIssuer, .invalidAudience, .expired, .notYetValid, .tooOld, .nonceMismatch, .nonceNotIssued,
-            .nonceExpired, .nonceUsed, .tokenReplayed, .loginRevoked, .subjectMismatch, .keyThumbprintMismatch,
-            .accessTokenHashMismatch, .trackingNotAllowed, .keysUnavailable,
-        ]
-
-        /// The same as `rawValue`.
-        public var description: String { rawValue }
-    }
-
-    /// The reason, with every detail.
+    /// The row of the catalogue.
     package let refusal: Refusal
-
-    fileprivate init(_ refusal: Refusal) { self.refusal = refusal }
-
     /// The stable code.
-    public var code: Code { refusal.code }
+    public let code: Code
 
     /// The claim at fault, if there is one.
     public var claim: String? { refusal.claim }
@@ -96,11 +14,23 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     /// The check that refused the token; the checks before it passed.
     public var check: VerificationCheck { refusal.check }
 
-    /// One or two sentences that a person can act on.
+    /// The fault, in one or two sentences.
     public var detail: String { refusal.detail }
 
     /// The code and the detail.
     public var description: String { "\(code): \(detail)" }
+}
+
+/// An expectation that no token can fulfil: a mistake of the program's, and no fault of the token.
+///
+/// The app is not among the policy's, the nonce is no nonce, or nothing ties the token to a login. End no session for it:
+/// answer 500, or 400 if your own client sent the value.
+public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The row of the catalogue.
+    package let refusal: Refusal
+
+    /// One sentence for the log.
+    public var description: String { refusal.detail }
 }
 
 /// The reason why a token cannot be judged: a fault of the keys or of the clock, never of the token.
@@ -109,6 +39,8 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
 public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they cannot be used.
     public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")
+    /// OpenSSL failed.
+    public static let cryptography = VerificationUnavailable("OpenSSL failed, so nothing is known about the token.")
     /// The clock gives no time.
     public static let clock = VerificationUnavailable("The clock gives no time to judge a token by; set it right.")
 
@@ -121,7 +53,12 @@ public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringC
 extension Refusal {
     /// The error that the library throws for it.
     package var error: any Error {
-        self == .keysUnavailable ? VerificationUnavailable.keys : TokenRejection(self)
+        switch kind {
+        case .token(let code): TokenRejection(refusal: self, code: code)
+        case .invalidRequest, .invalidNonce, .unknownApp: InvalidExpectation(refusal: self)
+        case .keysUnavailable: VerificationUnavailable.keys
+        case .internalError: VerificationUnavailable.cryptography
+        }
     }
 }
 

@@ -74,7 +74,7 @@ extension TokenVerifier {
         guard policy.tracking == .any else { throw .trackingNotAllowed }
         guard !accessToken.isEmpty else { return false }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
-        guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .keysUnavailable }
+        guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .cryptographyFailed }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
         guard workspace.isEqual(node, expected.span) else { throw .accessTokenHashMismatch }
         return false
@@ -170,7 +170,7 @@ extension TokenVerifier {
 
     private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
-        guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .keysUnavailable }
+        guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .cryptographyFailed }
         if workspace.isEqual(nonce, expected.span) { return }
         let isRaw = workspace.isEqual(nonce, raw)
         throw .nonceMismatch(workspace.fact(nonce) == nil ? .empty : isRaw ? .notHashed : .different)

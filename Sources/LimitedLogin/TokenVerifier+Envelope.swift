@@ -120,7 +120,8 @@ extension TokenVerifier {
     }
 
     func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Refusal) -> RSAPublicKey {
-        guard !keys.isEmpty, workspace.sha256 != nil else { throw .keysUnavailable }
+        guard workspace.sha256 != nil else { throw .cryptographyFailed }
+        guard !keys.isEmpty else { throw .keysUnavailable }
         if let key = keys.key(withID: workspace.keyID) { return key }
         let refusal = Refusal.unknownKey(workspace.keyID)
         // No set has a longer key ID, so asking for it again would be in vain.
@@ -141,7 +142,7 @@ extension TokenVerifier {
         if isSigned { return }
         // The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
         guard let digest = digest ?? workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
-            throw .keysUnavailable
+            throw .cryptographyFailed
         }
         guard key.isValidSignature(workspace.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }

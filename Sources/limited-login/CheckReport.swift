@@ -175,12 +175,13 @@ extension CheckReport {
             }
             return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
         } catch {
-            let cure = Cure(token: token, configuration: configuration, binding: question.binding, now: moment)
+            let problem = Problem(error, of: token.span)
+            let cure = Cure(token: token, configuration: configuration, now: moment)
             let refusal = Refusal(
-                code: error.code.rawValue,
-                claim: error.claim,
-                detail: error.detail,
-                cure: cure.sentence(for: error),
+                code: problem.code.text,
+                claim: problem.claim,
+                detail: problem.detail,
+                cure: problem.hint + cure.addition(to: error),
                 isOfQuestion: error.check == .expectation
             )
             return CheckReport(
@@ -226,8 +227,7 @@ extension CheckReport {
         let notAllowed = Refusal(
             code: ProblemCode.accessTokenNotAllowed.text,
             detail: "This service does not accept access tokens.",
-            cure: "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
-                + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
+            cure: ProblemCode.accessTokenNotAllowed.hint
         )
         guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
         guard !token.isEmpty else {
@@ -241,9 +241,7 @@ extension CheckReport {
             let refusal = Refusal(
                 code: ProblemCode.accessTokenInvalid.text,
                 detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
-                cure: "Copy AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
-                    + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an "
-                    + "id token."
+                cure: ProblemCode.accessTokenInvalid.hint
             )
             return report(.shape, refusal)
         }
@@ -277,7 +275,9 @@ extension CheckReport {
         _ rejection: AccessTokenRejection,
         _ configuration: ServiceConfiguration
     ) -> Refusal {
-        Refusal(code: rejection.code ?? "", detail: rejection.description, cure: cure(rejection, configuration))
+        let problem = Problem(AccessTokenQuestion.Failure.rejected(rejection))
+        let configured = rejection == .otherApp ? configuration.appIDs.configuredApps : ""
+        return Refusal(code: problem.code.text, detail: problem.detail, cure: problem.hint + configured)
     }
 
     private static func check(_ rejection: AccessTokenRejection) -> AccessTokenCheck {
@@ -290,33 +290,6 @@ extension CheckReport {
         case .subjectMismatch: .subject
         case .otherPerson: .person
         default: .known
-        }
-    }
-
-    private static func cure(_ rejection: AccessTokenRejection, _ configuration: ServiceConfiguration) -> String {
-        switch rejection {
-        case .expired: "Have the app log in again; the SDK renews a token that the app uses once a day."
-        case .revoked:
-            "The person removed the app or changed the password, or Facebook ended the session: end yours, and have the "
-                + "person log in again."
-        case .otherType: "Send the token that the login gave the app, not one that a server made for itself."
-        case .otherApp:
-            "You configured \(configuration.appIDs.prefix(5).joined(separator: ", ")): is LIMITED_LOGIN_APP_IDS right, "
-                + "and facebook_app_id in the app's strings.xml, FacebookAppID in its Info.plist, appId in FB.init?"
-        case .noUser, .noExpiry:
-            "Graph answers so for no login of a person: look at the token in the Access Token Debugger of Facebook."
-        case .subjectMismatch:
-            "The token is another person's than --subject says: end that session and begin one with a new login."
-        case .tooOld, .unknownAge:
-            "Have the app log in again, or set LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS higher: an app keeps its access token for "
-                + "up to 60 days."
-        case .gaming:
-            "Have the app log in with Facebook Login instead of the gaming domain, or send "
-                + "AuthenticationToken.current.tokenString as id_token."
-        case .otherPerson: "Refuse the login and have the person log in again; Graph contradicts itself."
-        default:
-            "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
-                + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
         }
     }
 }

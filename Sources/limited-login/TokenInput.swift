@@ -83,48 +83,11 @@ struct PastedText {
             && !bytes.starts(with: Array("eyJ".utf8))
     }
 
-    /// The remedy for a copying mistake; nil if none is found.
-    var cure: String? {
-        guard let first = bytes.first else { return nil }
-        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
-        if text.lowercased().hasPrefix("bearer ") || text.lowercased().hasPrefix("authorization:") {
-            return "Leave out what stands before the token: it begins with eyJ."
-        }
-        if first == UInt8(ascii: "\"") || first == UInt8(ascii: "'") {
-            return "Take away the quotation marks around the token."
-        }
-        if text.lowercased().hasPrefix("optional(") {
-            return "The app printed an optional: unwrap AuthenticationToken.current?.tokenString before it is sent."
-        }
-        if ["/", "./", "../", "~/"].contains(where: text.hasPrefix) {
-            return "Pass the token itself, or name its file with --token-file."
-        }
-        if first == UInt8(ascii: "{") { return "Pass the token itself, which begins with eyJ, not the JSON around it." }
-        if bytes.contains(where: { $0 <= 0x20 }) {
-            return "Join the lines: the token is one word, and this text has white space within."
-        }
-        if bytes.contains("%2E".utf8) || bytes.contains("%2e".utf8) {
-            return "Undo the percent-encoding: %2E stands for a full stop."
-        }
-        if bytes.contains(where: "=+/".utf8.contains) {
-            return "Somebody encoded this anew as plain base64: pass the token on unchanged, in base64url without '='."
-        }
-        if bytes.contains("...".utf8) || bytes.contains("…".utf8) {
-            return "Copy the whole token: what shows it has cut out its middle."
-        }
-        return nil
-    }
-
-    /// The claim `iss` of a token that is at least a JWS of JSON.
-    var unprovenIssuer: String? { unprovenClaims?.string("iss") }
-
-    /// The claim `cnf.jkt` of such a token.
+    /// The claim `cnf.jkt` of a token that is at least a JWS of JSON.
     var unprovenThumbprint: String? {
-        guard let claims = unprovenClaims, let confirmation = claims.object("cnf") else { return nil }
+        guard let claims = JSONObject(unprovenPayload), let confirmation = claims.object("cnf") else { return nil }
         return claims.string("jkt", of: confirmation)
     }
-
-    private var unprovenClaims: JSONObject? { JSONObject(unprovenPayload) }
 
     /// The claims of such a token as a JSON object; empty for other texts.
     ///

@@ -129,7 +129,7 @@ struct AccessTokenLifeTests {
             (try Self.mint(issuer, #"{"expiry":1}"#), [], "access_token_expired", "log in again"),
             (try Self.mint(issuer, #"{"app":"42"}"#), [], "invalid_audience", "LIMITED_LOGIN_APP_IDS"),
             (try Self.mint(issuer, #"{"type":"APP"}"#), [], "access_token_invalid", "the login gave the app"),
-            (good, ["--subject", "78"], "subject_mismatch", "--subject"),
+            (good, ["--subject", "78"], "subject_mismatch", "that subject"),
             ("short", [], "access_token_invalid", "AccessToken.current.token"),
         ]
         for (token, arguments, code, cure) in cures {

@@ -39,7 +39,10 @@ struct BadRequestTests {
     @Test(
         "The detail says in words why a body is no JSON, and where",
         arguments: [
-            ("{\(token)", "the text ends too early, at byte 19"), ("{} x", "bytes follow the value, at byte 3"),
+            ("{\(token)", "the text ends too early, at byte 19"), ("{} x", "unexpected x at byte 3"),
+            ("{\(token),}", "unexpected } at byte 20"), ("{'id_token':'a'}", "unexpected ' at byte 1"),
+            ("{\"a\":\n]", "unexpected ] at byte 6"), ("{\"a\" 1}", "unexpected 1 at byte 5"),
+            ("{\"a\":\u{7f}}", "unexpected 0x7F at byte 5"),
             ("{\"a\":1,\"a\":2}", "an object names a member twice, at byte 7"),
         ]
     )

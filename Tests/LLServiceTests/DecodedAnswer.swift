@@ -68,13 +68,13 @@ struct DecodedAnswer: Decodable {
 
 /// A problem as a client decodes it.
 struct DecodedProblem: Decodable {
-    let type, title, detail, code: String
+    let type, title, detail, hint, code: String
     let status: Int
     let claim: String?
     let requestID: String
 
     enum CodingKeys: String, CodingKey {
-        case type, title, detail, code, status, claim
+        case type, title, detail, hint, code, status, claim
         case requestID = "request_id"
     }
 }
@@ -84,4 +84,6 @@ extension TestResponse {
     var code: String? { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.code }
     /// Its sentence; empty for an answer that is none.
     var detail: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.detail ?? "" }
+    /// What its hint says to do; empty for an answer that is none.
+    var hint: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.hint ?? "" }
 }

@@ -58,6 +58,7 @@ final class InProcessService {
         nonceLifetimeSeconds: Int = 600,
         rejectsReplays: Bool = false,
         replayStore: ReplayStore? = nil,
+        logger: Logger? = nil,
         auditLogger: Logger? = nil,
         stuckThread: String? = nil
     ) async throws {
@@ -85,7 +86,7 @@ final class InProcessService {
             // As if the process had run for a minute.
             replayStore: replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)),
             metrics: ServiceMetrics(factory: registry),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            logger: logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),
             auditLogger: auditLogger,
             stuckThread: { _ in stuckThread },
@@ -140,6 +141,24 @@ final class InProcessService {
         }
         handler.didRespond(status: response.status, context: context)
         return .answered(Self.read(response))
+    }
+
+    /// The answer to a request that the server itself refuses.
+    func fail(_ failure: HTTPFailure, _ method: String, _ target: String) throws -> TestResponse {
+        var parser = RequestParser(limits: HTTPLimits())
+        let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n".utf8)
+        try #require(parser.parse(bytes.span) == .complete)
+        let context = RequestContext(
+            firstByteAt: MonotonicClock.now(),
+            now: MonotonicClock.now(),
+            worker: 0,
+            request: ParkedRequest(connectionID: 2, requestsBefore: requests),
+            isDraining: false,
+            descriptor: -1
+        )
+        var response = HTTPResponse()
+        handler.renderFailure(failure, parser.head, bytes: bytes.span, context: context, response: &response)
+        return Self.read(response)
     }
 
     /// Has the client of the last request leave.

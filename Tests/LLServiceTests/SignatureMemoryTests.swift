@@ -121,7 +121,7 @@ struct SignatureMemoryTests {
         #expect(try worker.refusal(token) == nil)
         #expect(try worker.refusal(token, at: Self.now + 10_000)?.code == .expired)
         #expect(try worker.refusal(token, at: Self.now - 10_000)?.code == .notYetValid)
-        #expect(try worker.refusal(token, app: "42")?.code == .unknownApp)
+        #expect(try worker.refusal(token, app: "42") == .unknownApp)
         worker.policy = try VerificationPolicy(appIDs: ["42"], binding: .optional)
         #expect(try worker.refusal(token)?.code == .invalidAudience)
         worker.policy = try VerificationPolicy(

@@ -112,6 +112,8 @@ struct Login {
             return nil
         } catch let rejection as TokenRejection {
             return rejection.refusal
+        } catch let mistake as InvalidExpectation {
+            return mistake.refusal
         } catch let fault as VerificationUnavailable {
             return fault == .keys ? .keysUnavailable : nil
         }

@@ -153,7 +153,7 @@ struct RefreshTests {
         ] {
             let rejection = try Self.rejection(Login.token("cnf", json), thumbprint: Self.thumbprint)
             #expect(rejection == .keyThumbprintMismatch, "\(json ?? "absent")")
-            #expect(rejection?.claim == "cnf" && rejection?.code.rawValue == "key_thumbprint_mismatch")
+            #expect(rejection?.claim == "cnf" && rejection?.code?.rawValue == "key_thumbprint_mismatch")
         }
     }
 
@@ -168,7 +168,7 @@ struct RefreshTests {
     func thumbprints(text: String) throws {
         let bound = try Login.token("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#)
         let rejection = try Self.rejection(bound, thumbprint: text)
-        #expect(rejection == .invalidKeyThumbprint && rejection?.code == .invalidRequest)
+        #expect(rejection == .invalidKeyThumbprint && rejection?.kind == .invalidRequest)
     }
 
     @Test("An access token is compared with at_hash (the example of OpenID Connect Core appendix A.4)")
@@ -186,7 +186,7 @@ struct RefreshTests {
         for hash in [nil, #""77QmUPtjPfzWtF2AnpK9RQ==""#, #""\#(whole)""#, #""77qmUPtjPfzWtF2AnpK9RQ""#, #""77""#] {
             let rejection = try Self.rejection(Login.token("at_hash", hash), accessToken: access)
             #expect(rejection == .accessTokenHashMismatch, "\(hash ?? "absent")")
-            #expect(rejection?.claim == "at_hash" && rejection?.code.rawValue == "at_hash_mismatch")
+            #expect(rejection?.claim == "at_hash" && rejection?.code?.rawValue == "at_hash_mismatch")
         }
         #expect(try Self.rejection(Login.token("at_hash", #""""#), accessToken: access)?.code == .malformedClaim)
     }

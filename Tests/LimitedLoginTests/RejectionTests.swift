@@ -32,7 +32,7 @@ struct RejectionTests {
         .nonceExpired(.over(at: date, now: date)), .nonceExpired(.beyondMemory), .nonceUsed,
         .tokenReplayed(.remembered), .tokenReplayed(.beyondMemory), .loginRevoked, .subjectMismatch,
         .trackingNotAllowed,
-        .invalidKeyThumbprint, .keyThumbprintMismatch, .accessTokenHashMismatch,
+        .invalidKeyThumbprint, .keyThumbprintMismatch, .accessTokenHashMismatch, .cryptographyFailed,
     ]
 
     @Test("Every refusal has a code, a check and a sentence of its own")
@@ -40,26 +40,84 @@ struct RejectionTests {
         var details: Set<String> = []
         for rejection in Self.all {
             #expect(rejection.detail.count > 15 && rejection.detail.hasSuffix("."), "\(rejection.code)")
+            #expect(rejection.hint.count > 15 && ".?".contains(rejection.hint.suffix(1)), "\(rejection.detail)")
+            // One sentence.
+            #expect(!rejection.hint.dropLast().contains(". "), "\(rejection.hint)")
             details.insert(rejection.detail)
         }
         #expect(details.count == Self.all.count)
-        #expect(Set(Self.all.map(\.code)) == Set(TokenRejection.Code.allCases))
+        #expect(Set(Self.all.compactMap(\.code)) == Set(TokenRejection.Code.allCases))
     }
 
     @Test("The codes are spelt as callers know them")
     func codes() {
         #expect(
             TokenRejection.Code.allCases.map(\.rawValue) == [
-                "invalid_request", "invalid_nonce", "unknown_app", "token_too_long", "malformed_token",
-                "not_an_id_token",
+                "token_too_long", "malformed_token", "not_an_id_token",
                 "unsupported_algorithm", "unsupported_critical_header", "missing_key_id", "unknown_key",
                 "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
                 "expired",
                 "not_yet_valid", "too_old", "nonce_mismatch", "nonce_not_issued", "nonce_expired", "nonce_used",
                 "token_replayed", "login_revoked", "subject_mismatch", "key_thumbprint_mismatch", "at_hash_mismatch",
-                "tracking_not_allowed", "keys_unavailable",
+                "tracking_not_allowed",
             ]
         )
+    }
+
+    @Test("A mistake of the caller's and an outage are no rejection of a token, whose status would be 401")
+    func faults() {
+        let ofCaller: [Refusal] = [
+            .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer, .unknownApp,
+        ]
+        let outages: [String: VerificationUnavailable] = [
+            Refusal.keysUnavailable.detail: .keys, Refusal.cryptographyFailed.detail: .cryptography,
+        ]
+        for refusal in Self.all {
+            let isOfCaller = ofCaller.contains(refusal)
+            #expect((refusal.error is InvalidExpectation) == isOfCaller, "\(refusal.detail)")
+            #expect((refusal.error as? VerificationUnavailable) == outages[refusal.detail], "\(refusal.detail)")
+            let rejection = refusal.error as? TokenRejection
+            #expect((rejection != nil) == (!isOfCaller && outages[refusal.detail] == nil), "\(refusal.detail)")
+            #expect(rejection.map { $0.code == refusal.code } ?? (refusal.code == nil))
+        }
+    }
+
+    @Test("No hint has a word of the token in it")
+    func hintsAreConstant() {
+        let pairs: [(String) -> Refusal] = [
+            { .notAnIDToken(.type($0)) }, { .unsupportedAlgorithm($0) }, { .unsupportedAlgorithm("HS" + $0) },
+            { .unknownKey(keyID: $0) }, { .invalidIssuer($0) }, { .invalidAudience(.otherApp($0)) },
+            { .invalidAudience(.otherAuthorizedParty($0)) }, { .malformedToken(.invalidJSON(.payload, reason: $0)) },
+        ]
+        for refusal in pairs {
+            #expect(refusal("first").hint == refusal("second").hint)
+            #expect(refusal("first").detail != refusal("second").detail)
+        }
+    }
+
+    private static let whole = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl"
+
+    @Test(
+        "A mistake in copying is named, and the text is not quoted",
+        arguments: [
+            ("Bearer \(whole)", "before the token"), ("authorization: bearer \(whole)", "before the token"),
+            ("  Bearer \(whole)\n", "before the token"), ("\"\(whole)\"", "quotation marks"),
+            ("'\(whole)'", "quotation marks"), ("Optional(\"\(whole)\")", "Swift Optional"),
+            ("\(whole)\n", "line break"), ("\(whole)\r\n", "line break"), (" \(whole)", "white space around"),
+            ("\(whole)\t", "white space around"), ("\(whole.prefix(20))\n\(whole.dropFirst(20))", "Join the lines"),
+            (whole.split(separator: ".").joined(separator: "%2E"), "percent-encoding"),
+            (whole.split(separator: ".").joined(separator: "%2e"), "percent-encoding"),
+            ("\(whole)==", "plain base64"), ("\(whole.prefix(10))...\(whole.suffix(10))", "cut out its middle"),
+            ("{\"id_token\":\"\(whole)\"}", "JSON around"), ("/tmp/token", "--token-file"),
+        ]
+    )
+    func pasted(text: String, words: String) throws {
+        let bytes = Array(text.utf8)
+        let refusal = try #require(try Login.rejection(of: text))
+        #expect(refusal.code == .malformedToken)
+        #expect(refusal.hint(for: bytes.span).contains(words), "\(refusal.hint(for: bytes.span))")
+        #expect(!refusal.hint(for: bytes.span).contains(Self.whole.prefix(8)))
+        #expect(PastedToken.cure(for: Array(Self.whole.utf8).span) == nil)
     }
 
     @Test("The checks stand in the order of the verdict and each has a title")
@@ -128,7 +186,7 @@ struct RejectionTests {
     func help() throws {
         #expect(Refusal.notAnIDToken(.accessToken).detail.contains("access token"))
         #expect(Refusal.unsupportedAlgorithm("HS256").detail.contains("shared secret"))
-        #expect(Refusal.nonceMismatch(.hashed).detail.contains("raw_nonce"))
+        #expect(Refusal.nonceMismatch(.hashed).hint.contains("raw_nonce"))
         #expect(Refusal.notAnIDToken(.encrypted).detail.contains("encrypted"))
         let wrong = try Login.rejection(of: Login.token("aud", "\"987\""))
         #expect(wrong?.detail.contains("\"987\" is not one of the configured apps") == true)

@@ -110,11 +110,15 @@ struct AuthDemand {
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
             throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
+        let known = ["permissions", "app_id"]
         guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
+            let name = parameters.firstName(except: known) ?? ""
             throw Problem(
                 .invalidRequest,
-                "The query may have permissions, app_id and original, and nothing else. A gateway that appends its "
-                    + "client's query needs ?original= at the end of its path."
+                RequestMistake.sentence(name, "The query's parameter", "is unknown", known: known + ["original"]),
+                hint:
+                    "Use permissions, app_id and original alone; a gateway that appends its client's query needs ?original= at "
+                    + "the end of its path."
             )
         }
         if let appID = parameters.first("app_id") {
@@ -133,7 +137,7 @@ struct AuthDemand {
         var permissions: PermissionSet = []
         for name in list.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == ASCII.space }) {
             guard let permission = Permission(name: Array(name).span) else {
-                throw Problem(.insufficientScope, "A permission in the query is none of Limited Login's twelve.")
+                throw RequestMistake.unknownPermission(.insufficientScope, String(decoding: name, as: UTF8.self))
             }
             permissions.insert(PermissionSet(permission))
         }

@@ -8,6 +8,8 @@ package struct Problem: Error, Sendable, Equatable {
     package let code: ProblemCode
     /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
     package let detail: String
+    /// The remedy, in one sentence without a word of the client's.
+    package let hint: String
     /// The claim at fault, if it is one.
     package let claim: String?
     /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil if none does.
@@ -21,10 +23,13 @@ package struct Problem: Error, Sendable, Equatable {
     /// Whether a caller that is refused presented credentials: without any its challenge has no error (RFC 6750 section 3).
     var hasCredentials = false
 
-    /// - Parameter retryAfter: seconds; by default the code's suggestion.
+    /// - Parameters:
+    ///   - hint: the remedy; by default the code's own.
+    ///   - retryAfter: seconds; by default the code's suggestion.
     package init(
         _ code: ProblemCode,
         _ detail: String,
+        hint: String? = nil,
         claim: String? = nil,
         retryAfter: Int? = nil,
         scope: String? = nil,
@@ -32,6 +37,7 @@ package struct Problem: Error, Sendable, Equatable {
     ) {
         self.code = code
         self.detail = detail
+        self.hint = hint ?? code.hint
         self.claim = claim
         retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
         self.scope = scope
@@ -46,8 +52,9 @@ package struct Problem: Error, Sendable, Equatable {
         self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
     }
 
-    package init(_ rejection: Refusal) {
-        self.init(ProblemCode(rejection.code), rejection.detail, claim: rejection.claim)
+    /// - Parameter token: the refused one; a mistake in copying it is named.
+    package init(_ refusal: Refusal, of token: Span<UInt8> = Span()) {
+        self.init(ProblemCode(refusal.kind), refusal.detail, hint: refusal.hint(for: token), claim: refusal.claim)
     }
 
     /// The problem of a call that failed at Graph, or on the way there.
@@ -107,6 +114,7 @@ enum ProblemAnswer {
         JSONWriter.member("title", problem.code.title, to: &body)
         JSONWriter.member("status", problem.code.status, to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
+        JSONWriter.member("hint", problem.hint, to: &body)
         JSONWriter.member("code", problem.code.text, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)

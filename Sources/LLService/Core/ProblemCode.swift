@@ -2,6 +2,9 @@ package import LLGraph
 package import LimitedLogin
 
 /// Every stable error code of the service's answers; part of the API, listed in `openapi.json`.
+///
+/// A code is one row: its text, its status, its subject, its title, and a remedy for refusals without a closer one. The rows
+/// of tokens stand in the library's catalogue (``Refusal``), those of calls to Graph in `ProblemCode+Sets`.
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
@@ -16,14 +19,15 @@ package enum ProblemCode: Sendable, Hashable {
         callbackNotDelivered
     case overloaded, draining, httpVersionNotSupported
 
-    /// The service's code for a verdict's: what is the caller's mistake or an outage keeps the status it has anywhere.
-    package init(_ code: TokenRejection.Code) {
-        switch code {
+    /// The service's code for a row of the library's catalogue.
+    package init(_ kind: Refusal.Kind) {
+        switch kind {
+        case .token(let code): self = .rejectedToken(code)
         case .invalidRequest: self = .invalidRequest
         case .invalidNonce: self = .invalidNonce
         case .unknownApp: self = .unknownApp
         case .keysUnavailable: self = .keysUnavailable
-        default: self = .rejectedToken(code)
+        case .internalError: self = .internalError
         }
     }
 
@@ -49,153 +53,371 @@ package enum ProblemCode: Sendable, Hashable {
     /// The kind of problem in words, the same for every occurrence (RFC 9457 section 3.1.3).
     package var title: String { row.title }
 
-    /// All there is to say about a code.
-    private var row: (text: String, status: Int, title: String) {
+    /// The remedy, in one sentence, for refusals without a closer one.
+    package var hint: String { row.hint }
+
+    /// Seconds until another try makes sense, by default; nil if the same request would fail again.
+    package var retryAfterSeconds: Int? { row.retryAfterSeconds }
+
+    /// The fault is a token's or a proof's, the caller's, or an outage of this service or of another.
+    package var subject: Subject { row.subject }
+
+    package enum Subject: Sendable { case token, caller, outage }
+
+    /// All that is known about a code.
+    struct Row {
+        let text: String
+        let status: Int
+        let subject: Subject
+        let title: String
+        let hint: String
+        let retryAfterSeconds: Int?
+
+        init(
+            _ text: String,
+            _ status: Int,
+            _ subject: Subject,
+            _ title: String,
+            hint: String,
+            retryAfterSeconds: Int? = nil
+        ) {
+            (self.text, self.status, self.subject) = (text, status, subject)
+            (self.title, self.hint, self.retryAfterSeconds) = (title, hint, retryAfterSeconds)
+        }
+    }
+
+    private var row: Row {
         switch self {
-        case .rejectedToken(let code): (code.rawValue, 401, Self.title(of: code))
-        case .graph(let error): (error.rawValue, error.answer.status, error.answer.title)
-        case .accessTokenNotAllowed: ("access_token_not_allowed", 401, "Access tokens are not accepted")
-        case .accessTokenInvalid: ("access_token_invalid", 401, "The access token is refused")
-        case .accessTokenExpired: ("access_token_expired", 401, "The access token is refused")
-        case .accessTokenRevoked: ("access_token_revoked", 401, "The access token is refused")
-        case .invalidSignedPlayerInfo: ("invalid_signed_player_info", 401, "The signed player info is refused")
-        case .invalidRequest: ("invalid_request", 400, "The request is malformed")
-        case .invalidNonce: ("invalid_nonce", 400, "The nonce is malformed")
-        case .invalidPermission: ("invalid_permission", 400, "A permission cannot be asked for")
-        case .unknownApp: ("unknown_app", 400, "The app id is not configured")
-        case .unauthorizedClient: ("unauthorized_client", 401, "The caller is not authorized")
-        case .missingToken: ("missing_token", 401, "There is no bearer token")
-        case .invalidDPoPProof: ("invalid_dpop_proof", 401, "The DPoP proof is refused")
-        case .tooManyProofs: ("too_many_proofs", 429, "The device makes too many DPoP proofs")
-        case .insufficientScope: ("insufficient_scope", 403, "The token does not show what is needed")
-        case .invalidSignedRequest: ("invalid_signed_request", 403, "The signed request is refused")
-        case .notFound: ("not_found", 404, "There is nothing at this path")
-        case .methodNotAllowed: ("method_not_allowed", 405, "The method is not allowed at this path")
-        case .requestTimeout: ("request_timeout", 408, "The request did not arrive in time")
-        case .bodyTooLarge: ("body_too_large", 413, "The body is too large")
-        case .uriTooLong: ("uri_too_long", 414, "The request target is too long")
-        case .unsupportedMediaType: ("unsupported_media_type", 415, "The body's media type is not supported")
-        case .expectationFailed: ("expectation_failed", 417, "The expectation cannot be met")
-        case .misdirectedRequest: ("misdirected_request", 421, "This server does not answer for that host")
-        case .keyChecksExhausted: ("key_checks_exhausted", 429, "Too many tokens name unknown keys")
-        case .tooManyAccessTokens: ("too_many_access_tokens", 429, "Too many access tokens wait for Graph")
-        case .headersTooLarge: ("headers_too_large", 431, "The header section is too large")
-        case .internalError: ("internal_error", 500, "The service failed")
-        case .notImplemented: ("not_implemented", 501, "The method or transfer coding is not implemented")
-        case .keysUnavailable: ("keys_unavailable", 503, "The issuer's keys are not available")
+        case .rejectedToken(let code):
+            Row(
+                code.rawValue,
+                401,
+                .token,
+                code.isOfNonces
+                    ? "The login is refused for its nonce"
+                    : code.isOfAccessTokens ? "The token is refused" : "The id token is refused",
+                hint: "Refuse the login, and have the app log in again."
+            )
+        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+            .invalidSignedPlayerInfo:
+            rowOfOtherCredential
+        case .graph(let error): Self.row(of: error)
+        case .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest:
+            rowOfCredentials
+        case .keyChecksExhausted, .tooManyAccessTokens, .internalError, .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered,
+            .overloaded, .draining:
+            rowOfOutage
+        default: rowOfRequest
+        }
+    }
+
+    private var rowOfOtherCredential: Row {
+        let (text, hint) =
+            switch self {
+            case .accessTokenNotAllowed:
+                (
+                    "access_token_not_allowed",
+                    "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
+                        + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
+                )
+            case .accessTokenExpired:
+                (
+                    "access_token_expired",
+                    "Have the app log in again; the SDK renews a token that the app uses once a day."
+                )
+            case .accessTokenRevoked:
+                ("access_token_revoked", "End the person's session, and have the person log in again.")
+            case .invalidSignedPlayerInfo:
+                (
+                    "invalid_signed_player_info",
+                    "Send what the game got from getSignedPlayerInfoAsync within the hour, whole; LIMITED_LOGIN_APP_SECRETS_FILE "
+                        + "must have the secret of that very game."
+                )
+            default:
+                (
+                    "access_token_invalid",
+                    "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
+                        + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
+                        + "token."
+                )
+            }
+        let title =
+            switch self {
+            case .accessTokenNotAllowed: "Access tokens are not accepted"
+            case .invalidSignedPlayerInfo: "The signed player info is refused"
+            default: "The access token is refused"
+            }
+        return Row(text, 401, .token, title, hint: hint)
+    }
+
+    private var rowOfCredentials: Row {
+        switch self {
+        case .missingToken:
+            Row(
+                "missing_token",
+                401,
+                .token,
+                "There is no bearer token",
+                hint: "Have the app send one field Authorization: Bearer with the id token, and the gateway pass it on."
+            )
+        case .invalidDPoPProof:
+            Row(
+                "invalid_dpop_proof",
+                401,
+                .token,
+                "The DPoP proof is refused",
+                hint:
+                    "Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2)."
+            )
+        case .tooManyProofs:
+            Row(
+                "too_many_proofs",
+                429,
+                .token,
+                "The device makes too many DPoP proofs",
+                hint: "Have the app make at most three requests a second with one key.",
+                retryAfterSeconds: 60
+            )
+        case .insufficientScope:
+            Row(
+                "insufficient_scope",
+                403,
+                .token,
+                "The token does not show what is needed",
+                hint: "Have the app log in with the permissions in the query of the gateway, or mend that query."
+            )
+        default:
+            Row(
+                "invalid_signed_request",
+                403,
+                .caller,
+                "The signed request is refused",
+                hint:
+                    "Look whether LIMITED_LOGIN_APP_SECRETS_FILE has the secret of the app that sends it, and whether the "
+                    + "clock is right; limited-login signed-request takes it apart."
+            )
+        }
+    }
+
+    private var rowOfOutage: Row {
+        switch self {
+        case .keyChecksExhausted:
+            Row(
+                "key_checks_exhausted",
+                429,
+                .outage,
+                "Too many tokens name unknown keys",
+                hint: "Try again when Retry-After is over, and log nobody out.",
+                retryAfterSeconds: 5
+            )
+        case .tooManyAccessTokens:
+            Row(
+                "too_many_access_tokens",
+                429,
+                .outage,
+                "Too many access tokens wait for Graph",
+                hint: "Try again when Retry-After is over, and log nobody out.",
+                retryAfterSeconds: 1
+            )
+        case .keysUnavailable:
+            Row(
+                "keys_unavailable",
+                503,
+                .outage,
+                "The issuer's keys are not available",
+                hint: "Try again when the issuer's keys can be fetched; limited-login keys shows why they cannot.",
+                retryAfterSeconds: 2
+            )
         case .replayStoreUnavailable:
-            ("replay_store_unavailable", 503, "The memory of what was used or revoked is not available")
-        case .callbackNotDelivered: ("callback_not_delivered", 503, "The app's backend could not be told")
-        case .overloaded: ("overloaded", 503, "The service is overloaded")
-        case .draining: ("draining", 503, "The service is stopping")
-        case .httpVersionNotSupported: ("http_version_not_supported", 505, "The HTTP version is not supported")
+            Row(
+                "replay_store_unavailable",
+                503,
+                .outage,
+                "The memory of what was used or revoked is not available",
+                hint:
+                    "Try again shortly, and log nobody out; /readyz?verbose of the administrative listener shows the store.",
+                retryAfterSeconds: 1
+            )
+        case .callbackNotDelivered:
+            Row(
+                "callback_not_delivered",
+                503,
+                .outage,
+                "The app's backend could not be told",
+                hint:
+                    "Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; Facebook sends the callback again.",
+                retryAfterSeconds: 60
+            )
+        case .overloaded:
+            Row(
+                "overloaded",
+                503,
+                .outage,
+                "The service is overloaded",
+                hint: "Try again when Retry-After is over, and log nobody out.",
+                retryAfterSeconds: 1
+            )
+        case .draining:
+            Row(
+                "draining",
+                503,
+                .outage,
+                "The service is stopping",
+                hint: "Ask another replica.",
+                retryAfterSeconds: 1
+            )
+        default:
+            Row(
+                "internal_error",
+                500,
+                .outage,
+                "The service failed",
+                hint: "Try again, and look into the log of the service for the request id."
+            )
         }
     }
 
-    private static func title(of code: TokenRejection.Code) -> String {
-        switch code {
-        // What other credentials may be refused for too.
-        case .invalidAudience, .tooOld, .subjectMismatch, .tokenReplayed, .loginRevoked: "The token is refused"
-        case .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed: "The login is refused for its nonce"
-        default: "The id token is refused"
-        }
-    }
-
-    /// When another try makes sense, where nothing better is known; nil where the same request would fail again.
-    var retryAfterSeconds: Int? {
+    private var rowOfRequest: Row {
         switch self {
-        case .keysUnavailable: 2
-        case .keyChecksExhausted: 5
-        case .graph(let error): error.retryAfterSeconds
-        case .replayStoreUnavailable, .tooManyAccessTokens, .overloaded, .draining: 1
-        case .callbackNotDelivered, .tooManyProofs: 60
-        default: nil
+        case .invalidNonce:
+            Row(
+                "invalid_nonce",
+                400,
+                .caller,
+                "The nonce is malformed",
+                hint: "Give the nonce exactly as your backend made it: a string, not empty and without white space."
+            )
+        case .invalidPermission:
+            Row(
+                "invalid_permission",
+                400,
+                .caller,
+                "A permission cannot be asked for",
+                hint: "Name permissions as Facebook spells them; GET /openapi.json lists Limited Login's twelve."
+            )
+        case .unknownApp:
+            Row(
+                "unknown_app",
+                400,
+                .caller,
+                "The app id is not configured",
+                hint: "Give an app id that LIMITED_LOGIN_APP_IDS names, or none."
+            )
+        case .unauthorizedClient:
+            Row(
+                "unauthorized_client",
+                401,
+                .caller,
+                "The caller is not authorized",
+                hint:
+                    "Send the key of this backend as X-Api-Key; limited-login client-key new makes one, and its line goes into "
+                    + "LIMITED_LOGIN_CLIENT_KEYS_FILE."
+            )
+        case .notFound:
+            Row(
+                "not_found",
+                404,
+                .caller,
+                "There is nothing at this path",
+                hint: "Compare the path with GET /openapi.json; a route that needs a setting is there once it is set."
+            )
+        case .methodNotAllowed:
+            Row(
+                "method_not_allowed",
+                405,
+                .caller,
+                "The method is not allowed at this path",
+                hint: "Use a method that the field Allow of this answer names."
+            )
+        case .requestTimeout:
+            Row(
+                "request_timeout",
+                408,
+                .caller,
+                "The request did not arrive in time",
+                hint: "Send the request again, whole and at once, with the right Content-Length."
+            )
+        case .bodyTooLarge:
+            Row(
+                "body_too_large",
+                413,
+                .caller,
+                "The body is too large",
+                hint: "Send the one credential that is to be judged, and nothing else."
+            )
+        default: rowOfHTTP
+        }
+    }
+
+    private var rowOfHTTP: Row {
+        switch self {
+        case .uriTooLong:
+            Row(
+                "uri_too_long",
+                414,
+                .caller,
+                "The request target is too long",
+                hint: "Send the token in the body or in a field, not in the URL."
+            )
+        case .unsupportedMediaType:
+            Row(
+                "unsupported_media_type",
+                415,
+                .caller,
+                "The body's media type is not supported",
+                hint: "Declare the body as the field Accept of this answer says; with curl, -H 'Content-Type: …'."
+            )
+        case .expectationFailed:
+            Row(
+                "expectation_failed",
+                417,
+                .caller,
+                "The expectation cannot be met",
+                hint: "Leave out the field Expect, or send 100-continue in it."
+            )
+        case .misdirectedRequest:
+            Row(
+                "misdirected_request",
+                421,
+                .caller,
+                "This server does not answer for that host",
+                hint: "Ask for the host that the service is known by."
+            )
+        case .headersTooLarge:
+            Row(
+                "headers_too_large",
+                431,
+                .caller,
+                "The header section is too large",
+                hint: "Send at most 100 fields of 32 KiB together; cookies are not needed here."
+            )
+        case .notImplemented:
+            Row(
+                "not_implemented",
+                501,
+                .caller,
+                "The method or transfer coding is not implemented",
+                hint: "Use the method and the codings of RFC 9110 and RFC 9112: POST, with Content-Length or chunked."
+            )
+        case .httpVersionNotSupported:
+            Row(
+                "http_version_not_supported",
+                505,
+                .caller,
+                "The HTTP version is not supported",
+                hint: "Speak HTTP/1.1; a gateway may speak HTTP/2 with its clients."
+            )
+        default:
+            Row(
+                "invalid_request",
+                400,
+                .caller,
+                "The request is malformed",
+                hint: "Mend the request as detail says; GET /openapi.json describes each route's."
+            )
         }
     }
 
     /// The code that fits a status that the HTTP server itself decided on.
     init(serverStatus status: Int) { self = Self.ofAnyPath.first { $0.status == status } ?? .invalidRequest }
-}
-
-extension ProblemCode {
-    static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
-
-    /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.
-    static let ofGraphAboutAccessTokens = ofGraph.filter { $0.status == 429 || $0.status >= 500 }
-
-    /// Those of refused access tokens alone.
-    static let ofAccessTokens: [ProblemCode] = [
-        .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
-    ]
-
-    /// Those of a nonce that other credentials than id tokens bring.
-    static let ofNonces: [ProblemCode] = [
-        .rejectedToken(.nonceMismatch), .rejectedToken(.nonceNotIssued), .rejectedToken(.nonceExpired),
-        .rejectedToken(.nonceUsed),
-    ]
-
-    static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode($0) }.filter {
-        if case .rejectedToken = $0 { true } else { false }
-    }
-
-    /// Those of refused tokens that are tied to no login: nonce, subject, device, access token and an earlier use are not
-    /// looked at.
-    static var ofUnboundTokens: [ProblemCode] {
-        let ofBinding: [TokenRejection.Code] = [
-            .nonceMismatch, .nonceNotIssued, .nonceExpired, .nonceUsed, .tokenReplayed, .subjectMismatch,
-            .keyThumbprintMismatch, .accessTokenHashMismatch,
-        ]
-        return ofTokens.filter { !ofBinding.map { .rejectedToken($0) }.contains($0) }
-    }
-
-    /// What any path may answer: a request that cannot be read, a path or method that is not there, an overload.
-    static let ofAnyPath: [ProblemCode] = [
-        .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
-        .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
-    ]
-}
-
-extension GraphError {
-    /// Seconds until another try makes sense, if Graph did not say.
-    fileprivate var retryAfterSeconds: Int? {
-        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
-        return isTransient ? 5 : nil
-    }
-
-    /// The title, and the status code of the answer: 403 and 404 where the person or the app is at fault, 429 where Graph is
-    /// asked too often, 503 where it is down, 504 where it cannot be reached or is too slow, 502 where its answer or our
-    /// configuration is no good (RFC 9110 section 15).
-    fileprivate var answer: (status: Int, title: String) {
-        switch self {
-        case .accessTokenRefused: (502, "Graph refuses the app's access token")
-        case .appNotInstalled: (404, "The person is not logged in to the app")
-        case .userCheckpointed: (403, "The person's account is at a checkpoint")
-        case .passwordChanged: (403, "The person changed their password")
-        case .sessionExpired: (403, "The person's session has expired")
-        case .userNotConfirmed: (403, "The person's account is not confirmed")
-        case .sessionInvalidated: (403, "The person's session was ended")
-        case .roleMissing: (403, "The person lacks a role")
-        case .sessionEnded: (403, "The session is over")
-        case .capabilityMissing: (403, "The app lacks a capability")
-        case .permissionDenied: (403, "Graph denies the app this")
-        case .permissionNotGranted: (403, "The permission is not granted")
-        case .policyBlocked: (403, "Facebook blocks this by its policies")
-        case .invalidParameter: (502, "Graph refuses a parameter")
-        case .unknownUser: (404, "Graph knows no such person")
-        case .duplicateRequest: (409, "Graph was asked the same before")
-        case .appThrottled: (429, "The app asks Graph too often")
-        case .userThrottled: (429, "Graph was asked about the person too often")
-        case .pageThrottled: (429, "Graph was asked about a page too often")
-        case .appLimitReached: (429, "The app has reached its limit at Graph")
-        case .rateLimited: (429, "Graph's rate limit is reached")
-        case .unknownFault: (503, "Graph failed")
-        case .unavailable: (503, "Graph is out of service")
-        case .other: (502, "Graph answered an error")
-        case .refused: (502, "Graph did not do it")
-        case .unreadableAnswer: (502, "Graph's answer cannot be read")
-        case .unreachable: (504, "Graph cannot be reached")
-        case .timedOut: (504, "Graph did not answer in time")
-        case .tlsFailed: (502, "The connection to Graph cannot be secured")
-        }
-    }
 }

@@ -29,6 +29,11 @@ enum RequestBody: Sendable {
         }
     }
 
+    /// Greatest length in bytes; nil if no body is read.
+    var limit: Int? {
+        if case .readBody(let limit) = decision { limit } else { nil }
+    }
+
     /// Refuses a head that declares another body.
     func require(
         _ head: borrowing RequestHead,
@@ -42,17 +47,21 @@ enum RequestBody: Sendable {
         }
         if let coding = head.value(of: "content-encoding", in: bytes), !bytes.equalIgnoringCase(coding, "identity") {
             response.addField("Accept-Encoding: identity")
-            throw Problem(.unsupportedMediaType, "The body must not be compressed.")
+            throw Problem(
+                .unsupportedMediaType,
+                "The body must not be compressed.",
+                hint: "Send the body as it is, without Content-Encoding."
+            )
         }
         let type = head.value(of: "content-type", in: bytes)
         if case .form = self {
             if let type, MediaType.isForm(bytes, type) { return }
             response.addField("Accept: application/x-www-form-urlencoded")
-            throw Problem(.unsupportedMediaType, "The body must be application/x-www-form-urlencoded.")
+            throw RequestMistake.mediaType(type, in: bytes, wanted: "application/x-www-form-urlencoded")
         }
         if let type, MediaType.isJSON(bytes, type) { return }
         response.addField("Accept: application/json")
-        throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8.")
+        throw RequestMistake.mediaType(type, in: bytes, wanted: "application/json in UTF-8")
     }
 }
 
@@ -105,12 +114,9 @@ extension JSONDocument {
         var members: [String: String] = [:]
         for name in document.children(of: document.root) {
             let member = document.string(name, in: body)
+            guard known.contains(member) else { throw RequestMistake.unknownMember(member, known: known) }
             guard document.isString(name + 1) else {
-                throw Problem(.invalidRequest, "Every member of the body must be a string.")
-            }
-            guard known.contains(member) else {
-                let names = known.joined(separator: " and ")
-                throw Problem(.invalidRequest, "The body has an unknown member; known are \(names).")
+                throw Problem(.invalidRequest, "The member \(member) must be a string.")
             }
             members[member] = document.string(name + 1, in: body)
         }
@@ -123,7 +129,7 @@ extension JSONDocument {
         do throws(JSONError) {
             try parse(body)
         } catch {
-            throw Problem(.invalidRequest, "The body is not acceptable JSON: \(error).")
+            throw RequestMistake.malformedJSON(error, in: body)
         }
         guard kind(root) == .object else { throw Problem(.invalidRequest, "The body must be a JSON object.") }
     }
@@ -161,6 +167,11 @@ struct FormParameters {
 
     func count(of name: StaticString) -> Int {
         parameters.count { $0.name.span.equal($0.name.indices, name) }
+    }
+
+    /// The name of the first parameter that is none of these.
+    func firstName(except known: [String]) -> String? {
+        parameters.lazy.map { String(decoding: $0.name, as: UTF8.self) }.first { !known.contains($0) }
     }
 
     /// The value of the first parameter of this name.

@@ -149,6 +149,14 @@ extension WorkerParts {
         return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
     }
 
+    /// The name of the client whose key the head has; nil if no client is known by it.
+    func callerName(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes) else {
+            return nil
+        }
+        return clients.client(presenting: credentials, in: bytes).map { clients.names[$0] }
+    }
+
     /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
     func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         guard caller != .anybody else { return }

@@ -21,6 +21,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     private var place: Int?
     private var method = HTTPMethod.unrecognized
     private let durations: RequestDurations
+    private var refusals = RefusalPace()
 
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
@@ -29,6 +30,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         routes = Route.table.filter { $0.listeners.contains(listener) }
         durations = RequestDurations(metrics: core.metrics)
     }
+
+    deinit { reportUntold(.never) }
 
     package func attach(_ waker: RequestWaker) { worker.attach(waker) }
 
@@ -49,7 +52,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             if let decision = body.decision { return decision }
         } catch {
-            refuse(error, "request refused", head, bytes, &response)
+            refuse(error, "request refused", head, bytes, context, &response)
             return .respond
         }
         // A request without a body is answered by its head; none of them waits.
@@ -83,11 +86,12 @@ package final class ServiceHandler: HTTPRequestHandler {
                 if isDebugging { log("verification accepted", nil, head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
+                noteRefusal(code, head, bytes, context)
                 if isDebugging { log("verification refused", nil, head, bytes) }
             case .refused(let credential, let problem):
                 core.metrics.count(credential, problem.code)
                 response.reset()
-                refuse(problem, "verification refused", head, bytes, &response)
+                refuse(problem, "verification refused", head, bytes, context, &response)
                 return .respond
             case .done:
                 if isDebugging { log("request answered", nil, head, bytes) }
@@ -95,7 +99,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             response.addField("X-Request-Id", requestID)
         } catch {
             response.reset()
-            refuse(error, "request refused", head, bytes, &response)
+            refuse(error, "request refused", head, bytes, context, &response)
         }
         return .respond
     }
@@ -114,7 +118,15 @@ package final class ServiceHandler: HTTPRequestHandler {
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
         response.addField("X-Request-Id", requestID)
-        ProblemAnswer.writeBody(Problem(failure), requestID: requestID, to: &response.body)
+        var problem = Problem(failure)
+        if problem.code == .bodyTooLarge, let limit = find(head.path, bytes).flatMap({ routes[$0].body.limit }) {
+            let sentence =
+                limit > 0
+                ? "The body is larger than the \(limit) bytes that this path takes." : "This path takes no body."
+            problem = Problem(.bodyTooLarge, sentence)
+        }
+        ProblemAnswer.writeBody(problem, requestID: requestID, to: &response.body)
+        noteRefusal(problem.code, head, bytes, context)
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
@@ -122,6 +134,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func didRespond(status: UInt16, context: RequestContext) {
+        if refusals.untoldCount > 0 { reportUntold(context.now) }
         // The context's own "now" is the worker's last event: before the verdict.
         durations.record(
             MonotonicClock.now().nanoseconds(since: context.firstByteAt),
@@ -168,15 +181,14 @@ package final class ServiceHandler: HTTPRequestHandler {
             throw Problem(.notImplemented, "The request method is not known to this server.")
         }
         guard route != nil || head.method == .options || head.method == .connect else {
-            throw Problem(.notFound, "There is nothing at this path; POST /verify judges a token.")
+            let there = routes.filter { $0.requirement?.isMet(worker.settings) ?? true }
+            throw RequestMistake.path(head.path, in: bytes, routes: there)
         }
         // At a path that is not in the table OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
         response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
         if head.method == .options { return nil }
-        throw Problem(
-            .methodNotAllowed,
-            route == nil ? "This server is no proxy." : "The method is not allowed at this path; see Allow."
-        )
+        guard let route else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
+        throw RequestMistake.method(head.method.name, allowed: route.methods ?? [])
     }
 
     private func refuse(
@@ -184,6 +196,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ message: Logger.Message,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
+        _ context: RequestContext,
         _ response: inout HTTPResponse
     ) {
         assert(
@@ -199,7 +212,32 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let place {
             audit?.tell(problem, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
         }
+        noteRefusal(problem.code, head, bytes, context)
         if isDebugging { log(message, problem, head, bytes) }
+    }
+
+    /// Logs a refusal at level info, in few enough lines that a flood of bad tokens cannot fill the log. No line names a
+    /// person.
+    private func noteRefusal(
+        _ code: ProblemCode,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ context: RequestContext
+    ) {
+        guard core.logger.logLevel <= .info else { return }
+        reportUntold(context.now)
+        guard refusals.admits(at: context.now) else { return }
+        var facts: Logger.Metadata = [
+            "code": "\(code.text)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+        ]
+        facts["route"] = place.map { "\(routes[$0].path)" }
+        facts["caller"] = worker.callerName(head, bytes).map { "\($0)" }
+        core.logger.info("refused", metadata: facts)
+    }
+
+    private func reportUntold(_ now: MonotonicInstant) {
+        guard let count = refusals.takeUntold(at: now) else { return }
+        core.logger.info("refusals without a line", metadata: ["count": "\(count)"])
     }
 
     private var isDebugging: Bool { core.logger.logLevel <= .debug }

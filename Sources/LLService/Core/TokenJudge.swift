@@ -74,7 +74,9 @@ final class TokenJudge {
                 } catch {
                     if isInDoubt { throw Self.doubtfulRevocation }
                     // An ID that is too long for any published key is empty here: nobody is asked about it.
-                    guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error) }
+                    guard error.code == .unknownKey, !workspace.keyID.isEmpty else {
+                        throw Problem(error, of: token)
+                    }
                     wait = try waitForKeys(Problem(error), context, hasWaited, trace())
                 }
             } else {

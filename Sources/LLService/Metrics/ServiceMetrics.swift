@@ -110,11 +110,8 @@ package final class ServiceMetrics: Sendable {
                 return !(ProblemCode.ofAccessTokens + [.tooManyAccessTokens, .invalidSignedPlayerInfo]).contains($0)
             }
         case .accessToken:
-            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
-                .rejectedToken(.invalidAudience), .rejectedToken(.subjectMismatch), .rejectedToken(.tokenReplayed),
-                .rejectedToken(.loginRevoked),
-                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
-                .replayStoreUnavailable, .internalError,
+            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + ProblemCode.ofTokensOfEitherKind + [
+                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded, .replayStoreUnavailable, .internalError,
             ] + ProblemCode.ofNonces
         case .signedPlayerInfo:
             ProblemCode.ofNonces + [

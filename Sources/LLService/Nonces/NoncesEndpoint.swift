@@ -76,10 +76,8 @@ struct NonceRequest {
                 else { throw Problem(.invalidRequest, "The member tracking is limited or enabled.") }
                 tracking = known
             } else {
-                throw Problem(
-                    .invalidRequest,
-                    "The body has an unknown member; known are app_id, expires_in, permissions and tracking."
-                )
+                let known = ["app_id", "expires_in", "permissions", "tracking"]
+                throw RequestMistake.unknownMember(document.string(name, in: body), known: known)
             }
         }
         guard let permissions else { return }

@@ -127,13 +127,13 @@ extension AccessTokenEndpoint {
 }
 
 extension Problem {
-    init(_ failure: AccessTokenQuestion.Failure) {
+    package init(_ failure: AccessTokenQuestion.Failure) {
         switch failure {
         case .graph(let failure): self.init(failure.ofAccessToken)
         case .rejected(let rejection):
             // The code of a text that the library tells.
             let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code }
-            self.init(code ?? .accessTokenInvalid, rejection.description)
+            self.init(code ?? .accessTokenInvalid, rejection.description, hint: rejection.hint)
         }
     }
 }

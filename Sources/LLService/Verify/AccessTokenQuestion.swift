@@ -133,7 +133,7 @@ extension NonceExpectation {
         } else if let issuer {
             self = .issued(by: issuer)
         } else {
-            throw VerifyEndpoint.noIssuer
+            throw Problem(Refusal.noNonceIssuer)
         }
     }
 }

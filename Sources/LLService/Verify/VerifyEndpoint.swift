@@ -30,13 +30,6 @@ enum VerifyEndpoint {
         }
     }
 
-    static var noIssuer: Problem {
-        Problem(
-            .invalidRequest,
-            "No nonces are issued here, so none can be recognised: set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE)."
-        )
-    }
-
     private static func judge(
         _ worker: WorkerParts,
         _ request: borrowing VerifyRequestReader,
@@ -47,7 +40,9 @@ enum VerifyEndpoint {
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
         let binding = request.question.binding
-        guard binding != .issuedNonce || settings.verifier.nonces != nil else { throw noIssuer }
+        guard binding != .issuedNonce || settings.verifier.nonces != nil else {
+            throw Problem(.noNonceIssuer)
+        }
         let verdict = try worker.judge.judge(
             request.token.span,
             request.question,
@@ -93,6 +88,11 @@ enum VerifyEndpoint {
 
 /// The body of `POST /verify`, read strictly into reusable memory: one reader for each worker.
 package struct VerifyRequestReader: ~Copyable {
+    /// The members of a request about an id token.
+    static let members = [
+        "id_token", "nonce", "raw_nonce", "issued_nonce", "subject", "app_id", "permissions", "key_thumbprint",
+        "access_token",
+    ]
     /// Greatest number of permissions asked for: there are twelve, and a list may repeat itself.
     package static let permissionCountLimit = 64
 
@@ -180,11 +180,7 @@ package struct VerifyRequestReader: ~Copyable {
                 "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
             )
         } else {
-            throw Problem(
-                .invalidRequest,
-                "The body has an unknown member; known are id_token, nonce, raw_nonce, issued_nonce, subject, app_id, "
-                    + "permissions, key_thumbprint and access_token."
-            )
+            throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
         }
     }
 
@@ -257,10 +253,7 @@ extension JSONDocument {
             name.removeAll(keepingCapacity: true)
             appendString(element, in: body, to: &name)
             guard let permission = Permission(name: name.span) else {
-                throw Problem(
-                    .invalidPermission,
-                    "A permission asked for is none of Limited Login's twelve, such as email or user_birthday."
-                )
+                throw RequestMistake.unknownPermission(.invalidPermission, String(decoding: name, as: UTF8.self))
             }
             asked.insert(PermissionSet(permission))
         }

@@ -1,0 +1,109 @@
+internal import LLGraph
+internal import LimitedLogin
+
+extension ProblemCode {
+    static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
+
+    /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.
+    static let ofGraphAboutAccessTokens = ofGraph.filter { $0.status == 429 || $0.status >= 500 }
+
+    /// Those of refused access tokens alone.
+    static let ofAccessTokens: [ProblemCode] = [
+        .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+    ]
+
+    /// Those of refused id tokens and of refused access tokens.
+    static let ofTokensOfEitherKind = TokenRejection.Code.allCases.filter(\.isOfAccessTokens).map {
+        ProblemCode.rejectedToken($0)
+    }
+
+    /// Those of a nonce that other credentials than id tokens bring.
+    static let ofNonces = TokenRejection.Code.allCases.filter(\.isOfNonces).map { ProblemCode.rejectedToken($0) }
+
+    static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode.rejectedToken($0) }
+
+    /// Those of refused tokens that are tied to no login: nonce, subject, device, access token and an earlier use are not
+    /// looked at.
+    static let ofUnboundTokens = TokenRejection.Code.allCases.filter { !$0.isOfLogin }.map {
+        ProblemCode.rejectedToken($0)
+    }
+
+    /// What any path may answer: a request that cannot be read, a path or method that is not there, an overload.
+    static let ofAnyPath: [ProblemCode] = [
+        .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
+        .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
+    ]
+}
+
+extension ProblemCode {
+    /// The status of a call that failed at Graph: 403 and 404 where the person or the app is at fault, 429 where Graph is
+    /// asked too often, 503 where it is down, 504 where it cannot be reached or is too slow, 502 where its answer or our
+    /// configuration is no good (RFC 9110 section 15).
+    static func row(of error: GraphError) -> Row {
+        let (status, title) = error.answer
+        let subject: Subject = status == 429 || status >= 500 ? .outage : .caller
+        return Row(
+            error.rawValue,
+            status,
+            subject,
+            title,
+            hint: hint(status),
+            retryAfterSeconds: error.retryAfterSeconds
+        )
+    }
+
+    private static func hint(_ status: Int) -> String {
+        switch status {
+        case 403: "Look at the app in Facebook's App Dashboard, and have the person log in to the app again."
+        case 404:
+            "Take the person for logged out, and have them log in again; the id is the claim sub of a token for this app."
+        case 409: "Do nothing: Graph is at it already."
+        case 429: "Try again when Retry-After is over, and ask less often."
+        case 502:
+            "Look at app_secrets_file and the settings graph_… (config/README.md); the log has Graph's number at level debug."
+        default: "Try again shortly, and log nobody out."
+        }
+    }
+}
+
+extension GraphError {
+    /// Seconds until another try makes sense, if Graph did not say.
+    fileprivate var retryAfterSeconds: Int? {
+        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
+        return isTransient ? 5 : nil
+    }
+
+    fileprivate var answer: (status: Int, title: String) {
+        switch self {
+        case .accessTokenRefused: (502, "Graph refuses the app's access token")
+        case .appNotInstalled: (404, "The person is not logged in to the app")
+        case .userCheckpointed: (403, "The person's account is at a checkpoint")
+        case .passwordChanged: (403, "The person changed their password")
+        case .sessionExpired: (403, "The person's session has expired")
+        case .userNotConfirmed: (403, "The person's account is not confirmed")
+        case .sessionInvalidated: (403, "The person's session was ended")
+        case .roleMissing: (403, "The person lacks a role")
+        case .sessionEnded: (403, "The session is over")
+        case .capabilityMissing: (403, "The app lacks a capability")
+        case .permissionDenied: (403, "Graph denies the app this")
+        case .permissionNotGranted: (403, "The permission is not granted")
+        case .policyBlocked: (403, "Facebook blocks this by its policies")
+        case .invalidParameter: (502, "Graph refuses a parameter")
+        case .unknownUser: (404, "Graph knows no such person")
+        case .duplicateRequest: (409, "Graph was asked the same before")
+        case .appThrottled: (429, "The app asks Graph too often")
+        case .userThrottled: (429, "Graph was asked about the person too often")
+        case .pageThrottled: (429, "Graph was asked about a page too often")
+        case .appLimitReached: (429, "The app has reached its limit at Graph")
+        case .rateLimited: (429, "Graph's rate limit is reached")
+        case .unknownFault: (503, "Graph failed")
+        case .unavailable: (503, "Graph is out of service")
+        case .other: (502, "Graph answered an error")
+        case .refused: (502, "Graph did not do it")
+        case .unreadableAnswer: (502, "Graph's answer cannot be read")
+        case .unreachable: (504, "Graph cannot be reached")
+        case .timedOut: (504, "Graph did not answer in time")
+        case .tlsFailed: (502, "The connection to Graph cannot be secured")
+        }
+    }
+}

@@ -1,0 +1,32 @@
+internal import LLSockets
+
+/// The number of log lines about refusals. One for each worker.
+///
+/// Each client can send bad tokens, so a flood of them must not fill the log.
+struct RefusalPace {
+    /// 10: enough to find a mistake by hand, and at most a gigabyte a week for each worker.
+    static let linesPerSecond = 10
+
+    private var secondEnds = MonotonicInstant(nanoseconds: 0)
+    private var lineCount = 0
+    /// The refusals without a line that no line has counted yet.
+    private(set) var untoldCount = 0
+
+    /// - Returns: True if the refusal at this moment gets a line.
+    mutating func admits(at now: MonotonicInstant) -> Bool {
+        if now >= secondEnds { (secondEnds, lineCount) = (now + .seconds(1), 0) }
+        guard lineCount < Self.linesPerSecond else {
+            untoldCount += 1
+            return false
+        }
+        lineCount += 1
+        return true
+    }
+
+    /// - Returns: The number of refusals without a line in the second that is over; nil if there are none.
+    mutating func takeUntold(at now: MonotonicInstant) -> Int? {
+        guard untoldCount > 0, now >= secondEnds else { return nil }
+        defer { untoldCount = 0 }
+        return untoldCount
+    }
+}

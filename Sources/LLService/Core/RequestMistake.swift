@@ -1,0 +1,141 @@
+internal import LLBytes
+internal import LLHTTP1
+internal import LLJOSE
+internal import LimitedLogin
+
+/// The sentences about a wrong request: the fault with the client's own word, and the nearest right one.
+///
+/// A client's word stands in `detail` alone. It is told if it is short and harmless: `[A-Za-z_]{1,32}`.
+enum RequestMistake {
+    /// A member, parameter or permission that is none of the known ones.
+    /// - Parameters:
+    ///   - word: the client's.
+    ///   - subject: the sentence's beginning, such as "The member".
+    ///   - fault: its end, such as "is unknown".
+    static func sentence(_ word: String, _ subject: String, _ fault: String, known: [String]) -> String {
+        guard isTold(word) else { return "\(subject) \(fault)." }
+        let proposal = nearest(word, known).map { "; did you mean \($0)?" } ?? "."
+        return "\(subject) \(word) \(fault)\(proposal)"
+    }
+
+    /// A member that no body of the route has.
+    static func unknownMember(_ word: String, known: [String]) -> Problem {
+        let names =
+            known.count > 1 ? known.dropLast().joined(separator: ", ") + " and " + known[known.count - 1] : known[0]
+        return Problem(
+            .invalidRequest,
+            sentence(word, "The body's member", "is unknown", known: known),
+            hint: "Send no other members than \(names)."
+        )
+    }
+
+    /// A permission outside Limited Login's scope.
+    static func unknownPermission(_ code: ProblemCode, _ word: String) -> Problem {
+        let known = Permission.allCases.map(\.rawValue)
+        return Problem(
+            code,
+            sentence(word, "The permission", "is none of Limited Login's twelve", known: known),
+            hint: "Name only permissions of Limited Login: \(known.joined(separator: ", "))."
+        )
+    }
+
+    /// The word is harmless in a sentence.
+    static func isTold(_ word: String) -> Bool {
+        (1...32).contains(word.utf8.count)
+            && word.utf8.allSatisfy {
+                $0 == UInt8(ascii: "_") || ASCII.isAlphanumeric($0) && ASCII.digit($0) == nil
+            }
+    }
+
+    /// The likeliest of the known words: the same but for case and underscores, else one that ends in the word, else one at
+    /// most two letters away.
+    static func nearest(_ word: String, _ known: [String]) -> String? {
+        let folded = fold(word)
+        guard folded.count > 2 else { return nil }
+        return known.first { fold($0) == folded }
+            ?? known.first { $0.hasSuffix("_" + word.lowercased()) }
+            ?? known.first { Spelling.isNear(fold($0), folded, edits: folded.count < 5 ? 1 : 2) }
+    }
+
+    private static func fold(_ word: String) -> String { word.lowercased().filter { $0 != "_" && $0 != "-" } }
+
+    /// A body that is no JSON, and the byte at which it breaks.
+    static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Problem {
+        let isByte = [.unexpectedByte, .trailingBytes].contains(error.reason) && error.offset < body.count
+        let fault = isByte ? "unexpected \(name(of: body[error.offset])) at byte \(error.offset)" : "\(error)"
+        return Problem(
+            .invalidRequest,
+            "The body is not acceptable JSON: \(fault).",
+            hint: "Send one JSON object with names and texts in double quotes, and no comma before a closing bracket."
+        )
+    }
+
+    private static func name(of byte: UInt8) -> String {
+        if ASCII.isVisible(byte) { return String(UnicodeScalar(byte)) }
+        return switch byte {
+        case 0x20: "space"
+        case 0x09: "tab"
+        case 0x0A, 0x0D: "line break"
+        default: "0x" + String(byte, radix: 16, uppercase: true)
+        }
+    }
+
+    /// A body that is declared as another type.
+    /// - Parameter type: the value of `Content-Type`; nil without that field.
+    static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Problem {
+        let fault: String
+        if let type {
+            let text = String(decoding: type.map { bytes[$0] }, as: UTF8.self)
+            let isTold =
+                text.utf8.count <= 64
+                && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/.+-;= ".utf8.contains($0) }
+            fault = isTold && !text.isEmpty ? "The body is declared as \(text)" : "The body is declared as another type"
+        } else {
+            fault = "The request has no Content-Type"
+        }
+        return Problem(
+            .unsupportedMediaType,
+            "\(fault); it must be \(wanted).",
+            hint: wanted.hasPrefix("application/json")
+                ? "Send Content-Type: application/json; with curl, add -H 'Content-Type: application/json'."
+                : "Send Content-Type: application/x-www-form-urlencoded, as curl -d does."
+        )
+    }
+
+    /// A method that the path does not have.
+    static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Problem {
+        let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
+        return Problem(
+            .methodNotAllowed,
+            "The method \(method) is not allowed at this path: use \(names).",
+            hint: "Use \(names)."
+        )
+    }
+
+    /// A path that leads nowhere.
+    /// - Parameter routes: those that are there.
+    static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Problem {
+        let proposal = nearestPath(path, in: bytes, routes)
+        return Problem(
+            .notFound,
+            "There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."),
+            hint: "Send tokens to POST /verify; GET /openapi.json lists all paths."
+        )
+    }
+
+    /// Greatest length of a path that is compared with others, in bytes: 128, four times the longest of the table.
+    private static let pathByteLimit = 128
+
+    private static func nearestPath(_ path: Range<Int>, in bytes: Span<UInt8>, _ routes: [Route]) -> String? {
+        guard path.count <= pathByteLimit else { return nil }
+        let slash = UInt8(ascii: "/")
+        var end = path.upperBound
+        while end > path.lowerBound + 1, bytes[end - 1] == slash { end -= 1 }
+        // Without what stands before it, such as /v1 or /api.
+        for start in path.lowerBound..<end where bytes[start] == slash {
+            if let route = routes.first(where: { $0.matches(start..<end, bytes) }) { return "\(route.path)" }
+        }
+        let text = String(decoding: (path.lowerBound..<end).map { bytes[$0] }, as: UTF8.self).lowercased()
+        return routes.map { "\($0.path)" }.first { Spelling.isNear(text, $0, edits: 2) }
+    }
+}

@@ -1,0 +1,59 @@
+internal import LLBytes
+
+/// Mistakes in copying a token, for the service's hints and the command line.
+package enum PastedToken {
+    /// The remedy for a mistake in copying; nil if none is found. It has no word of the text.
+    package static func cure(for token: Span<UInt8>) -> String? {
+        guard !token.isEmpty else { return nil }
+        var bytes: [UInt8] = []
+        bytes.append(token)
+        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
+        let start = text.drop { $0.isWhitespace }.lowercased()
+        if start.hasPrefix("bearer ") || start.hasPrefix("authorization:") {
+            return "Leave out what stands before the token: it begins with eyJ."
+        }
+        if start.hasPrefix("\"") || start.hasPrefix("'") { return "Take away the quotation marks around the token." }
+        if start.hasPrefix("optional(") {
+            return
+                "Unwrap AuthenticationToken.current?.tokenString before it is sent: the app printed a Swift Optional."
+        }
+        if ["/", "./", "../", "~/"].contains(where: start.hasPrefix) {
+            return "Pass the token itself, or name its file with --token-file of the command line."
+        }
+        if start.hasPrefix("{") { return Refusal.MalformedToken.jsonSerialization.hint }
+        if let cure = cureForBlanks(bytes) { return cure }
+        if bytes.contains("%2E".utf8) || bytes.contains("%2e".utf8) {
+            return "Undo the percent-encoding: %2E stands for a full stop."
+        }
+        if bytes.contains(where: "=+/".utf8.contains) {
+            return "Pass the token on unchanged, in base64url without '=': it was encoded anew as plain base64."
+        }
+        if bytes.contains("...".utf8) || bytes.contains("…".utf8) {
+            return "Copy the whole token: what shows it has cut out its middle."
+        }
+        return nil
+    }
+
+    private static func cureForBlanks(_ bytes: [UInt8]) -> String? {
+        guard bytes.contains(where: isBlank) else { return nil }
+        let word = bytes.drop(while: isBlank)
+        guard let end = word.firstIndex(where: isBlank), word[end...].contains(where: { !isBlank($0) }) else {
+            return bytes.contains(where: isLineBreak)
+                ? "Take away the line break at the end of the token, or before it."
+                : "Take away the white space around the token."
+        }
+        return "Join the lines: the token is one word, and this text has white space within."
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte <= 0x20 }
+
+    private static func isLineBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
+}
+
+extension Refusal {
+    /// The remedy for this token; it names a mistake in copying if one is found.
+    package func hint(for token: Span<UInt8>) -> String {
+        guard kind == .token(.malformedToken) else { return hint }
+        return PastedToken.cure(for: token) ?? hint
+    }
+}

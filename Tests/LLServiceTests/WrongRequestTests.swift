@@ -1,0 +1,433 @@
+import Foundation
+import LLHTTPServer
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Logging
+import Testing
+
+@testable import LLService
+
+/// A wrong request, and the client's words in it that no hint may repeat.
+struct WrongRequest: Sendable {
+    let name: String
+    var method = "POST"
+    var target = "/verify"
+    var fields = ["Content-Type: application/json"]
+    var body: @Sendable (_ token: String) -> String = { _ in "" }
+    var words: [String] = []
+    /// Whether the callers of the service have keys.
+    var hasKeys = false
+
+    init(_ name: String, _ words: [String] = [], _ body: @escaping @Sendable (_ token: String) -> String) {
+        (self.name, self.words, self.body) = (name, words, body)
+    }
+
+    init(
+        _ name: String,
+        _ method: String,
+        _ target: String,
+        _ fields: [String] = ["Content-Type: application/json"],
+        words: [String] = [],
+        hasKeys: Bool = false,
+        body: String = ""
+    ) {
+        (self.name, self.method, self.target, self.fields) = (name, method, target, fields)
+        (self.words, self.hasKeys, self.body) = (words, hasKeys, { _ in body })
+    }
+
+    /// The words of the token as a pasted text has them.
+    private static func pasted(_ name: String, _ text: @escaping @Sendable (String) -> String) -> WrongRequest {
+        WrongRequest(name) { "{\"id_token\":\"\(text($0))\",\"nonce\":\"n-1\"}" }
+    }
+
+    static let bodies: [WrongRequest] = [
+        WrongRequest("`idToken` for `id_token`", ["idToken"]) { #"{"idToken":"\#($0)","nonce":"n-1"}"# },
+        WrongRequest("`token` for `id_token`") { #"{"token":"\#($0)","nonce":"n-1"}"# },
+        WrongRequest("`Nonce` for `nonce`", ["Nonce"]) { #"{"id_token":"\#($0)","Nonce":"n-1"}"# },
+        WrongRequest("`appid` for `app_id`", ["appid"]) { #"{"id_token":"\#($0)","nonce":"n-1","appid":"42"}"# },
+        WrongRequest("a member that is like no other", ["extra"]) { #"{"id_token":"\#($0)","nonce":"n-1","extra":1}"# },
+        WrongRequest("a member with other characters", ["x-<y>"]) { #"{"id_token":"\#($0)","x-<y>":1}"# },
+        WrongRequest("no `id_token`") { _ in #"{"nonce":"n-1"}"# },
+        WrongRequest("`id_token` is a number") { _ in #"{"id_token":1,"nonce":"n-1"}"# },
+        WrongRequest("`id_token` is empty") { _ in #"{"id_token":"","nonce":"n-1"}"# },
+        WrongRequest("`nonce` is empty") { #"{"id_token":"\#($0)","nonce":""}"# },
+        WrongRequest("`nonce` has white space", ["n 1"]) { #"{"id_token":"\#($0)","nonce":"n 1"}"# },
+        WrongRequest("`nonce` is a number") { #"{"id_token":"\#($0)","nonce":7}"# },
+        WrongRequest("`nonce` and `raw_nonce`") { #"{"id_token":"\#($0)","nonce":"n-1","raw_nonce":"n-1"}"# },
+        WrongRequest("`issued_nonce` is false") { #"{"id_token":"\#($0)","issued_nonce":false}"# },
+        WrongRequest("no nonce and no subject") { #"{"id_token":"\#($0)"}"# },
+        WrongRequest("`subject` is empty") { #"{"id_token":"\#($0)","subject":""}"# },
+        WrongRequest("`key_thumbprint` is no thumbprint", ["abcde"]) {
+            #"{"id_token":"\#($0)","nonce":"n-1","key_thumbprint":"abcde"}"#
+        },
+        WrongRequest("`app_id` of no configured app", ["987"]) {
+            #"{"id_token":"\#($0)","nonce":"n-1","app_id":"987"}"#
+        },
+        WrongRequest("`app_id` is a number") { #"{"id_token":"\#($0)","nonce":"n-1","app_id":42}"# },
+        WrongRequest("the permission `emails`", ["emails"]) {
+            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["emails"]}"#
+        },
+        WrongRequest("the permission `birthday`") {
+            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["birthday"]}"#
+        },
+        WrongRequest("the permission `user_posts`", ["user_posts"]) {
+            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["user_posts"]}"#
+        },
+        WrongRequest("a permission with other characters", ["e mail"]) {
+            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["e mail"]}"#
+        },
+        WrongRequest("`permissions` is a text") { #"{"id_token":"\#($0)","nonce":"n-1","permissions":"email"}"# },
+        WrongRequest("an access token, where they are refused") { _ in #"{"access_token":"EAAB0123456789012345678901"}"#
+        },
+        WrongRequest("a JWT as `access_token`") { #"{"access_token":"\#($0)"}"# },
+        WrongRequest("`nonce` beside an access token") { _ in
+            #"{"access_token":"EAAB0123456789012345678901","nonce":"n-1"}"#
+        },
+    ]
+
+    static let tokens: [WrongRequest] = [
+        pasted("a token behind `Bearer `") { "Bearer \($0)" },
+        pasted("a line break behind the token") { "\($0)\\n" },
+        pasted("white space before the token") { " \($0)" },
+        pasted("a token on two lines") { "\($0.prefix(60))\\n\($0.dropFirst(60))" },
+        pasted("a token in quotation marks") { "\\\"\($0)\\\"" },
+        pasted("a printed Swift optional") { "Optional(\\\"\($0)\\\")" },
+        pasted("`%2E` for full stops") { $0.replacing(".", with: "%2E") },
+        pasted("a token in plain base64") { "\($0)==" },
+        pasted("a token without its middle") { "\($0.prefix(20))...\($0.suffix(20))" },
+        pasted("the JSON around a token") { "{\\\"id_token\\\":\\\"\($0)\\\"}" },
+        pasted("a token without its signature") { $0.split(separator: ".").dropLast().joined(separator: ".") },
+        pasted("a token with a stop at the end") { "\($0)." },
+        pasted("a longer text than any token") { "\($0)\(String(repeating: "a", count: 32_768))" },
+        pasted("an access token as `id_token`") { _ in "EAABwzLixnjYBO0123456789abcdefghijklmnop" },
+        pasted("a token with `alg` none") {
+            "eyJhbGciOiJub25lIn0." + $0.split(separator: ".").dropFirst().joined(separator: ".")
+        },
+        pasted("a token with one changed character") { $0.replacing(".", with: ".").dropLast(5) + "AAAAA" },
+        WrongRequest("the nonce of another login", ["n-2"]) { #"{"id_token":"\#($0)","nonce":"n-2"}"# },
+        WrongRequest("a nonce that the app does not hash", ["n-1"]) { #"{"id_token":"\#($0)","raw_nonce":"n-1"}"# },
+        WrongRequest("the subject of another person", ["999"]) { #"{"id_token":"\#($0)","subject":"999"}"# },
+        WrongRequest("the app of another token") { #"{"id_token":"\#($0)","nonce":"n-1","app_id":"42"}"# },
+        WrongRequest("a nonce that was issued elsewhere") { #"{"id_token":"\#($0)","issued_nonce":true}"# },
+    ]
+
+    static let texts: [WrongRequest] = [
+        WrongRequest("an empty body") { _ in "" },
+        WrongRequest("a comma before the brace") { _ in #"{"id_token":"x",}"# },
+        WrongRequest("single quotation marks") { _ in "{'id_token':'x'}" },
+        WrongRequest("a body that ends too early") { _ in #"{"id_token":"x""# },
+        WrongRequest("two bodies", ["zz"]) { _ in #"{} zz"# },
+        WrongRequest("a member twice") { _ in #"{"nonce":"a","nonce":"b"}"# },
+        WrongRequest("a list") { _ in "[]" },
+        WrongRequest(
+            "a form (`curl -d`)",
+            "POST",
+            "/verify",
+            ["Content-Type: application/x-www-form-urlencoded"],
+            body: "id_token=x"
+        ),
+        WrongRequest("no `Content-Type`", "POST", "/verify", [], body: "{}"),
+        WrongRequest(
+            "another charset",
+            "POST",
+            "/verify",
+            ["Content-Type: application/json; charset=latin1"],
+            body: "{}"
+        ),
+        WrongRequest(
+            "a type with other characters",
+            "POST",
+            "/verify",
+            ["Content-Type: <b>\"x\""],
+            words: ["<b>"],
+            body: "{}"
+        ),
+        WrongRequest(
+            "a compressed body",
+            "POST",
+            "/verify",
+            ["Content-Type: application/json", "Content-Encoding: gzip"],
+            body: "{}"
+        ),
+        WrongRequest(
+            "JSON at `/introspect`",
+            "POST",
+            "/introspect",
+            ["Content-Type: application/json", key],
+            hasKeys: true,
+            body: "{}"
+        ),
+    ]
+
+    private static let key = "X-Api-Key: secret"
+    private static let form = "Content-Type: application/x-www-form-urlencoded"
+
+    static let routes: [WrongRequest] = [
+        WrongRequest("`GET /verify`", "GET", "/verify", []),
+        WrongRequest("`DELETE /nonces`", "DELETE", "/nonces", []),
+        WrongRequest("`POST /readyz`", "POST", "/readyz", []),
+        WrongRequest("`BREW /verify`", "BREW", "/verify", [], words: ["BREW"]),
+        WrongRequest("`/verify/`", "POST", "/verify/"),
+        WrongRequest("`/v1/verify`", "POST", "/v1/verify"),
+        WrongRequest("`/api/v2/verify/`", "POST", "/api/v2/verify/"),
+        WrongRequest("`/Verify`", "POST", "/Verify"),
+        WrongRequest("`/verfy`", "POST", "/verfy", words: ["verfy"]),
+        WrongRequest("`/users/1/permissions` without secrets", "GET", "/users/1/permissions", []),
+        WrongRequest("`/`", "GET", "/", []),
+        WrongRequest("no key", "POST", "/verify", hasKeys: true, body: "{}"),
+        WrongRequest(
+            "a wrong key",
+            "POST",
+            "/verify",
+            ["Content-Type: application/json", "X-Api-Key: nope"],
+            words: ["nope"],
+            hasKeys: true,
+            body: "{}"
+        ),
+        WrongRequest("`/introspect` without configured keys", "POST", "/introspect", [form], body: "token=x"),
+        WrongRequest("`/introspect` without `token`", "POST", "/introspect", [form, key], hasKeys: true, body: "a=b"),
+        WrongRequest(
+            "`issued_nonce` at `/introspect`",
+            "POST",
+            "/introspect",
+            [form, key],
+            hasKeys: true,
+            body: "token=x&issued_nonce=true"
+        ),
+        WrongRequest(
+            "`/revocations` without `user_id`",
+            "POST",
+            "/revocations",
+            ["Content-Type: application/json", key],
+            hasKeys: true,
+            body: "{}"
+        ),
+        WrongRequest(
+            "`userId` at `/revocations`",
+            "POST",
+            "/revocations",
+            ["Content-Type: application/json", key],
+            words: ["userId"],
+            hasKeys: true,
+            body: #"{"userId":"1"}"#
+        ),
+        WrongRequest("`/nonces` without `app_id`, with several apps", "POST", "/nonces", body: "{}"),
+        WrongRequest("`expires_in` as a text", "POST", "/nonces", body: #"{"app_id":"42","expires_in":"60"}"#),
+        WrongRequest("`appId` at `/nonces`", "POST", "/nonces", words: ["appId"], body: #"{"appId":"42"}"#),
+        WrongRequest("`/auth` without a token", "GET", "/auth", []),
+        WrongRequest(
+            "`/auth` with two tokens",
+            "GET",
+            "/auth",
+            ["Authorization: Bearer a", "Authorization: Bearer b"]
+        ),
+        WrongRequest("`/auth` with `Basic`", "GET", "/auth", ["Authorization: Basic eDp5"], words: ["eDp5"]),
+        WrongRequest(
+            "`/auth` with quotation marks",
+            "GET",
+            "/auth",
+            ["Authorization: Bearer \"a.b.c\""],
+            words: ["a.b.c"]
+        ),
+        WrongRequest(
+            "a client's query at `/auth`",
+            "GET",
+            "/auth?id=5",
+            ["Authorization: Bearer a.b.c"],
+            words: ["id=5"]
+        ),
+        WrongRequest("`permission` at `/auth`", "GET", "/auth?permission=email", ["Authorization: Bearer a.b.c"]),
+        WrongRequest(
+            "`permissions` without a name at `/auth`",
+            "GET",
+            "/auth?permissions=",
+            ["Authorization: Bearer a.b.c"]
+        ),
+        WrongRequest(
+            "the permission `emails` at `/auth`",
+            "GET",
+            "/auth?permissions=emails",
+            ["Authorization: Bearer a.b.c"],
+            words: ["emails"]
+        ),
+        WrongRequest("an `app_id` of no app at `/auth`", "GET", "/auth?app_id=7", ["Authorization: Bearer a.b.c"]),
+    ]
+
+    static let all = bodies + tokens + texts + routes
+}
+
+@Suite("Wrong requests", .live)
+struct WrongRequestTests {
+    private static let page = "Sources/LLService/LLService.docc/Mistakes.md"
+
+    /// The lines of each answer and of the log.
+    private static func answers() async throws -> (rows: [String], hints: [String: String], log: String) {
+        let lines = Locked<[String]>([])
+        var logger = Logger(label: "test") { label in
+            LineLogHandler(label: label, level: LogLevelSwitch(.trace), format: .json) { line in
+                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            }
+        }
+        logger.logLevel = .trace
+        let nonces = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let open = try await InProcessService(gatewayIsEnabled: true, nonces: nonces, logger: logger)
+        let keyed = try await InProcessService(clients: keys, gatewayIsEnabled: true, nonces: nonces, logger: logger)
+        var claims = Tokens.claims()
+        (claims.name, claims.email) = ("Jane Quinn Doe", "jane.doe@example.com")
+        let token = try Tokens.mint(claims)
+        var (rows, hints): ([String], [String: String]) = ([], [:])
+        for request in WrongRequest.all {
+            let service = request.hasKeys ? keyed : open
+            let answer = try service.answer(
+                request.method,
+                request.target,
+                fields: request.fields,
+                body: request.body(token)
+            )
+            #expect(answer.status >= 400, "\(request.name)")
+            for word in request.words + [String(token.prefix(30)), "Jane", "jane.doe", "2954873201847263"] {
+                #expect(!answer.hint.contains(word), "\(request.name): \(answer.hint)")
+            }
+            #expect(!answer.text.contains(token.prefix(60)) && !answer.text.contains("jane.doe"), "\(request.name)")
+            rows.append(
+                "| \(request.name) | \(answer.status) `\(answer.code ?? "")` | \(answer.detail) | \(answer.hint) |"
+            )
+            hints[request.name] = answer.hint
+        }
+        let large = try open.fail(.bodyTooLarge, "POST", "/verify")
+        rows.append("| 60 KB of body | 413 `\(large.code ?? "")` | \(large.detail) | \(large.hint) |")
+        let log = lines.withLock { $0.joined() }
+        for word in [String(token.prefix(30)), "Jane", "jane.doe", "2954873201847263"] { #expect(!log.contains(word)) }
+        return (rows, hints, log)
+    }
+
+    @Test("Each gets the detail and the hint of the page on mistakes; no hint repeats a word of the request")
+    func table() async throws {
+        let rows = try await Self.answers().rows
+        #expect(rows.count >= 58 && Set(rows).count == rows.count)
+        let page = try ProjectFiles.text(Self.page)
+        let (start, end) = ("<!-- mistakes -->\n", "<!-- end -->\n")
+        let text =
+            "\n| request | answer | `detail` | `hint` |\n|---|---|---|---|\n" + rows.joined(separator: "\n") + "\n\n"
+        let parts = page.components(separatedBy: start)
+        let tail = try #require(parts.last?.components(separatedBy: end).last)
+        let written = parts[0] + start + text + end + tail
+        if ProcessInfo.processInfo.environment["LIMITED_LOGIN_WRITE_MISTAKES"] != nil {
+            try written.write(toFile: ProjectFiles.path(Self.page), atomically: true, encoding: .utf8)
+        }
+        let known = Set(page.split(separator: "\n"))
+        for row in rows { #expect(known.contains(Substring(row)), "\(row)") }
+        #expect(page.split(separator: "\n").count { $0.hasPrefix("| ") } == rows.count + 1)
+    }
+
+    @Test(
+        "The mistakes of a newcomer are told with their cure",
+        arguments: [
+            ("`idToken` for `id_token`", "The body's member idToken is unknown; did you mean id_token?"),
+            ("`token` for `id_token`", "The body's member token is unknown; did you mean id_token?"),
+            ("the permission `emails`", "The permission emails is none of Limited Login's twelve; did you mean email?"),
+            ("a comma before the brace", "The body is not acceptable JSON: unexpected } at byte 16."),
+            ("a wrong key", "This key is none of client_keys_file's."),
+            ("`GET /verify`", "The method GET is not allowed at this path: use POST."),
+            ("`/verify/`", "There is nothing at this path; did you mean /verify?"),
+            ("`/v1/verify`", "There is nothing at this path; did you mean /verify?"),
+            ("60 KB of body", "The body is larger than the 49152 bytes that this path takes."),
+            (
+                "a form (`curl -d`)",
+                "The body is declared as application/x-www-form-urlencoded; it must be application/json in UTF-8."
+            ),
+        ]
+    )
+    func newcomer(name: String, detail: String) async throws {
+        let page = try ProjectFiles.text(Self.page)
+        #expect(page.contains("| \(name) | ") && page.contains(" | \(detail) | "))
+    }
+
+    @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: ProblemCode.all)
+    func hints(code: ProblemCode) {
+        #expect(code.hint.count > 10 && code.hint.hasSuffix("."), "\(code.text)")
+        #expect(!code.hint.dropLast().contains(". "), "\(code.hint)")
+        switch code.subject {
+        case .token: #expect([401, 403, 429].contains(code.status))
+        case .caller: #expect(code.status < 500 || [501, 505].contains(code.status))
+        case .outage: #expect(code.status == 429 || code.status >= 500)
+        }
+    }
+
+    @Test("The first page names codes that exist, and every code of an id token stands there or has a row of its own")
+    func firstPage() throws {
+        let page = try ProjectFiles.text("README.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }
+        let named = Set(rows.flatMap { $0.matches(of: /`([a-z]+_[a-z_]+)`/).map { String($0.1) } })
+        for code in ProblemCode.ofTokens where code.text != "expired" {
+            #expect(named.contains(code.text), "\(code.text)")
+        }
+    }
+}
+
+@Suite("A refusal leaves a trace", .live)
+struct RefusalTraceTests {
+    @Test("At most ten lines a second, then one line with the number of the others")
+    func pace() {
+        var pace = RefusalPace()
+        let start = MonotonicInstant(nanoseconds: 5_000_000_000)
+        var admitted = 0
+        for millisecond in 0..<500 {
+            let now = start + .milliseconds(millisecond)
+            let untold = pace.takeUntold(at: now)
+            #expect(untold == nil)
+            if pace.admits(at: now) { admitted += 1 }
+        }
+        #expect(admitted == 10)
+        let early = pace.takeUntold(at: start + .milliseconds(999))
+        let due = pace.takeUntold(at: start + .seconds(1))
+        let again = pace.takeUntold(at: start + .seconds(1))
+        #expect(early == nil && due == 490 && again == nil && pace.untoldCount == 0)
+        let isAdmitted = pace.admits(at: start + .seconds(1))
+        #expect(isAdmitted)
+    }
+
+    @Test("The line has code, request id, caller and route, and neither token nor person")
+    func line() async throws {
+        let lines = Locked<[String]>([])
+        var logger = Logger(label: "test") { label in
+            LineLogHandler(label: label, level: LogLevelSwitch(.info), format: .json) { line in
+                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            }
+        }
+        logger.logLevel = .info
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        do {
+            let service = try await InProcessService(clients: keys, gatewayIsEnabled: true, logger: logger)
+            let token = try Tokens.mint(Tokens.claims())
+            let fields = ["Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1"]
+            let body = "{\"id_token\":\"\(token)\",\"nonce\":\"other\"}"
+            #expect(try service.answer(fields: fields, body: body).status == 401)
+            #expect(try service.answer(fields: fields, body: body.replacing("other", with: "n-1")).status == 200)
+            let found = lines.withLock { $0 }
+            #expect(found.count == 1)
+            let line = try #require(found.first)
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+            #expect(object["level"] == "info" && object["message"] == "refused")
+            #expect(object["code"] == "nonce_mismatch" && object["request_id"] == "r-1")
+            #expect(object["caller"] == "backend" && object["route"] == "/verify")
+            #expect(!line.contains("2954873201847263") && !line.contains(token.prefix(20)))
+            // A flood: whatever its speed, no refusal is lost.
+            for _ in 0..<200 { _ = try service.answer("GET", "/auth", fields: []) }
+        }
+        // The end of the handler tells what was left out.
+        let (told, untold) = lines.withLock { lines in
+            let objects = lines.compactMap {
+                try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: String]
+            }
+            let counts = objects.filter { $0["message"] == "refusals without a line" }.compactMap {
+                Int($0["count"] ?? "")
+            }
+            return (objects.count { $0["code"] == "missing_token" }, counts.reduce(0, +))
+        }
+        #expect(told + untold == 200 && told >= 9)
+    }
+}

@@ -2,6 +2,30 @@ internal import LLGraph
 internal import LimitedLogin
 
 extension ProblemCode {
+    /// All that is known about a code.
+    struct Row {
+        let text: String
+        let status: Int
+        let subject: Subject
+        let title: String
+        let hint: String
+        let retryAfterSeconds: Int?
+
+        init(
+            _ text: String,
+            _ status: Int,
+            _ subject: Subject,
+            _ title: String,
+            hint: String,
+            retryAfterSeconds: Int? = nil
+        ) {
+            (self.text, self.status, self.subject) = (text, status, subject)
+            (self.title, self.hint, self.retryAfterSeconds) = (title, hint, retryAfterSeconds)
+        }
+    }
+}
+
+extension ProblemCode {
     static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
 
     /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.

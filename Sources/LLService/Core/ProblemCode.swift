@@ -64,28 +64,6 @@ package enum ProblemCode: Sendable, Hashable {
 
     package enum Subject: Sendable { case token, caller, outage }
 
-    /// All that is known about a code.
-    struct Row {
-        let text: String
-        let status: Int
-        let subject: Subject
-        let title: String
-        let hint: String
-        let retryAfterSeconds: Int?
-
-        init(
-            _ text: String,
-            _ status: Int,
-            _ subject: Subject,
-            _ title: String,
-            hint: String,
-            retryAfterSeconds: Int? = nil
-        ) {
-            (self.text, self.status, self.subject) = (text, status, subject)
-            (self.title, self.hint, self.retryAfterSeconds) = (title, hint, retryAfterSeconds)
-        }
-    }
-
     private var row: Row {
         switch self {
         case .rejectedToken(let code):

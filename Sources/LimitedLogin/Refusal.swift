@@ -167,7 +167,7 @@ extension Refusal {
         .invalidRequest,
         .expectation,
         "No nonces are issued here, so the token's cannot be one of them.",
-        hint: "Set LIMITED_LOGIN_NONCE_SECRET_FILE to the secret that the nonce was issued with."
+        hint: "Set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE) to the secret that the nonce was issued with."
     )
     package static let unknownApp = Refusal(
         .unknownApp,

@@ -82,7 +82,8 @@ package enum ProblemCode: Sendable, Hashable {
         case .graph(let error): Self.row(of: error)
         case .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest:
             rowOfCredentials
-        case .keyChecksExhausted, .tooManyAccessTokens, .internalError, .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered,
+        case .keyChecksExhausted, .tooManyAccessTokens, .internalError, .keysUnavailable, .replayStoreUnavailable,
+            .callbackNotDelivered,
             .overloaded, .draining:
             rowOfOutage
         default: rowOfRequest

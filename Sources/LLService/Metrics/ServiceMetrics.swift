@@ -111,7 +111,8 @@ package final class ServiceMetrics: Sendable {
             }
         case .accessToken:
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + ProblemCode.ofTokensOfEitherKind + [
-                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded, .replayStoreUnavailable, .internalError,
+                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
+                .replayStoreUnavailable, .internalError,
             ] + ProblemCode.ofNonces
         case .signedPlayerInfo:
             ProblemCode.ofNonces + [

@@ -15,7 +15,8 @@ let package = Package(
     name: "limited-login",
     products: [
         .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
-        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys"]),
+        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys", "LimitedLoginHTTPS"]),
+        .library(name: "LimitedLoginTesting", targets: ["LimitedLoginTesting"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
     ],
     dependencies: [
@@ -30,16 +31,22 @@ let package = Package(
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
         ),
         .target(name: "CLLSystem"),
+        .target(name: "CLLThreads"),
         .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
         .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
         .target(name: "LLBytes", swiftSettings: strict),
+        .target(name: "LLThreads", dependencies: ["CLLThreads"], swiftSettings: strict),
         .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"], swiftSettings: strict),
         .target(name: "LLJOSE", dependencies: ["LLBytes"], swiftSettings: strict),
-        .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"], swiftSettings: strict),
+        .target(
+            name: "LimitedLogin",
+            dependencies: ["LLJOSE", "LLCrypto", "LLThreads", "LLBytes"],
+            swiftSettings: strict
+        ),
         .target(name: "LLHTTP1", dependencies: ["LLBytes"], swiftSettings: strict),
         .target(
             name: "LLSockets",
-            dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLBytes"],
+            dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes"],
             swiftSettings: strict
         ),
         .target(
@@ -54,7 +61,22 @@ let package = Package(
         ),
         .target(
             name: "LimitedLoginKeys",
-            dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient"],
+            dependencies: ["LLJOSE", "LLCrypto", "LLThreads"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LimitedLoginHTTPS",
+            dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LLMint",
+            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "LimitedLoginTesting",
+            dependencies: ["LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"],
             swiftSettings: strict
         ),
         .target(
@@ -70,7 +92,7 @@ let package = Package(
         .target(
             name: "LLStandIn",
             dependencies: [
-                "LimitedLogin", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
+                "LLMint", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
             ],
             swiftSettings: strict
         ),
@@ -89,8 +111,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "LLCrypto", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
-                "LLHTTPServer",
+                "LLCrypto", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLGraph", "LLStores", "LLHTTP1",
+                "LLSockets", "LLHTTPServer",
                 "LLHTTPClient", "LLJOSE",
                 "LLBytes", "LLService",
                 "LLStandIn", "CLLPage",
@@ -159,8 +181,9 @@ let package = Package(
         .testTarget(
             name: "LimitedLoginKeysTests",
             dependencies: [
-                "LimitedLoginKeys", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
-                "LLStandIn",
+                "LimitedLoginKeys", "LimitedLoginHTTPS", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer",
+                "LLHTTPClient",
+                "LLBytes", "LLStandIn",
                 "LLTestSupport",
             ],
             swiftSettings: strict
@@ -178,8 +201,8 @@ let package = Package(
         .testTarget(
             name: "LLServiceTests",
             dependencies: [
-                "LLService", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
-                "LLHTTPServer", "LLHTTPClient",
+                "LLService", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLGraph", "LLStores", "LLHTTP1",
+                "LLSockets", "LLHTTPServer", "LLHTTPClient",
                 "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -283,41 +283,7 @@ int platform_raise_descriptor_limit(void) {
     return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
 }
 
-int platform_start_thread(void *(*body)(void *), void *context) {
-    pthread_attr_t attributes;
-    int error = pthread_attr_init(&attributes);
-    if (error != 0)
-        return -error;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* Below 2 MiB, so that the system does not back a whole stack with one huge page. */
-    pthread_attr_setstacksize(&attributes, 1 << 20);
-    pthread_t thread;
-    error = pthread_create(&thread, &attributes, body, context);
-    pthread_attr_destroy(&attributes);
-    return -error;
-}
-
-void platform_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
-
 void platform_release_memory(void) { malloc_trim(0); }
-
-uint64_t platform_monotonic_nanoseconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-int64_t platform_unix_seconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME_COARSE, &time);
-    return time.tv_sec;
-}
-
-int64_t platform_unix_nanoseconds(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 int platform_allowed_processors(void) {
     cpu_set_t set;

@@ -1,13 +1,6 @@
 internal import LLBytes
 internal import LLHTTP1
-
-/// The trace context of the incoming request that caused this call.
-package enum CallTrace {
-    /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls
-    /// that no incoming request caused. The service records no span of its own, so the value stays unchanged (section
-    /// 3.3).
-    @TaskLocal package static var parent: String?
-}
+internal import LLSockets
 
 package struct HTTPSRequest: Sendable {
     package enum Method: String, Sendable {

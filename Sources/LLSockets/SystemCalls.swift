@@ -1,4 +1,5 @@
 internal import CLLSystem
+@_exported public import LLThreads
 
 /// The system calls of the event loop, in one place. Tests can make each of them fail.
 package struct SystemCalls: Sendable {

@@ -1,9 +1,9 @@
 internal import LLBytes
-package import LLCrypto
 internal import LLHTTP1
 internal import LLHTTPClient
 internal import LLHTTPServer
 internal import LLJOSE
+internal import LLMint
 internal import LLSockets
 
 /// The stand-in's callbacks, made as Facebook makes them: it signs a request and sends it to the service.
@@ -15,19 +15,6 @@ extension StandInIssuer {
 
     /// The service's answer, or the reason why there is none.
     typealias CallbackAnswer = (status: UInt16, body: [UInt8])
-
-    /// `base64url(signature).base64url(payload)` as Facebook signs it (Meta, "Parsing the Signed Request").
-    package static func signedRequest(
-        userID: String,
-        issuedAt: Int64,
-        appSecret: String
-    ) throws(OpenSSLError) -> String {
-        let members = [
-            ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
-            ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
-        ]
-        return try signed(members, appSecret: appSecret)
-    }
 
     /// The answer of `POST /player-info`: what `getSignedPlayerInfoAsync` gives a game. The body names `player_id` or
     /// `asid`, `request_payload` and `issued_at`; all are optional.
@@ -46,16 +33,8 @@ extension StandInIssuer {
         }
         if members.count == 2 { members.append(("player_id", FacebookJSON.string(CatalogueWorkshop.janesID))) }
         members.append(("request_payload", FacebookJSON.string(object.string("request_payload") ?? "")))
-        let text = try Self.signed(members, appSecret: graph.appSecret)
+        let text = try SignedRequestMinter.sign(members, appSecret: graph.appSecret)
         return "{\"signed_player_info\":\"\(text)\"}"
-    }
-
-    /// An object under an app's secret.
-    private static func signed(_ members: [FacebookJSON.Member], appSecret: String) throws(OpenSSLError) -> String {
-        let encoded = Base64URL.text(FacebookJSON.object(members).utf8)
-        let key = Array(appSecret.utf8)
-        let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
-        return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
     }
 
     /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
@@ -86,7 +65,7 @@ extension StandInIssuer {
                 _ = refuse(503, "the stand-in does not know the service: start it with --service-url", &response)
                 return .respond
             }
-            let signed = try? Self.signedRequest(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
+            let signed = try? SignedRequestMinter.mint(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
             let deadline = MonotonicClock.now() + Self.patience
             let isBegun = callbacks.begin(context, keeping: (), until: deadline) { request in
                 guard let signed else { return false }

@@ -4,6 +4,7 @@ package import LLHTTP1
 internal import LLHTTPClient
 package import LLHTTPServer
 internal import LLJOSE
+@_exported public import LLMint
 package import LLSockets
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and

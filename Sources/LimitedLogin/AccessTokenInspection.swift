@@ -6,7 +6,7 @@ internal import LLJOSE
 /// An access token says nothing by itself, and `/me` answers the holder of any app's token. This check refuses a token
 /// of another app, so make it before `/me` is asked. It fetches nothing and reads no clock (Meta, "Debugging and Error
 /// Handling: debug_token").
-public struct AccessTokenInspection: Equatable, Sendable {
+public struct AccessTokenInspection: Equatable, Codable, Sendable {
     /// `app_id`: the app the token is for.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows.
@@ -19,6 +19,32 @@ public struct AccessTokenInspection: Equatable, Sendable {
     public let dataAccessExpiresAt: NumericDate?
     /// `scopes`: the permissions that the person granted.
     public let permissions: [String]
+
+    private enum CodingKeys: String, CodingKey {
+        case appID = "app_id"
+        case userID = "user_id"
+        case issuedAt = "issued_at"
+        case expiresAt = "expires_at"
+        case dataAccessExpiresAt = "data_access_expires_at"
+        case permissions
+    }
+
+    /// What Graph said, for tests of code that is given it.
+    public init(
+        appID: String,
+        userID: String,
+        issuedAt: NumericDate? = nil,
+        expiresAt: NumericDate? = nil,
+        dataAccessExpiresAt: NumericDate? = nil,
+        permissions: [String] = []
+    ) {
+        self.appID = appID
+        self.userID = userID
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.dataAccessExpiresAt = dataAccessExpiresAt
+        self.permissions = permissions
+    }
 
     /// Least length of an access token in bytes. 20: a word is no token.
     package static let leastByteCount = 20
@@ -131,15 +157,26 @@ public struct AccessTokenInspection: Equatable, Sendable {
 }
 
 /// The person of a judged access token, with the facts of `/me` about them.
-public struct VerifiedAccessToken: Equatable, Sendable {
-    /// Graph's answer about the token.
+public struct VerifiedAccessToken: Equatable, Codable, Sendable {
+    /// What Graph said about the token.
     public let inspection: AccessTokenInspection
     /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
     /// The nonce of the login, where it was asked for; without it the token is tied to no login.
     public package(set) var nonce: AccessTokenNonce?
 
-    /// The fields to request from `/me`: `id`, and those with a granted permission.
+    private enum CodingKeys: String, CodingKey {
+        case inspection = "access_token"
+        case profile
+    }
+
+    /// A judged person, for tests of code that is given one.
+    public init(inspection: AccessTokenInspection, profile: Profile) {
+        self.inspection = inspection
+        self.profile = profile
+    }
+
+    /// The fields to ask `/me` for: `id`, and those whose permission was granted.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
         ["id"] + granted.filter { inspection.permissions.contains($0.permission) }.flatMap(\.fields)
     }

@@ -1,25 +1,17 @@
 public import LLJOSE
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
-/// Verifies id tokens with keys from a provider: the usual entry point for an app's own server.
+/// Decides about id tokens with the keys of a provider: the door for an app's own server.
 ///
 /// ```swift
 /// let verified = try await verifier.verify(token, nonce: nonce)
 /// ```
 ///
 /// It combines a ``TokenVerifier`` and a provider of keys, and adds no check and no leniency of its own.
-public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
-    /// Judges a token once its key is found.
+public struct LoginVerifier: Sendable {
+    /// Judges what the keys were found for.
     public let verifier: TokenVerifier
-    /// Provides the keys of the policy's issuers, and no others.
-    public let keys: Keys
+    /// Gives the keys of the policy's issuers, and no others.
+    public let keys: any JSONWebKeySetProvider
     private let clock: @Sendable () -> Double
 
     /// A verifier of one policy.
@@ -32,7 +24,7 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
     ///     such time (a negative value, or not a number), no token is judged: ``VerificationUnavailable/clock``.
     public init(
         policy: VerificationPolicy,
-        keys: Keys,
+        keys: any JSONWebKeySetProvider,
         nonces: NonceIssuer? = nil,
         clock: @escaping @Sendable () -> Double = SystemClock.secondsSince1970
     ) {
@@ -108,46 +100,24 @@ public struct LoginVerifier<Keys: JSONWebKeySetProvider>: Sendable {
         expecting expectation: TokenExpectation
     ) async throws -> VerifiedToken {
         guard let now = NumericDate(secondsSince1970: clock()) else { throw VerificationUnavailable.clock }
-        let keyID = try keyID(of: token, expectation, now)
-        guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else {
-            // No set has a longer key ID, so fetching for it would be in vain.
-            throw Refusal.unknownKey(keyID.utf8).error
-        }
-        guard let keySet = try? await keys.keySet(containing: keyID) else { throw VerificationUnavailable.keys }
+        let session = verifier.sessions.take()
+        defer { verifier.sessions.giveBack(session) }
+        let question = try Refusal.asError { () throws(Refusal) in try expectation.question }
+        let (jws, keyID) = try Refusal.asError { () throws(Refusal) in try verifier.begin(token, question, session) }
+        let keySet = try await keySet(containing: keyID)
         // The token may have expired during a wait for keys.
         let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
-        return try verifier.verify(token, expecting: expectation, keys: keySet, now: later)
-    }
-
-    /// The key ID of a token for which keys are worth fetching. Every fault that comes before the key's look-up is
-    /// thrown at once.
-    private func keyID(of token: String, _ expectation: TokenExpectation, _ now: NumericDate) throws -> String {
-        var workspace = VerificationWorkspace()
-        do throws(Refusal) {
-            // Without a key no token can be accepted: the verdict stops at the look-up of the key.
-            _ = try verifier.verify(
-                token,
-                expecting: expectation,
-                keys: VerificationKeys(JSONWebKeySet(keys: [])),
-                now: now,
-                workspace: &workspace
-            )
-        } catch {
-            guard error == .keysUnavailable else { throw error.error }
+        return try Refusal.asError { () throws(Refusal) in
+            try verifier.finish(token, jws, keyID, question, keys: keySet, now: later, session)
         }
-        return String(decoding: workspace.keyID, as: UTF8.self)
     }
-}
 
-/// The system's clock. The verdict itself never reads it: its time is an argument.
-@usableFromInline
-enum SystemClock {
-    /// The present in seconds since 1970.
-    @usableFromInline
-    static func secondsSince1970() -> Double {
-        var time = timespec()
-        // CLOCK_REALTIME always exists; without it the time would be 1970, when no token was valid.
-        guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
+    private func keySet(containing keyID: String) async throws(VerificationUnavailable) -> JSONWebKeySet {
+        do {
+            return try await keys.keySet(containing: keyID)
+        } catch {
+            // A provider may have another word for it.
+            throw .keys(Task.isCancelled ? CancellationError() : error)
+        }
     }
 }

@@ -88,7 +88,12 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
     }
 
     /// The permissions of the set in the order of `Permission`.
-    package var permissions: [Permission] { Permission.allCases.filter { contains($0) } }
+    package var permissions: [Permission] {
+        var permissions: [Permission] = []
+        permissions.reserveCapacity(rawValue.nonzeroBitCount)
+        for permission in Permission.allCases where contains(permission) { permissions.append(permission) }
+        return permissions
+    }
 
     /// The gaming permissions, whose claims are those of `public_profile`.
     static let gaming: PermissionSet = [PermissionSet(.gamingProfile), PermissionSet(.gamingUserPicture)]

@@ -1,11 +1,17 @@
 /// The person as the token describes them, in the form of Facebook's SDK. Facts that are not in the token are nil.
 public struct Profile: Equatable, Sendable {
     /// A place with its page.
-    public struct Place: Equatable, Hashable, Sendable {
+    public struct Place: Equatable, Hashable, Codable, Sendable {
         /// The ID of the place's page.
         public let id: String
         /// The name of the place.
         public let name: String
+
+        /// A place.
+        public init(id: String, name: String) {
+            self.id = id
+            self.name = name
+        }
     }
 
     /// The person, under an ID that only this app knows.
@@ -41,6 +47,43 @@ public struct Profile: Equatable, Sendable {
     public let permissions: [Permission]
     /// True if the login was a Limited Login, as far as the token shows.
     public let isLimited: Bool
+
+    /// A profile of these facts, for tests of code that is given one.
+    public init(
+        userID: String,
+        name: String? = nil,
+        firstName: String? = nil,
+        middleName: String? = nil,
+        lastName: String? = nil,
+        email: String? = nil,
+        imageURL: String? = nil,
+        linkURL: String? = nil,
+        friendIDs: [String]? = nil,
+        birthday: Birthday? = nil,
+        ageRange: AgeRange? = nil,
+        hometown: Place? = nil,
+        location: Place? = nil,
+        gender: String? = nil,
+        permissions: [Permission] = [],
+        isLimited: Bool = true
+    ) {
+        self.userID = userID
+        self.name = name
+        self.firstName = firstName
+        self.middleName = middleName
+        self.lastName = lastName
+        self.email = email
+        self.imageURL = imageURL
+        self.linkURL = linkURL
+        self.friendIDs = friendIDs
+        self.birthday = birthday
+        self.ageRange = ageRange
+        self.hometown = hometown
+        self.location = location
+        self.gender = gender
+        self.permissions = permissions
+        self.isLimited = isLimited
+    }
 }
 
 /// The bracket of a person's age in years. It has at least one bound, and the lower is less than the upper.

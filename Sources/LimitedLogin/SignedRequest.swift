@@ -11,13 +11,26 @@ internal import LLJOSE
 /// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
 /// refused: the web SDK's cookie holds a login's signed request, so a person's cookie would be enough to have that
 /// person's data deleted.
-public struct SignedRequest: Equatable, Sendable {
-    /// The app with the secret that signed it.
+public struct SignedRequest: Equatable, Codable, Sendable {
+    /// The app whose secret signed it.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits without a leading zero.
     public let userID: String
     /// `issued_at`: the time at which Facebook made it.
     public let issuedAt: NumericDate
+
+    private enum CodingKeys: String, CodingKey {
+        case appID = "app_id"
+        case userID = "user_id"
+        case issuedAt = "issued_at"
+    }
+
+    /// A signed request of these parts, for tests of code that is given one.
+    public init(appID: String, userID: String, issuedAt: NumericDate) {
+        self.appID = appID
+        self.userID = userID
+        self.issuedAt = issuedAt
+    }
 
     /// Greatest length in bytes. 8 KiB: real ones have about 200.
     package static let byteLimit = 8_192

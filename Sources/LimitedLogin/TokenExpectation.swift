@@ -28,6 +28,17 @@ public struct TokenExpectation: Equatable, Sendable {
 
     /// The same as bytes.
     var question: TokenQuestion {
+        get throws(Refusal) {
+            // Empty bytes ask for nothing, so a value that is given but empty is refused here.
+            if let appID, appID.isEmpty { throw .unknownApp }
+            if binding.refreshedSubject == "" { throw .invalidSubject }
+            if keyThumbprint == "" { throw .invalidKeyThumbprint }
+            if accessToken == "" { throw .accessTokenHashMismatch }
+            return bytes
+        }
+    }
+
+    private var bytes: TokenQuestion {
         var question = TokenQuestion(binding.kind, Array(binding.value.utf8), appID: Array((appID ?? "").utf8))
         question.subject = Array((binding.refreshedSubject ?? "").utf8)
         question.keyThumbprint = Array((keyThumbprint ?? "").utf8)

@@ -33,24 +33,16 @@ public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConver
     public var description: String { refusal.detail }
 }
 
-/// The reason why a token cannot be judged: a fault of the keys or of the clock, never of the token.
-///
-/// Answer 503 and let the app try again. End no session because of it.
-public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
-    /// There are no keys to verify with, or they cannot be used.
-    public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")
-    /// OpenSSL failed.
-    public static let cryptography = VerificationUnavailable("OpenSSL failed, so nothing is known about the token.")
-    /// The clock gives no time.
-    public static let clock = VerificationUnavailable("The clock gives no time to judge a token by; set it right.")
-
-    /// One sentence for the log.
-    public let description: String
-
-    private init(_ description: String) { self.description = description }
-}
-
 extension Refusal {
+    /// Has a verdict throw the errors of the library.
+    static func asError<Verdict>(_ verdict: () throws(Refusal) -> Verdict) throws -> Verdict {
+        do throws(Refusal) {
+            return try verdict()
+        } catch {
+            throw error.error
+        }
+    }
+
     /// The error that the library throws for it.
     package var error: any Error {
         switch kind {

@@ -14,6 +14,7 @@ public struct TokenVerifier: Sendable {
         let apps: ByteStringSet
         let issuers: ByteStringSet
         let nonces: NonceIssuer?
+        let sessions = VerificationSessions()
 
         init(_ policy: VerificationPolicy, _ nonces: NonceIssuer?) {
             self.policy = policy
@@ -32,6 +33,7 @@ public struct TokenVerifier: Sendable {
     package var nonces: NonceIssuer? { storage.nonces }
     var apps: ByteStringSet { storage.apps }
     var issuers: ByteStringSet { storage.issuers }
+    var sessions: VerificationSessions { storage.sessions }
 
     /// A verifier for one policy.
     /// - Parameters:
@@ -88,7 +90,20 @@ public struct TokenVerifier: Sendable {
         digest: SHA256Digest? = nil,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        // At most 32 KiB, checked before any other work.
+        let jws = try readEnvelope(token, &workspace)
+        // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
+        let key = try findKey(in: keys, &workspace)
+        // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
+        try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
+    }
+
+    /// What can be told without a key.
+    @inline(__always)
+    func readEnvelope(
+        _ token: Span<UInt8>,
+        _ workspace: inout VerificationWorkspace
+    ) throws(Refusal) -> JWSCompactSerialization {
+        // At most 32 KiB, before any work is done.
         try checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws = try split(token)
@@ -103,11 +118,7 @@ public struct TokenVerifier: Sendable {
         try checkType(&workspace)
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
         try readKeyID(&workspace)
-        // The key with that ID comes from the issuer's set; jku, jwk, x5u and x5c are never read.
-        let key = try findKey(in: keys, &workspace)
-        // RSASSA-PKCS1-v1_5 with SHA-256 over exactly the received bytes (RFC 7518 section 3.3, RFC 8017 section
-        // 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
+        return jws
     }
 
     /// The second half: the claims are the issuer's, and they have the expected values.
@@ -151,16 +162,49 @@ extension TokenVerifier {
         keys: JSONWebKeySet,
         now: NumericDate
     ) throws -> VerifiedToken {
-        let keys = VerificationKeys(keys)
-        var workspace = VerificationWorkspace()
-        do throws(Refusal) {
-            return try verify(token, expecting: expectation, keys: keys, now: now, workspace: &workspace)
-        } catch {
-            throw error.error
+        let session = sessions.take()
+        defer { sessions.giveBack(session) }
+        return try Refusal.asError { () throws(Refusal) in
+            let question = try expectation.question
+            let (jws, keyID) = try begin(token, question, session)
+            return try finish(token, jws, keyID, question, keys: keys, now: now, session)
         }
     }
 
-    /// Verifies a token with prepared keys and reused buffers.
+    /// The first part of a verdict: everything that needs no key.
+    /// - Returns: where the token's parts stand, and the name of its key.
+    func begin(
+        _ token: String,
+        _ question: TokenQuestion,
+        _ session: VerificationSession
+    ) throws(Refusal) -> (JWSCompactSerialization, keyID: String) {
+        session.workspace.recognizedNonce = nil
+        try checkExpectation(question)
+        let jws = try readEnvelope(token.utf8.span, &session.workspace)
+        let keyID = String(decoding: session.workspace.keyID, as: UTF8.self)
+        // No set holds a longer name, so asking for it would be in vain.
+        guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else { throw .unknownKey(session.workspace.keyID) }
+        return (jws, keyID)
+    }
+
+    /// The rest of a verdict, with the keys that were asked for by that name.
+    func finish(
+        _ token: String,
+        _ jws: JWSCompactSerialization,
+        _ keyID: String,
+        _ question: TokenQuestion,
+        keys: JSONWebKeySet,
+        now: NumericDate,
+        _ session: VerificationSession
+    ) throws(Refusal) -> VerifiedToken {
+        guard !keys.keys.isEmpty, session.workspace.sha256 != nil else { throw .keysUnavailable }
+        guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
+        try checkSignature(jws, of: token.utf8.span, key, false, nil, &session.workspace)
+        let claims = try judgeClaims(question, now, &session.workspace)
+        return VerifiedToken(token, keyID, claims, policy, &session.workspace)
+    }
+
+    /// Verifies a token with keys that are ready and buffers that are reused.
     package func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -168,14 +212,10 @@ extension TokenVerifier {
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedToken {
-        // An empty app ID is none of the policy's; the function on bytes would take it for an absent one.
-        if let appID = expectation.appID, appID.isEmpty { throw .unknownApp }
-        if expectation.binding.refreshedSubject == "" { throw .invalidSubject }
-        if expectation.keyThumbprint == "" { throw .invalidKeyThumbprint }
-        if expectation.accessToken == "" { throw .accessTokenHashMismatch }
-        let bytes = Array(token.utf8)
-        let claims = try judge(bytes.span, expectation.question, keys: keys, now: now, workspace: &workspace)
-        return VerifiedToken(token, claims, workspace)
+        let question = try expectation.question
+        let claims = try judge(token.utf8.span, question, keys: keys, now: now, workspace: &workspace)
+        let keyID = String(decoding: workspace.keyID, as: UTF8.self)
+        return VerifiedToken(token, keyID, claims, policy, &workspace)
     }
 }
 

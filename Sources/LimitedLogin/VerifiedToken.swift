@@ -1,3 +1,4 @@
+internal import LLBytes
 internal import LLJOSE
 
 /// An accepted token with values of its own.
@@ -9,8 +10,21 @@ public struct VerifiedToken: Equatable, Sendable {
     /// Every claim of the token, including those unknown to this library: the payload as the issuer wrote it, one JSON
     /// object in UTF-8, without a repeated member.
     public let claimsJSON: String
-    /// The permissions that a caller may rely on: the profile's, and the gaming ones with a claim.
-    let satisfiedPermissions: PermissionSet
+
+    /// An accepted token of these parts, for tests of code that is given one.
+    public init(authenticationToken: AuthenticationToken, profile: Profile, claimsJSON: String = "{}") {
+        self.authenticationToken = authenticationToken
+        self.profile = profile
+        self.claimsJSON = claimsJSON
+    }
+
+    /// The permissions a caller may rely on: the profile's, and the gaming ones whose claims are there.
+    private var satisfiedPermissions: PermissionSet {
+        var permissions = PermissionSet(profile.permissions.map { PermissionSet($0) })
+        if profile.name != nil { permissions.insert(PermissionSet(.gamingProfile)) }
+        if profile.imageURL != nil { permissions.insert(PermissionSet(.gamingUserPicture)) }
+        return permissions
+    }
 
     /// The permissions that the token shows as granted, for a login that asked for `permissions`.
     ///
@@ -31,7 +45,7 @@ public struct VerifiedToken: Equatable, Sendable {
 
 /// The facts of an accepted token about itself.
 public struct AuthenticationToken: Equatable, Sendable {
-    /// The token as it was received.
+    /// The token as it was received; empty where this was decoded, since it is never encoded.
     public let tokenString: String
     /// `iss`: the issuer.
     public let issuer: String
@@ -52,32 +66,68 @@ public struct AuthenticationToken: Equatable, Sendable {
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if there is
     /// none or if it is no string. Verify a ``DPoPProof`` to check that the caller has that key.
     public let keyThumbprint: String?
+
+    /// What a token says of itself, for tests of code that is given it.
+    public init(
+        tokenString: String,
+        issuer: String,
+        audience: String,
+        subject: String,
+        tokenID: String,
+        nonce: String? = nil,
+        issuedAt: NumericDate,
+        expiresAt: NumericDate,
+        keyID: String,
+        keyThumbprint: String? = nil
+    ) {
+        self.tokenString = tokenString
+        self.issuer = issuer
+        self.audience = audience
+        self.subject = subject
+        self.tokenID = tokenID
+        self.nonce = nonce
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.keyID = keyID
+        self.keyThumbprint = keyThumbprint
+    }
 }
 
 extension VerifiedToken {
-    /// Copies the judged facts out of the workspace.
-    init(_ token: String, _ claims: VerifiedClaims, _ workspace: borrowing VerificationWorkspace) {
+    /// Copies the judged facts out of the workspace. What the policy says too is not copied.
+    init(
+        _ token: String,
+        _ keyID: String,
+        _ claims: VerifiedClaims,
+        _ policy: VerificationPolicy,
+        _ workspace: inout VerificationWorkspace
+    ) {
         let payload = workspace.payload
         let friends = claims.friendIDs == nil ? nil : workspace.claims[.userFriends]
-        func text(_ range: Range<Int>) -> String { JSONText.value(payload.span, range) }
+        func text(_ range: Range<Int>) -> String {
+            workspace.scratch.removeAll(keepingCapacity: true)
+            JSONText.append(payload.span, range, to: &workspace.scratch)
+            return String(decoding: workspace.scratch, as: UTF8.self)
+        }
         func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
             place.map { Profile.Place(id: text($0.id), name: text($0.name)) }
         }
+        let subject = text(claims.subject)
         self.init(
             authenticationToken: AuthenticationToken(
                 tokenString: token,
-                issuer: text(claims.issuer),
-                audience: text(claims.audience),
-                subject: text(claims.subject),
+                issuer: Self.shared(payload.span, claims.issuer, policy.issuers) ?? text(claims.issuer),
+                audience: Self.shared(payload.span, claims.audience, policy.appIDs) ?? text(claims.audience),
+                subject: subject,
                 tokenID: text(claims.tokenID),
                 nonce: claims[.nonce].map(text),
                 issuedAt: claims.issuedAt,
                 expiresAt: claims.expiresAt,
-                keyID: String(decoding: workspace.keyID, as: UTF8.self),
+                keyID: keyID,
                 keyThumbprint: claims[.keyThumbprint].map(text)
             ),
             profile: Profile(
-                userID: text(claims.subject),
+                userID: subject,
                 name: claims[.name].map(text),
                 firstName: claims[.firstName].map(text),
                 middleName: claims[.middleName].map(text),
@@ -94,8 +144,13 @@ extension VerifiedToken {
                 permissions: claims.permissions.permissions,
                 isLimited: claims.isLimited
             ),
-            claimsJSON: String(decoding: payload, as: UTF8.self),
-            satisfiedPermissions: claims.satisfiedPermissions
+            claimsJSON: String(decoding: payload, as: UTF8.self)
         )
+    }
+
+    /// The one of these strings that a claim spells without an escape.
+    private static func shared(_ payload: Span<UInt8>, _ range: Range<Int>, _ strings: [String]) -> String? {
+        guard JSONText.isPlain(payload.extracting(range)) else { return nil }
+        return strings.first { payload.equal(range, $0.utf8.span) }
     }
 }

@@ -1,5 +1,5 @@
 internal import LLJOSE
-internal import LLSockets
+internal import LLThreads
 
 extension JWKSetCache {
     /// Asks the sources and applies the outcome. It runs on the cache's thread; the state has begun this fetch.
@@ -180,8 +180,31 @@ extension JWKSetCache {
         return [current] + sources.indices.filter { $0 != current }
     }
 
+    /// Runs the call on this thread, which is the cache's own.
+    private func fetch(
+        from source: any JWKSetSource,
+        validator: String?
+    ) throws(JWKSetSourceError) -> JWKSetAnswer {
+        let answer = ThreadExecutor().run { () async -> Result<JWKSetAnswer, JWKSetSourceError> in
+            do throws(JWKSetSourceError) {
+                return .success(try await source.fetch(validator: validator))
+            } catch {
+                return .failure(error)
+            }
+        } started: { task in
+            let isStopped = storage.withLock { storage in
+                storage.fetch = task
+                return storage.machine.isStopped
+            }
+            if isStopped { task.cancel() }
+        }
+        storage.withLock { $0.fetch = nil }
+        guard let answer else { throw JWKSetSourceError("the fetch was not run") }
+        return try answer.get()
+    }
+
     private func ask(_ index: Int, validator: String?) throws(JWKSetSourceError) -> SourceAnswer {
-        switch try sources[index].fetch(validator: validator) {
+        switch try fetch(from: sources[index], validator: validator) {
         case .notModified(let freshness):
             // Only a request with a validator can be answered 304 (RFC 9110, 15.4.5).
             guard validator != nil else { throw JWKSetSourceError("not modified, although nothing was held") }

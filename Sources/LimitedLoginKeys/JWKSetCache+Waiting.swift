@@ -1,5 +1,5 @@
 public import LLJOSE
-package import LLSockets
+package import LLThreads
 
 extension JWKSetCache {
     /// The current keys, for a token with this key ID. The call waits for a fetch that may bring the key.

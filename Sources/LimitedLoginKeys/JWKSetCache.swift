@@ -1,7 +1,6 @@
 internal import LLCrypto
-internal import LLHTTPClient
 @_exported public import LLJOSE
-package import LLSockets
+package import LLThreads
 
 /// Keeps an issuer's JWK Set available. It refreshes the set in the background before it expires, fetches it again when
 /// a token names an unknown key, keeps it through outages, and drops it when it is too old.
@@ -25,7 +24,7 @@ public final class JWKSetCache: Sendable {
     /// Writes the seed file. It has a thread of its own, since a write blocks for as long as its volume does.
     let seedQueue = SerialThread("key-set-file")
     let seedWrites = Monitor(SeedWrites())
-    /// What writes it; nil for ``KeySetFile/write(_:to:)``.
+    /// What writes it; nil for ``KeySetFile/save(_:to:)``.
     let writeFile: FileWriter?
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
@@ -110,6 +109,7 @@ public final class JWKSetCache: Sendable {
     /// also for the sources.
     public func stop() {
         storage.withLock { $0.machine.isStopped = true }
+        storage.withLock { $0.fetch }?.cancel()
         for source in sources { source.cancel() }
         notifyWaiters(through: .max)
     }
@@ -179,6 +179,8 @@ extension JWKSetCache {
         /// The number of the current alarm; earlier ones are void.
         var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
+        /// The call of a source that is under way.
+        var fetch: Task<Void, Never>?
         /// Tasks that wait for the end of a fetch, by a number of their own, with the number of that fetch.
         var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]
         var nextWaiter: UInt64 = 0

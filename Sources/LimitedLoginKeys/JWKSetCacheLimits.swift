@@ -53,6 +53,10 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Greatest size of a JWK Set. 64 KiB: a larger one is not parsed.
     static let greatestKeySetBytes = JSONWebKeySet.Limits.byteCount
 
+    /// The time that one source may take. 10 s: a source that takes longer stops the cache's other work, and the
+    /// service reports itself as not alive.
+    package static let fetchTimeout: Duration = .seconds(10)
+
     /// The defaults.
     public init() {}
 }

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLThreads
 
 /// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
 ///

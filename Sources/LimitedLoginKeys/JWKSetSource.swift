@@ -1,17 +1,24 @@
 /// A source of a JWK Set.
 ///
-/// A source blocks while it fetches and is called by one thread at a time, never by one that serves requests. It bounds
-/// its own time and the size of its input. It does not validate: the cache parses the bytes and decides.
+/// The cache calls one source at a time, on a thread of its own: a source may suspend, as with an asynchronous HTTP client, or
+/// block. It bounds its own time, to ten seconds, and the size of its input. It does not validate: the cache parses the bytes
+/// and decides.
 public protocol JWKSetSource: Sendable {
     /// The source's name in logs, metrics and `keys`: a URL or a file's path, never with credentials.
     var name: String { get }
 
     /// Fetches the set. `validator` comes from an earlier ``JWKSetDocument`` of this source, so that an unchanged set
-    /// is not sent again (RFC 9110, 13.1.2).
-    func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer
+    /// is not sent again (RFC 9110, 13.1.2). The task of the call is cancelled when the cache stops.
+    func fetch(validator: String?) async throws(JWKSetSourceError) -> JWKSetAnswer
 
-    /// Ends a running fetch and every later one at once, from any thread.
+    /// Ends a running fetch and every later one at once, from any thread. The default does nothing, which is enough for a
+    /// source whose fetch ends when its task is cancelled.
     func cancel()
+}
+
+extension JWKSetSource {
+    /// Does nothing.
+    public func cancel() {}
 }
 
 /// A source's answer.
@@ -80,7 +87,7 @@ public struct FileJWKSetSource: JWKSetSource {
 
     /// Reads the file; returns `notModified` if the validator was made from this very file.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
-        guard let contents = try KeySetFile.read(path: name, byteLimit: byteLimit) else {
+        guard let contents = try KeySetFile.load(path: name, byteLimit: byteLimit) else {
             throw JWKSetSourceError("there is no such file")
         }
         if contents.version == validator { return .notModified(JWKSetFreshness()) }

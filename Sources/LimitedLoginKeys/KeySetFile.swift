@@ -1,6 +1,13 @@
-internal import Glibc
 internal import LLJOSE
-internal import LLSockets
+internal import LLThreads
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
 
 /// Key sets in files: a source's file, and the seed file that keeps a set over a restart. A file's age is the time
 /// since it was last written.
@@ -14,7 +21,7 @@ enum KeySetFile {
     }
 
     /// The contents of a bounded regular file; nil if there is none.
-    static func read(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
+    static func load(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
         // O_NONBLOCK: a FIFO in the file's place must not block the caller.
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
@@ -29,7 +36,7 @@ enum KeySetFile {
         let count = transfer(bytes.count) { place in
             // Bounds: `place` < count, so the pointer and the rest are within the array.
             unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe Glibc.read(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
+                unsafe read(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
             }
         }
         guard let count else { throw failure("cannot read the file") }
@@ -37,14 +44,14 @@ enum KeySetFile {
         bytes.removeLast(bytes.count - count)
         return Contents(
             bytes: bytes,
-            age: age(of: information.st_mtim.tv_sec, at: time(nil)),
+            age: age(of: information.times.modified.tv_sec, at: time(nil)),
             version: version(of: information)
         )
     }
 
     /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. If the path
     /// is a symbolic link, the file behind it is replaced and the link stays.
-    static func write(_ bytes: [UInt8], to path: String) throws(JWKSetSourceError) {
+    static func save(_ bytes: [UInt8], to path: String) throws(JWKSetSourceError) {
         let path = try target(of: path)
         // It is in the same directory, because a rename does not cross file systems. Its name is unique to this write:
         // processes in containers share a volume and have the same process ids.
@@ -54,7 +61,7 @@ enum KeySetFile {
         let count = transfer(bytes.count) { place in
             // Bounds: the same as for reading.
             unsafe bytes.withUnsafeBytes { buffer in
-                unsafe Glibc.write(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
+                unsafe write(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
             }
         }
         let isWritten = count == bytes.count && fsync(file) == 0
@@ -102,7 +109,7 @@ enum KeySetFile {
 
     /// Changes whenever the file with these facts is written or replaced.
     static func version(of information: stat) -> String {
-        let (changed, altered) = (information.st_mtim, information.st_ctim)
+        let (changed, altered) = information.times
         // Network and layered file systems may use all 64 bits, which exceeds the greatest Int.
         let number = Int(bitPattern: information.st_ino)
         return [
@@ -123,13 +130,24 @@ enum KeySetFile {
     }
 }
 
+extension stat {
+    /// When the contents were modified, and when anything about the file was changed.
+    fileprivate var times: (modified: timespec, changed: timespec) {
+        #if canImport(Darwin)
+        (st_mtimespec, st_ctimespec)
+        #else
+        (st_mtim, st_ctim)
+        #endif
+    }
+}
+
 extension JWKSetCache {
     /// Puts the seed file's keys in force if there are none yet, and reports that on the cache's thread, without
     /// waiting for the report. A missing file is not reported; a bad one is reported and left unchanged.
     func loadSeed() {
         guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
         do throws(JWKSetSourceError) {
-            guard let seed = try KeySetFile.read(path: seedFile, byteLimit: limits.keySetBytes) else { return }
+            guard let seed = try KeySetFile.load(path: seedFile, byteLimit: limits.keySetBytes) else { return }
             guard seed.age < limits.maximumStaleness else {
                 throw JWKSetSourceError("it is older than the maximum staleness")
             }
@@ -177,7 +195,7 @@ extension JWKSetCache {
         var next: [UInt8]? = bytes
         while let bytes = next {
             do throws(JWKSetSourceError) {
-                if let writeFile { try writeFile(bytes, path) } else { try KeySetFile.write(bytes, to: path) }
+                if let writeFile { try writeFile(bytes, path) } else { try KeySetFile.save(bytes, to: path) }
             } catch {
                 let reason = error.reason
                 queue.async { self.events(.seedNotWritten(file: path, reason: reason)) }

@@ -5,6 +5,7 @@ internal import LLService
 internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
+internal import LimitedLoginHTTPS
 internal import LimitedLoginKeys
 internal import Logging
 

@@ -88,7 +88,7 @@ struct SignedRequestCommand: ParsableCommand {
             let secret = try person.app(options).1.signingKey
             let moment = try issuedAt ?? Moment.now()
             guard
-                let text = try? StandInIssuer.signedRequest(
+                let text = try? SignedRequestMinter.mint(
                     userID: person.userID,
                     issuedAt: moment.wholeSeconds,
                     appSecret: secret

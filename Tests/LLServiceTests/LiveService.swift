@@ -5,6 +5,7 @@ import LLSockets
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
+import LimitedLoginHTTPS
 import LimitedLoginKeys
 import Logging
 

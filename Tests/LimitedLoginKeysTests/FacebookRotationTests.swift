@@ -1,6 +1,7 @@
 import LLHTTPClient
 import LLJOSE
 import LLTestSupport
+import LimitedLoginHTTPS
 import Testing
 
 @testable import LimitedLoginKeys

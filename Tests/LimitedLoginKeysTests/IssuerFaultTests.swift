@@ -4,6 +4,7 @@ import LLHTTPClient
 import LLHTTPServer
 import LLSockets
 import LLTestSupport
+import LimitedLoginHTTPS
 import Testing
 
 @testable import LimitedLoginKeys

@@ -68,7 +68,7 @@ struct JWKSetCacheSeedTests {
         await fixture.start()
         #expect(fixture.cache.epoch == 0)
         #expect(fixture.events.contains { if case .seedIgnored = $0 { true } else { false } })
-        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == bytes)
+        #expect(try KeySetFile.load(path: path, byteLimit: 1 << 20)?.bytes == bytes)
         fixture.cache.stop()
     }
 
@@ -89,7 +89,7 @@ struct JWKSetCacheSeedTests {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source], seedFile: path)
         await fixture.start()
-        #expect(try KeySetFile.read(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
+        #expect(try KeySetFile.load(path: path, byteLimit: 1 << 20)?.bytes == TestKeySet.json(["a"]))
         source.setKeySet(TestKeySet.json(["b"]))
         fixture.cache.refreshNow()
         await fixture.settle()
@@ -108,13 +108,13 @@ struct JWKSetCacheSeedTests {
     func writers() throws {
         let others = "\(path).\(getpid()).new"
         try Data([1]).write(to: URL(filePath: others))
-        try KeySetFile.write([2], to: path)
+        try KeySetFile.save([2], to: path)
         #expect(try Data(contentsOf: URL(filePath: others)) == Data([1]))
         #expect(try Data(contentsOf: URL(filePath: path)) == Data([2]))
         try FileManager.default.removeItem(atPath: path)
         // No file replaces a directory.
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
+        #expect(throws: JWKSetSourceError.self) { try KeySetFile.save([3], to: path) }
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
     }
 
@@ -178,11 +178,11 @@ struct JWKSetCacheSeedTests {
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
         try Data([1]).write(to: URL(filePath: target + "/keys.json"))
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "volume/keys.json")
-        try KeySetFile.write([2], to: path)
+        try KeySetFile.save([2], to: path)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "volume/keys.json")
         #expect(try Data(contentsOf: URL(filePath: target + "/keys.json")) == Data([2]))
         try FileManager.default.removeItem(atPath: target + "/keys.json")
-        let error = #expect(throws: JWKSetSourceError.self) { try KeySetFile.write([3], to: path) }
+        let error = #expect(throws: JWKSetSourceError.self) { try KeySetFile.save([3], to: path) }
         #expect(error?.reason == "cannot follow the symbolic link: no such file or directory")
         #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
     }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import LLHTTPClient
 import LLSockets
 import LLTestSupport
+import LimitedLoginHTTPS
 import Testing
 
 @testable import LimitedLoginKeys

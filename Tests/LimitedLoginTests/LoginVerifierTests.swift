@@ -11,10 +11,10 @@ struct LoginVerifierTests {
     private static let appID = "123456789012345"
     private static let now: Int64 = 1_700_000_000
 
-    private static func verifier<Keys: JSONWebKeySetProvider>(
-        _ keys: Keys,
+    private static func verifier(
+        _ keys: any JSONWebKeySetProvider,
         clock: @escaping @Sendable () -> Double = { 1_700_000_000 }
-    ) throws -> LoginVerifier<Keys> {
+    ) throws -> LoginVerifier {
         LoginVerifier(policy: try VerificationPolicy(appIDs: [appID, "42"]), keys: keys, clock: clock)
     }
 
@@ -120,7 +120,71 @@ struct LoginVerifierTests {
         let (verifier, token) = (try Self.verifier(Waiting()), try Self.token())
         let verdict = Task { try await verifier.verify(token, nonce: "n-1") }
         verdict.cancel()
-        await #expect(throws: VerificationUnavailable.keys) { try await verdict.value }
+        let fault = await #expect(throws: VerificationUnavailable.self) { try await verdict.value }
+        #expect(fault == .keys && fault?.underlyingError is CancellationError)
+    }
+
+    /// Publishes what a test says, from one moment to the next.
+    private final class Rotating: JSONWebKeySetProvider {
+        let set: Mutex<JSONWebKeySet>
+        init(_ set: JSONWebKeySet) { self.set = Mutex(set) }
+        func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { set.withLock { $0 } }
+    }
+
+    @Test("A key that is replaced under its name, or taken away, verifies nothing from then on")
+    func rotation() async throws {
+        let (old, new) = (StandInKeys.current, StandInKeys.previous)
+        let renewed = TokenMinter(key: new.key, keyID: old.keyID)
+        let provider = Rotating(StandInKeys.makeSet([old]))
+        let verifier = try Self.verifier(provider)
+        let (before, after) = (try Self.token(by: old), try Self.token(by: renewed))
+        #expect(try await verifier.verify(before, nonce: "n-1").authenticationToken.keyID == old.keyID)
+        provider.set.withLock { $0 = StandInKeys.makeSet([renewed]) }
+        #expect(await refusal { try await verifier.verify(before, nonce: "n-1") } == .invalidSignature(.mismatch))
+        #expect(try await verifier.verify(after, nonce: "n-1").profile.userID == "1234")
+        provider.set.withLock { $0 = StandInKeys.makeSet([StandInKeys.stranger]) }
+        let refused = await #expect(throws: TokenRejection.self) { try await verifier.verify(after, nonce: "n-1") }
+        #expect(refused?.code == .unknownKey)
+        provider.set.withLock { $0 = JSONWebKeySet(keys: []) }
+        await #expect(throws: VerificationUnavailable.keys) { try await verifier.verify(after, nonce: "n-1") }
+    }
+
+    @Test("Eight tasks share one verifier while the keys rotate")
+    func sharing() async throws {
+        let minters = [StandInKeys.current, StandInKeys.previous, StandInKeys.stranger]
+        let all = StandInKeys.makeSet(minters)
+        let provider = Rotating(all)
+        let verifier = try Self.verifier(provider)
+        let tokens = try minters.map { try Self.token(by: $0) }
+        await withTaskGroup(of: Int.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    var wrong = 0
+                    for round in 0..<60 {
+                        let place = (task + round) % 3
+                        if task == 0 {
+                            let others = minters.indices.filter { $0 != place }.map { minters[$0] }
+                            provider.set.withLock { $0 = round % 2 == 0 ? StandInKeys.makeSet(others) : all }
+                        }
+                        do {
+                            // A bad signature beside each good one: neither verdict may reach the other's token.
+                            if round % 3 == 0 {
+                                _ = try await verifier.verify(String(tokens[place].dropLast(4)) + "AAAA", nonce: "n-1")
+                                wrong += 1
+                            }
+                            let verified = try await verifier.verify(tokens[place], nonce: "n-1")
+                            wrong += verified.authenticationToken.keyID == minters[place].keyID ? 0 : 1
+                        } catch let rejection as TokenRejection {
+                            wrong += [.unknownKey, .invalidSignature].contains(rejection.code) ? 0 : 1
+                        } catch {
+                            wrong += 1
+                        }
+                    }
+                    return wrong
+                }
+            }
+            for await wrong in group { #expect(wrong == 0) }
+        }
     }
 
     @Test("A source that is down is no fault of the token; a key ID no set can hold asks nobody")
@@ -128,7 +192,11 @@ struct LoginVerifierTests {
         let down = Provider(nil)
         let verifier = try Self.verifier(down)
         let good = try Self.token()
-        await #expect(throws: VerificationUnavailable.keys) { try await verifier.verify(good, nonce: "n-1") }
+        let fault = await #expect(throws: VerificationUnavailable.self) {
+            try await verifier.verify(good, nonce: "n-1")
+        }
+        #expect(fault == .keys && fault?.underlyingError is Provider.Down)
+        #expect(fault?.description == "\(VerificationUnavailable.keys) Down()")
         #expect(down.asked.withLock { $0.count } == 1)
         let key = TokenMinter(key: StandInKeys.current.key, keyID: String(repeating: "k", count: 300))
         let long = try Self.token(by: key)

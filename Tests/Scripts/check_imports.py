@@ -15,28 +15,32 @@ import sys
 import tempfile
 
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
-PLATFORM = {"Glibc", "Musl", "Synchronization"}
+PLATFORM = {"Glibc", "Musl", "Darwin", "Synchronization"}
 LOGGING = {"Logging", "Metrics", "CoreMetrics"}
 ROOMS = {"LLSockets", "LLHTTPServer", "LLHTTPClient"}
-OWN = {"LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
+OWN = {"LLThreads", "LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
 
 ALLOWED = {
     "LLBytes": set(),
+    "LLThreads": PLATFORM | {"CLLThreads"},
     "LLCrypto": {"CLLOpenSSL", "LLBytes"},
     "LLJOSE": {"LLBytes"},
-    "LimitedLogin": {"LLJOSE", "LLCrypto", "LLBytes"},
+    "LimitedLogin": {"LLJOSE", "LLCrypto", "LLThreads", "LLBytes"},
     "LLHTTP1": {"LLBytes"},
-    "LLSockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLCrypto", "LLBytes", "Dispatch"},
+    "LLSockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes", "Dispatch"},
     "LLHTTPServer": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "Dispatch"},
     "LLHTTPClient": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"},
-    "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes", "Dispatch"},
+    "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLThreads", "LLBytes", "Dispatch"},
+    "LimitedLoginHTTPS": {"LimitedLoginKeys", "LLSockets", "LLHTTPClient"},
+    "LLMint": {"LLJOSE", "LLCrypto", "LLBytes"},
+    "LimitedLoginTesting": {"LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"},
     "LLGraph": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"},
     "LLStores": PLATFORM | {"LLCrypto", "LLSockets", "LLBytes"},
     "LLStandIn": PLATFORM | OWN - {"LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores"}
-    | {"Dispatch", "FoundationEssentials"},
+    | {"LLMint", "Dispatch", "FoundationEssentials"},
     "LLService": PLATFORM | LOGGING | OWN | {"CLLOpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM | LOGGING | OWN
-    | {"LLService", "LLStandIn", "ArgumentParser", "Dispatch"}
+    | {"LLService", "LLStandIn", "LimitedLoginHTTPS", "ArgumentParser", "Dispatch"}
     | {"FoundationEssentials", "CLLPage"},
 }
 
@@ -46,14 +50,16 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 
-# A library's user needs one import for each product, so the products bring the types of keys along.
-RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE")}
+# A library's user needs one import for each product, so the products bring the types of keys along. Sockets come with the
+# locks, threads and clocks that each of their users needs, and the stand-in with what it mints.
+RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLSockets", "LLThreads"),
+               ("LLStandIn", "LLMint")}
 
 # One file may ask the system's clock, and hands the time to the verdict, which knows none.
-# The stand-in's table of bad tokens names the codes of the verdict, and knows nothing else of it.
+# The table of bad tokens names the codes of the verdict, and knows nothing else of it.
 EXCEPTIONS = {
-    ("LimitedLogin", "LoginVerifier.swift"): {"Glibc", "Musl", "Darwin"},
-    ("LLStandIn", "RefusalCatalogue.swift"): {"LimitedLogin"},
+    ("LLMint", "RefusalCatalogue.swift"): {"LimitedLogin"},
+    ("LimitedLogin", "NumericDate+Clock.swift"): {"Glibc", "Musl", "Darwin", "FoundationEssentials", "Foundation"}
 }
 
 MUTEX = re.compile(r"(?<![\w`])Mutex[<(]")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds a throw-away package that depends on this one by its path, with the code of GettingStarted.md as it stands.
+"""Builds a throw-away package that depends on this one by its path, with the code of GettingStarted.md as it stands, and runs
+the tests of Tests/OwnPackage in it.
 
 It imports the listed products alone, under the strict import rules, so a type that the documentation needs and no product
 gives is a failed build.
@@ -16,6 +17,7 @@ import live
 ROOT = live.ROOT
 PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
 PLACE = ROOT / ".build/throw-away"
+TESTS = ROOT / "Tests/OwnPackage"
 
 # Names that other packages own. SwiftPM refuses a build in which two packages have a target of one name.
 OWN_TARGETS = [
@@ -41,12 +43,21 @@ let package = Package(
                 .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("MemberImportVisibility"),
             ]
-        )
+        ),
+        .testTarget(
+            name: "AppTests",
+            dependencies: [
+                "app",
+                .product(name: "LimitedLogin", package: "limited-login"),
+                .product(name: "LimitedLoginKeys", package: "limited-login"),
+                .product(name: "LimitedLoginTesting", package: "limited-login"),
+            ]
+        ),
     ]
 )
 """
 
-IMPORTS = "import Foundation\nimport LimitedLoginKeys\nimport LimitedLogin\n\n"
+IMPORTS = "import Foundation\nimport LimitedLoginHTTPS\nimport LimitedLoginKeys\nimport LimitedLogin\n\n"
 
 OWN_IMPORTS = "".join(f"import {name}\n" for name in OWN_TARGETS) + "\n"
 
@@ -91,22 +102,27 @@ struct App {
 
 
 def main():
-    shutil.rmtree(PLACE / "Sources", ignore_errors=True)
+    for folder in ["Sources", "Tests"]:
+        shutil.rmtree(PLACE / folder, ignore_errors=True)
     (PLACE / "Sources/app").mkdir(parents=True)
     (PLACE / "Package.swift").write_text(MANIFEST)
     for name in OWN_TARGETS:
         (PLACE / "Sources" / name).mkdir()
         (PLACE / f"Sources/{name}/{name}.swift").write_text(f"public enum {name}Marker {{}}\n")
     snippets = re.findall(r"```swift\n(.*?)\n```", PAGE.read_text(), re.S)
+    # The tests stand in a file of their own; the HTTP client of another package is built with the examples.
+    snippets = [snippet for snippet in snippets if "@Test" not in snippet and "HTTPClient." not in snippet]
     if not snippets:
         sys.exit(f"{PAGE.name} has no code")
     (PLACE / "Sources/app/App.swift").write_text(IMPORTS + OWN_IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
+    shutil.copytree(TESTS, PLACE / "Tests/AppTests", dirs_exist_ok=True)
     done = subprocess.run(
-        ["swift", "build", *live.MADE_ONCE, "--explicit-target-dependency-import-check", "error"],
+        ["swift", "test", *live.MADE_ONCE, "--explicit-target-dependency-import-check", "error"],
         cwd=PLACE, capture_output=True, text=True,
     )
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
+    print(re.findall(r"Test run with .*", done.stdout + done.stderr)[-1])
     print(f"a package of its own builds with the {len(snippets)} pieces of {PAGE.name}")
 
 

@@ -96,18 +96,11 @@ int platform_event_signal(int fd);
 int platform_event_clear(int fd);
 /* Opens /dev/null, closed on exec. Close the descriptor to free one when the process has run out. */
 int platform_spare_descriptor(void);
-/* Starts a detached thread with a stack of 1 MiB. */
-int platform_start_thread(void *(*body)(void *), void *context);
-/* Names the calling thread; at most 15 bytes. */
-void platform_name_thread(const char *name);
 /* Returns free memory of this process to the system. */
 void platform_release_memory(void);
 /* Raises this process's limit of open descriptors to its hard limit; returns the new limit. */
 int platform_raise_descriptor_limit(void);
 
-uint64_t platform_monotonic_nanoseconds(void);
-int64_t platform_unix_seconds(void);
-int64_t platform_unix_nanoseconds(void);
 int platform_allowed_processors(void);
 
 #endif

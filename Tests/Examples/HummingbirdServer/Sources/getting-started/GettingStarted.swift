@@ -1,5 +1,6 @@
 import Foundation
 import LimitedLogin
+import LimitedLoginHTTPS
 import LimitedLoginKeys
 
 @main
@@ -30,7 +31,7 @@ func makeKeys(url: String) throws -> JWKSetCache {
 // end
 
 // snippet: verifier
-func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKSetCache> {
+func makeVerifier(appID: String, keys: any JSONWebKeySetProvider) throws -> LoginVerifier {
     let policy = try VerificationPolicy(appIDs: [appID])
     return LoginVerifier(policy: policy, keys: keys)
 }
@@ -40,7 +41,7 @@ func makeVerifier(appID: String, keys: JWKSetCache) throws -> LoginVerifier<JWKS
 func logIn(
     _ token: String,
     nonceOfSession: String,
-    with verifier: LoginVerifier<JWKSetCache>
+    with verifier: LoginVerifier
 ) async throws -> Profile? {
     do {
         return try await verifier.verify(token, nonce: nonceOfSession).profile

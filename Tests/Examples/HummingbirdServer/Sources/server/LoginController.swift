@@ -5,7 +5,7 @@ import LimitedLoginKeys
 
 /// The requests of a login and of the session that comes of it.
 struct LoginController {
-    let verifier: LoginVerifier<JWKSetCache>
+    let verifier: LoginVerifier
     let sessions: Sessions
 
     struct Begun: ResponseEncodable {

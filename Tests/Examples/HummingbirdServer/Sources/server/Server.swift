@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import LimitedLogin
+import LimitedLoginHTTPS
 import LimitedLoginKeys
 import ServiceLifecycle
 

@@ -1,5 +1,5 @@
 internal import LLBytes
-package import LLCrypto
+internal import LLCrypto
 internal import LLJOSE
 
 /// The materials for the tokens of the catalogue: one login, the published keys, and one unpublished key.
@@ -25,16 +25,17 @@ package struct CatalogueWorkshop: Sendable {
     /// - Parameter person: The claims about the person.
     package init(
         template: ClaimsTemplate,
-        keys: IssuerKeyRing,
+        newest: TokenMinter,
+        older: TokenMinter,
+        stranger: TokenMinter,
         nonce: String,
         now: Int64,
         audience: String? = nil,
         person: [FacebookJSON.Member] = jane
-    ) throws(OpenSSLError) {
-        let published = keys.published
-        stranger = try keys.stranger()
-        newest = published.first ?? stranger
-        older = published.last ?? stranger
+    ) {
+        self.newest = newest
+        self.older = older
+        self.stranger = stranger
         self.template = template
         self.audience = audience ?? template.audience
         self.nonce = nonce
@@ -155,9 +156,9 @@ package struct ClaimsTemplate: Sendable {
     ]
 
     /// The default of `iss`.
-    let issuer: String
+    package let issuer: String
     /// The default of `aud`.
-    let audience: String
+    package let audience: String
 
     package init(issuer: String, audience: String) {
         self.issuer = issuer
@@ -172,7 +173,7 @@ package struct ClaimsTemplate: Sendable {
     ///   - nonce: The default of the nonce.
     ///   - now: Seconds since 1970, for the defaults of `iat` and `exp`.
     ///   - omitted: The claim that is not filled in.
-    func payload(
+    package func payload(
         claims text: [UInt8],
         dropping dropped: Set<String> = [],
         nonce: String = "",

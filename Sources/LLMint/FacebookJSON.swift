@@ -1,5 +1,5 @@
-internal import LLBytes
-internal import LLJOSE
+package import LLBytes
+package import LLJOSE
 
 /// JSON in the spelling of Facebook's issuer: `/` as `\/`, `@` as `\u0040`, and every character outside ASCII as
 /// `\uXXXX`.
@@ -40,15 +40,17 @@ package enum FacebookJSON {
 package struct StandInRefusal: Error, CustomStringConvertible {
     package let description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 extension JSONObject {
     /// The value as JSON: a string in Facebook's spelling, any other value unchanged.
-    func json(_ node: Int) -> String { document.isString(node) ? FacebookJSON.string(string(node)) : string(node) }
+    package func json(_ node: Int) -> String {
+        document.isString(node) ? FacebookJSON.string(string(node)) : string(node)
+    }
 
     /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
-    func respelled(_ node: Int) -> String {
+    package func respelled(_ node: Int) -> String {
         switch document.kind(node) {
         case .array: "[" + document.children(of: node).map { respelled($0) }.joined(separator: ",") + "]"
         case .object: FacebookJSON.object(document.children(of: node).map { (string($0), respelled($0 + 1)) })
@@ -57,14 +59,16 @@ extension JSONObject {
     }
 
     /// The elements of an array, each as ``string(_:)``; nil for any other value.
-    func elements(_ node: Int) -> [String]? {
+    package func elements(_ node: Int) -> [String]? {
         document.kind(node) == .array ? document.children(of: node).map { string($0) } : nil
     }
 }
 
 extension Base64URL {
     /// The base64url text of bytes.
-    static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: encode(Array(bytes)), as: UTF8.self) }
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: encode(Array(bytes)), as: UTF8.self)
+    }
 }
 
 extension Span<UInt8> {

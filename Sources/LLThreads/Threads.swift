@@ -1,6 +1,12 @@
-internal import CLLSystem
-internal import Glibc
+internal import CLLThreads
 internal import Synchronization
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
 
 /// Starts threads of the process's own.
 ///
@@ -79,13 +85,9 @@ package enum LoopQueue {
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe changed = .allocate(capacity: 1)
         unsafe changed.initialize(to: pthread_cond_t())
-        // With these attributes none of these calls can fail on Linux.
+        // With these attributes neither can fail.
         _ = unsafe pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        _ = unsafe pthread_condattr_init(&attributes)
-        _ = unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        _ = unsafe pthread_cond_init(changed, &attributes)
-        _ = unsafe pthread_condattr_destroy(&attributes)
+        _ = unsafe platform_make_condition(changed)
     }
 
     deinit {
@@ -114,9 +116,7 @@ package enum LoopQueue {
             case .done(let result): return result
             case .wait(.never): _ = unsafe pthread_cond_wait(changed, mutex)
             case .wait(let moment):
-                let (seconds, nanoseconds) = moment.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-                var time = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(clamping: nanoseconds))
-                _ = unsafe pthread_cond_timedwait(changed, mutex, &time)
+                unsafe platform_wait_until(changed, mutex, moment.nanoseconds)
             }
         }
     }

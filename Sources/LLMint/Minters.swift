@@ -1,7 +1,6 @@
 internal import LLBytes
 package import LLCrypto
 internal import LLJOSE
-internal import LLSockets
 
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {
@@ -99,50 +98,26 @@ package struct ProofMinter: Sendable {
     }
 }
 
-/// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
-package final class IssuerKeyRing: Sendable {
-    private let minters: Locked<[TokenMinter]>
-    private let unpublished = Locked<TokenMinter?>(nil)
-    /// The device that makes the proofs of `POST /proofs`.
-    let device: ProofMinter
-
-    /// Generates the first two keys; takes a few tenths of a second.
-    package init() throws(OpenSSLError) {
-        device = ProofMinter(key: try P256PrivateKey())
-        minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
+/// Signs requests as Facebook does.
+package enum SignedRequestMinter {
+    /// A callback's request: `base64url(signature).base64url(payload)` (Meta, "Parsing the Signed Request").
+    package static func mint(
+        userID: String,
+        issuedAt: Int64,
+        appSecret: String
+    ) throws(OpenSSLError) -> String {
+        let members = [
+            ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
+            ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
+        ]
+        return try sign(members, appSecret: appSecret)
     }
 
-    /// The key that signs now.
-    var current: TokenMinter { minters.withLock { $0[0] } }
-
-    /// The published keys, newest first.
-    package var published: [TokenMinter] { minters.withLock { $0 } }
-
-    /// The payload of a token that one of the published keys signed; nil for any other.
-    func payload(of token: [UInt8]) -> [UInt8]? {
-        guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
-        var payload: [UInt8] = []
-        var signature: [UInt8] = []
-        guard Base64URL.decode(token.span, parts.payload, into: &payload),
-            Base64URL.decode(token.span, parts.signature, into: &signature),
-            // The signature scheme is deterministic, so signing again verifies.
-            published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
-        else { return nil }
-        return payload
-    }
-
-    /// A key that is never published: a forger's key. It is always the same one, made at the first call.
-    func stranger() throws(OpenSSLError) -> TokenMinter {
-        try unpublished.withLock { minter throws(OpenSSLError) in
-            let stranger = if let minter { minter } else { try TokenMinter.make() }
-            minter = stranger
-            return stranger
-        }
-    }
-
-    /// Makes a new key the signing one, keeps the previous one published and drops the one before.
-    package func rotate() throws(OpenSSLError) {
-        let newest = try TokenMinter.make()
-        minters.withLock { $0 = [newest, $0[0]] }
+    /// An object under an app's secret.
+    package static func sign(_ members: [FacebookJSON.Member], appSecret: String) throws(OpenSSLError) -> String {
+        let encoded = Base64URL.text(FacebookJSON.object(members).utf8)
+        let key = Array(appSecret.utf8)
+        let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
+        return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
     }
 }

@@ -1,5 +1,6 @@
 package import LLHTTPClient
 internal import LLSockets
+public import LimitedLoginKeys
 
 /// A JWK Set at an `https` URL (or `http` of a loopback host), fetched over verified TLS.
 ///
@@ -26,7 +27,9 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         } catch {
             throw JWKSetSourceError(error.description)
         }
-        try self.init(url: url, authoritiesFile: authoritiesFile, proxy: proxy, limits: .init())
+        var limits = HTTPSClientLimits()
+        limits.fetchTimeout = JWKSetCacheLimits.fetchTimeout
+        try self.init(url: url, authoritiesFile: authoritiesFile, proxy: proxy, limits: limits)
     }
 
     /// Does the same with the given proxy and limits.

@@ -1,4 +1,4 @@
-internal import CLLSystem
+internal import CLLThreads
 
 /// A moment of the monotonic clock, in nanoseconds since an arbitrary start (the boot of the machine).
 package struct MonotonicInstant: Comparable, Hashable, Sendable {

@@ -1,0 +1,78 @@
+internal import LLBytes
+package import LLCrypto
+internal import LLJOSE
+package import LLMint
+internal import LLSockets
+
+/// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
+package final class IssuerKeyRing: Sendable {
+    private let minters: Locked<[TokenMinter]>
+    private let unpublished = Locked<TokenMinter?>(nil)
+    /// The device that makes the proofs of `POST /proofs`.
+    let device: ProofMinter
+
+    /// Generates the first two keys; takes a few tenths of a second.
+    package init() throws(OpenSSLError) {
+        device = ProofMinter(key: try P256PrivateKey())
+        minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
+    }
+
+    /// The key that signs now.
+    var current: TokenMinter { minters.withLock { $0[0] } }
+
+    /// The published keys, newest first.
+    package var published: [TokenMinter] { minters.withLock { $0 } }
+
+    /// The payload of a token that one of the published keys signed; nil for any other.
+    func payload(of token: [UInt8]) -> [UInt8]? {
+        guard let parts = try? JWSCompactSerialization(splitting: token.span) else { return nil }
+        var payload: [UInt8] = []
+        var signature: [UInt8] = []
+        guard Base64URL.decode(token.span, parts.payload, into: &payload),
+            Base64URL.decode(token.span, parts.signature, into: &signature),
+            // The signature scheme is deterministic, so signing again verifies.
+            published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
+        else { return nil }
+        return payload
+    }
+
+    /// A key that is never published: a forger's key. It is always the same one, made at the first call.
+    func stranger() throws(OpenSSLError) -> TokenMinter {
+        try unpublished.withLock { minter throws(OpenSSLError) in
+            let stranger = if let minter { minter } else { try TokenMinter.make() }
+            minter = stranger
+            return stranger
+        }
+    }
+
+    /// Makes a new key the signing one, keeps the previous one published and drops the one before.
+    package func rotate() throws(OpenSSLError) {
+        let newest = try TokenMinter.make()
+        minters.withLock { $0 = [newest, $0[0]] }
+    }
+}
+
+extension CatalogueWorkshop {
+    /// A workshop with the keys of a ring.
+    /// - Parameter person: The claims about the person.
+    package init(
+        template: ClaimsTemplate,
+        keys: IssuerKeyRing,
+        nonce: String,
+        now: Int64,
+        audience: String? = nil,
+        person: [FacebookJSON.Member] = jane
+    ) throws(OpenSSLError) {
+        let (published, stranger) = (keys.published, try keys.stranger())
+        self.init(
+            template: template,
+            newest: published.first ?? stranger,
+            older: published.last ?? stranger,
+            stranger: stranger,
+            nonce: nonce,
+            now: now,
+            audience: audience,
+            person: person
+        )
+    }
+}

@@ -1,0 +1,43 @@
+/// Runs asynchronous code on the calling thread until it has ended, whatever it waits for meanwhile.
+///
+/// The global pool is left alone: a source of keys that blocks holds up this thread and no other.
+package final class ThreadExecutor: TaskExecutor {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var isDone = false
+    }
+
+    private let state = Monitor(State())
+
+    package init() {}
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        state.withLock { $0.jobs.append(job) }
+        state.wake()
+    }
+
+    /// Runs `body`; call it once.
+    /// - Parameter started: receives the task, which may be cancelled from any thread.
+    package func run<Value: Sendable>(
+        _ body: @escaping @Sendable () async -> Value,
+        started: (Task<Void, Never>) -> Void
+    ) -> Value? {
+        let value = Locked<Value?>(nil)
+        started(
+            Task(executorPreference: self) {
+                let made = await body()
+                value.withLock { $0 = made }
+                self.state.withLock { $0.isDone = true }
+                self.state.wake()
+            }
+        )
+        while let job = state.wait(Self.next) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        return value.withLock { $0 }
+    }
+
+    private static func next(_ state: inout State) -> Monitor<State>.Look<UnownedJob?> {
+        if !state.jobs.isEmpty { return .done(state.jobs.removeFirst()) }
+        return state.isDone ? .done(nil) : .wait(until: .never)
+    }
+}

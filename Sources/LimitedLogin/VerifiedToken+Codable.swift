@@ -1,0 +1,223 @@
+internal import LLJOSE
+
+/// The JSON of the answer of `POST /verify`: the members `authentication_token`, `profile` and `claims`.
+extension VerifiedToken: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case authenticationToken = "authentication_token"
+        case profile, claims
+    }
+
+    /// Reads what ``encode(to:)`` or the service wrote. The token itself is not in it, so its
+    /// ``AuthenticationToken/tokenString`` is empty.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            authenticationToken: try members.decode(AuthenticationToken.self, forKey: .authenticationToken),
+            profile: try members.decode(Profile.self, forKey: .profile),
+            claimsJSON: try members.decode(JSONValue.self, forKey: .claims).text
+        )
+    }
+
+    /// Writes what the token says, without the token itself: an answer or a log must not hold what logs a person in.
+    public func encode(to encoder: any Encoder) throws {
+        guard let claims = JSONValue(parsing: claimsJSON) else {
+            let context = EncodingError.Context(
+                codingPath: encoder.codingPath,
+                debugDescription: "claimsJSON is no object"
+            )
+            throw EncodingError.invalidValue(claimsJSON, context)
+        }
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        var token = members.nestedContainer(keyedBy: AuthenticationToken.CodingKeys.self, forKey: .authenticationToken)
+        try authenticationToken.encode(to: &token)
+        try token.encode(profile.isLimited ? "limited" : "enabled", forKey: .tracking)
+        try members.encode(profile, forKey: .profile)
+        try members.encode(claims, forKey: .claims)
+    }
+}
+
+extension AuthenticationToken: Codable {
+    enum CodingKeys: String, CodingKey {
+        case issuer, audience, subject
+        case tokenID = "token_id"
+        case nonce
+        case issuedAt = "issued_at"
+        case expiresAt = "expires_at"
+        case keyID = "key_id"
+        case keyThumbprint = "key_thumbprint"
+        case tracking
+    }
+
+    /// Reads what a token says about itself; ``tokenString`` is empty.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            tokenString: "",
+            issuer: try members.decode(String.self, forKey: .issuer),
+            audience: try members.decode(String.self, forKey: .audience),
+            subject: try members.decode(String.self, forKey: .subject),
+            tokenID: try members.decode(String.self, forKey: .tokenID),
+            nonce: try members.decodeIfPresent(String.self, forKey: .nonce),
+            issuedAt: try members.decode(NumericDate.self, forKey: .issuedAt),
+            expiresAt: try members.decode(NumericDate.self, forKey: .expiresAt),
+            keyID: try members.decode(String.self, forKey: .keyID),
+            keyThumbprint: try members.decodeIfPresent(String.self, forKey: .keyThumbprint)
+        )
+    }
+
+    /// Writes what the token says about itself, without ``tokenString``.
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try encode(to: &members)
+    }
+
+    fileprivate func encode(to members: inout KeyedEncodingContainer<CodingKeys>) throws {
+        try members.encode(issuer, forKey: .issuer)
+        try members.encode(audience, forKey: .audience)
+        try members.encode(subject, forKey: .subject)
+        try members.encode(tokenID, forKey: .tokenID)
+        try members.encodeIfPresent(nonce, forKey: .nonce)
+        try members.encode(issuedAt, forKey: .issuedAt)
+        try members.encode(expiresAt, forKey: .expiresAt)
+        try members.encode(keyID, forKey: .keyID)
+        try members.encodeIfPresent(keyThumbprint, forKey: .keyThumbprint)
+    }
+}
+
+/// Any JSON value, on its way between a text and a coder. Numbers are 64-bit integers or doubles, as JSON readers have them.
+indirect enum JSONValue: Equatable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([Member])
+
+    struct Member: Equatable {
+        let name: String
+        let value: JSONValue
+    }
+
+    /// The object that is this text; nil of any other text, and of one that no token could hold.
+    init?(parsing text: String) {
+        guard let object = JSONObject(Array(text.utf8), limits: VerificationLimits.payload) else { return nil }
+        self.init(object, object.document.root)
+    }
+
+    /// The reader bounds the depth.
+    private init(_ json: borrowing JSONObject, _ node: Int) {
+        switch json.document.kind(node) {
+        case .object:
+            var members: [Member] = []
+            for name in json.document.children(of: node) {
+                members.append(Member(name: json.string(name), value: JSONValue(json, name + 1)))
+            }
+            self = .object(members)
+        case .array:
+            var elements: [JSONValue] = []
+            for element in json.document.children(of: node) { elements.append(JSONValue(json, element)) }
+            self = .array(elements)
+        case .true: self = .bool(true)
+        case .false: self = .bool(false)
+        case .null: self = .null
+        default:
+            if json.document.isString(node) {
+                self = .string(json.string(node))
+            } else if let integer = json.document.integer(node, in: json.bytes.span) {
+                self = .integer(integer)
+            } else {
+                self = json.document.double(node, in: json.bytes.span).map { .number($0) } ?? .null
+            }
+        }
+    }
+
+    /// The value as JSON text.
+    var text: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .number(let value): "\(value)"
+        case .string(let value): Self.quoted(value)
+        case .array(let elements): "[\(elements.map(\.text).joined(separator: ","))]"
+        case .object(let members):
+            "{\(members.map { "\(Self.quoted($0.name)):\($0.value.text)" }.joined(separator: ","))}"
+        }
+    }
+
+    /// A string with its quotes; control characters, `"` and `\` are escaped (RFC 8259 section 7).
+    private static func quoted(_ text: String) -> String {
+        var json = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0..<0x20:
+                let digits = String(scalar.value, radix: 16)
+                json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case 0x22, 0x5C:
+                json += "\\"
+                json.unicodeScalars.append(scalar)
+            default: json.unicodeScalars.append(scalar)
+            }
+        }
+        return json + "\""
+    }
+}
+
+extension JSONValue: Codable {
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    init(from decoder: any Decoder) throws {
+        if let members = try? decoder.container(keyedBy: Name.self) {
+            self = .object(
+                try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map { name in
+                    Member(name: name.stringValue, value: try members.decode(JSONValue.self, forKey: name))
+                }
+            )
+            return
+        }
+        if var elements = try? decoder.unkeyedContainer() {
+            var values: [JSONValue] = []
+            while !elements.isAtEnd { values.append(try elements.decode(JSONValue.self)) }
+            self = .array(values)
+            return
+        }
+        let value = try decoder.singleValueContainer()
+        if value.decodeNil() {
+            self = .null
+        } else if let bool = try? value.decode(Bool.self) {
+            self = .bool(bool)
+        } else if let integer = try? value.decode(Int64.self) {
+            self = .integer(integer)
+        } else if let number = try? value.decode(Double.self) {
+            self = .number(number)
+        } else {
+            self = .string(try value.decode(String.self))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .object(let members):
+            var container = encoder.container(keyedBy: Name.self)
+            for member in members { try container.encode(member.value, forKey: Name(stringValue: member.name)) }
+        case .array(let elements):
+            var container = encoder.unkeyedContainer()
+            for element in elements { try container.encode(element) }
+        default:
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .bool(let value): try container.encode(value)
+            case .integer(let value): try container.encode(value)
+            case .number(let value): try container.encode(value)
+            case .string(let value): try container.encode(value)
+            default: try container.encodeNil()
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLJOSE
+internal import LLMint
+public import LimitedLogin
+
+/// A key of an issuer of your own, and what it signs: tokens as Facebook writes them, with any claim.
+///
+/// ```swift
+/// let key = try TestKey()
+/// let verifier = LoginVerifier(policy: policy, keys: FixedKeys(key))
+/// let token = try key.token(claims: ["aud": "1234", "nonce": "n-1", "name": "Jane Doe"])
+/// ```
+///
+/// To make a key takes a tenth of a second: share one among your tests.
+public struct TestKey: Sendable {
+    /// The issuer of the tokens unless `iss` is given: Facebook's.
+    public static let issuer = VerificationPolicy.defaultIssuers[0]
+    /// The app of the tokens unless `aud` is given.
+    public static let appID = "123456789012345"
+    /// The person of the tokens unless `sub` is given.
+    public static let userID = CatalogueWorkshop.janesID
+
+    private let minter: TokenMinter
+    private let device: ProofMinter
+
+    /// A new RSA key of 2,048 bits, and a new P-256 key of a device.
+    /// - Throws: where OpenSSL makes no key.
+    public init() throws {
+        minter = try TokenMinter.make()
+        device = ProofMinter(key: try P256PrivateKey())
+    }
+
+    /// `kid`: the name of the key, 40 hexadecimal digits as Facebook's are.
+    public var keyID: String { minter.keyID }
+
+    /// The JWK Set that holds this key alone.
+    public var keySet: JSONWebKeySet { Self.keySet([self]) }
+
+    /// The JWK Set of these keys.
+    public static func keySet(_ keys: [TestKey]) -> JSONWebKeySet {
+        // The text is made here, so it can be read. Without a key the tests fail all the same.
+        (try? JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet(keys.map(\.minter)).span)) ?? JSONWebKeySet(keys: [])
+    }
+
+    /// The JWK Set of these keys as the JSON text of an issuer's answer, for tests of a `JWKSetSource`.
+    public static func keySetJSON(_ keys: [TestKey]) -> String {
+        String(decoding: TokenMinter.jsonWebKeySet(keys.map(\.minter)), as: UTF8.self)
+    }
+
+    /// A token of these claims in Facebook's spelling.
+    /// - Parameters:
+    ///   - claims: any claims, also with wrong types. What every token has is filled in: `iss`, `aud`, `sub`, `iat`, `exp` an
+    ///     hour after it, `jti`, and an empty `nonce`.
+    ///   - omitted: a claim that is not filled in.
+    ///   - now: when the token is issued, unless `iat` says it.
+    /// - Throws: where OpenSSL signs nothing, or a claim is no JSON that is read, such as a number that is not finite.
+    public func token(
+        claims: [String: ClaimValue] = [:],
+        without omitted: String? = nil,
+        now: NumericDate = .now
+    ) throws -> String {
+        let payload = try Self.template(TestKey.appID).payload(
+            claims: Array(ClaimValue.object(claims).json.utf8),
+            now: now.wholeSeconds,
+            without: omitted
+        )
+        return try minter.mint(header: minter.header, payload: payload)
+    }
+
+    /// A token with exactly this header and this payload, JSON or not.
+    public func token(header: String, payload: String) throws -> String {
+        try minter.mint(header: Array(header.utf8), payload: Array(payload.utf8))
+    }
+
+    /// A signed request as Facebook sends it to the deauthorize and data-deletion callbacks.
+    /// - Parameters:
+    ///   - userID: the person.
+    ///   - secret: the secret of the app that signs.
+    ///   - now: when it is made.
+    public func signedRequest(userID: String = userID, secret: String, now: NumericDate = .now) throws -> String {
+        try SignedRequestMinter.mint(userID: userID, issuedAt: now.wholeSeconds, appSecret: secret)
+    }
+
+    /// The RFC 7638 thumbprint of the device's key, to which `"cnf": ["jkt": …]` binds a token.
+    public var keyThumbprint: String {
+        get throws { try device.thumbprint() }
+    }
+
+    /// A DPoP proof of the device for one request with this token (RFC 9449 section 4.2).
+    /// - Parameters:
+    ///   - method: the request's method.
+    ///   - url: the request's URL; query and fragment are left out.
+    ///   - token: the token that the request brings.
+    ///   - now: when it is made.
+    public func dpopProof(method: String, url: String, token: String, now: NumericDate = .now) throws -> String {
+        try device.mint(method: method, url: url, token: token, issuedAt: now.wholeSeconds)
+    }
+
+    /// One bad token for each way in which a token is refused, whatever else a policy says.
+    /// - Parameters:
+    ///   - appID: the app that your policy names.
+    ///   - nonce: the nonce that your server expects.
+    ///   - now: when they are made.
+    public func badTokens(
+        appID: String = appID,
+        nonce: String,
+        now: NumericDate = .now
+    ) throws -> [BadToken] {
+        let workshop = CatalogueWorkshop(
+            template: Self.template(appID),
+            newest: minter,
+            older: minter,
+            stranger: try TokenMinter.make(),
+            nonce: nonce,
+            now: now.wholeSeconds
+        )
+        return try CatalogueEntry.all.compactMap { entry in
+            let members = entry.requestMembers(workshop)
+            let isPlain = members.count == 1 && members[0] == (name: "nonce", value: nonce)
+            guard isPlain, entry.setting == nil, entry.presentations == 1,
+                let code = TokenRejection.Code.allCases.first(where: { $0.rawValue == entry.code })
+            else { return nil }
+            return BadToken(name: entry.name, fault: entry.fault, code: code, token: try entry.token(workshop))
+        }
+    }
+
+    private static func template(_ appID: String) -> ClaimsTemplate { ClaimsTemplate(issuer: issuer, audience: appID) }
+}
+
+/// A token that a verifier must refuse.
+public struct BadToken: Sendable, CustomStringConvertible {
+    /// A short name: lower-case letters and `-`.
+    public let name: String
+    /// What is wrong with it, in one sentence.
+    public let fault: String
+    /// What it is refused for.
+    public let code: TokenRejection.Code
+    /// The token.
+    public let token: String
+
+    /// The name.
+    public var description: String { name }
+}
+
+/// The value of a claim, given as a literal: `"text"`, `5`, `1.5`, `true`, `nil` for JSON's null, an array or a dictionary.
+public indirect enum ClaimValue: Sendable, Equatable {
+    /// JSON's null.
+    case null
+    /// True or false.
+    case bool(Bool)
+    /// A whole number.
+    case integer(Int64)
+    /// Any other number.
+    case number(Double)
+    /// A text.
+    case string(String)
+    /// A list of values.
+    case array([ClaimValue])
+    /// Values by their names.
+    case object([String: ClaimValue])
+
+    var json: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .number(let value): "\(value)"
+        case .string(let value): FacebookJSON.string(value)
+        case .array(let values): "[\(values.map(\.json).joined(separator: ","))]"
+        case .object(let members):
+            FacebookJSON.object(members.sorted { $0.key < $1.key }.map { (name: $0.key, json: $0.value.json) })
+        }
+    }
+}
+
+extension ClaimValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral {
+    /// JSON's null.
+    public init(nilLiteral: ()) { self = .null }
+    /// True or false.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A whole number.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+}
+
+extension ClaimValue: ExpressibleByFloatLiteral, ExpressibleByStringInterpolation {
+    /// A number.
+    public init(floatLiteral value: Double) { self = .number(value) }
+    /// A text.
+    public init(stringLiteral value: String) { self = .string(value) }
+}
+
+extension ClaimValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
+    /// A list of values.
+    public init(arrayLiteral elements: ClaimValue...) { self = .array(elements) }
+    /// Values by their names; of equal names the last one stands.
+    public init(dictionaryLiteral elements: (String, ClaimValue)...) {
+        self = .object(Dictionary(elements) { $1 })
+    }
+}

@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.2.3
 import PackageDescription
 
 /// The settings of every Swift target; each feature flag names the proposal behind it.
@@ -11,13 +11,25 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),  // SE-0480
 ]
 
+/// What only the program needs: a package that embeds the libraries resolves none of it.
+let service = TargetDependencyCondition.when(traits: ["Service"])
+
 let package = Package(
     name: "limited-login",
+    // InlineArray and the spans of a String's bytes.
+    platforms: [.macOS(.v26)],
     products: [
         .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
         .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys", "LimitedLoginHTTPS"]),
         .library(name: "LimitedLoginTesting", targets: ["LimitedLoginTesting"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
+    ],
+    traits: [
+        .trait(
+            name: "Service",
+            description: "The program, and the packages that it alone needs. Users of the libraries give `traits: []`."
+        ),
+        .default(enabledTraits: ["Service"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -103,8 +115,8 @@ let package = Package(
                 "LLHTTPServer",
                 "LLHTTPClient", "LLJOSE",
                 "LLCrypto", "LLBytes",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log", condition: service),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
             ],
             swiftSettings: strict
         ),
@@ -116,9 +128,9 @@ let package = Package(
                 "LLHTTPClient", "LLJOSE",
                 "LLBytes", "LLService",
                 "LLStandIn", "CLLPage",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
+                .product(name: "Logging", package: "swift-log", condition: service),
+                .product(name: "Metrics", package: "swift-metrics", condition: service),
             ],
             swiftSettings: strict
         ),
@@ -142,7 +154,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "embedding-host",
-            dependencies: ["LimitedLoginKeys", "LLCrypto"],
+            dependencies: ["LimitedLoginKeys", "LLCrypto", "LLSockets"],
             path: "Tests/EmbeddingHost",
             swiftSettings: strict
         ),
@@ -204,7 +216,7 @@ let package = Package(
                 "LLService", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLGraph", "LLStores", "LLHTTP1",
                 "LLSockets", "LLHTTPServer", "LLHTTPClient",
                 "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log", condition: service),
             ],
             swiftSettings: strict
         ),
@@ -250,7 +262,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
             name: "stages",
             dependencies: [
                 "LLService", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP1", "LLSockets", "LLHTTPServer",
-                "LLJOSE", "LLCrypto", "LLBytes", .product(name: "Logging", package: "swift-log"),
+                "LLJOSE", "LLCrypto", "LLBytes", .product(name: "Logging", package: "swift-log", condition: service),
             ],
             path: "\(sources)/stages",
             swiftSettings: strict
@@ -269,7 +281,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
             "fuzz-service",
             [
                 "LLService", "LLStandIn", "LimitedLoginKeys", "LimitedLogin", "LLJOSE", "LLSockets", "LLHTTPServer",
-                "LLTestSupport", .product(name: "Logging", package: "swift-log"),
+                "LLTestSupport", .product(name: "Logging", package: "swift-log", condition: service),
             ]
         ),
     ]

@@ -1,5 +1,6 @@
 internal import CLLThreads
 internal import Synchronization
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)

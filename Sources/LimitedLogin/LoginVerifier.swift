@@ -1,12 +1,13 @@
 public import LLJOSE
 
-/// Decides about id tokens with the keys of a provider: the door for an app's own server.
+/// Verifies id tokens with keys from a provider: the usual entry point for an app's own server.
 ///
 /// ```swift
 /// let verified = try await verifier.verify(token, nonce: nonce)
 /// ```
 ///
-/// It combines a ``TokenVerifier`` and a provider of keys, and adds no check and no leniency of its own.
+/// It combines a ``TokenVerifier`` and a provider of keys, and adds no check and no leniency of its own. Make one verifier and
+/// keep it: it holds prepared keys and buffers. Any number of tasks may use it at once.
 public struct LoginVerifier: Sendable {
     /// Judges what the keys were found for.
     public let verifier: TokenVerifier
@@ -41,7 +42,8 @@ public struct LoginVerifier: Sendable {
     ///     refused. Keep it if a ``VerificationUnavailable`` is thrown, because the same token may come again.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: ``TokenRejection``, the one reason for the refusal; ``VerificationUnavailable`` if the token cannot be
-    ///   judged, also after a cancellation of the task. That is no fault of the token: try again and end no session.
+    ///   judged, also after a cancellation of the task: ``VerificationUnavailable/underlyingError`` is a `CancellationError` then.
+    ///   That is no fault of the token: try again and end no session.
     public func verify(
         _ token: String,
         nonce: String,

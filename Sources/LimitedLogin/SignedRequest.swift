@@ -153,28 +153,81 @@ extension SignedRequest {
 
 /// The reason why a signed request was refused or cannot be judged. No part of the request is in it.
 public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable codes of a refusal. Later versions may know more of them.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code as it is written in logs.
+        public let rawValue: String
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// It is not two parts of base64url with a JSON object.
+        public static let malformed = Self("malformed_request")
+        /// No configured app's secret signed it.
+        public static let invalidSignature = Self("invalid_signature")
+        /// `algorithm` is not HMAC-SHA256.
+        public static let unsupportedAlgorithm = Self("unsupported_algorithm")
+        /// It is a login's, not a callback's.
+        public static let login = Self("login_request")
+        /// It is a page tab's.
+        public static let pageTab = Self("page_tab_request")
+        /// It is an Instant Game's.
+        public static let instantGame = Self("instant_game_request")
+        /// `user_id` is missing or no id.
+        public static let invalidUser = Self("invalid_user")
+        /// `issued_at` is missing, too long ago, or ahead.
+        public static let outOfTime = Self("out_of_time")
+        /// `expires` is past.
+        public static let expired = Self("expired")
+        /// `user_id` is 0: a page removed the app.
+        public static let noPerson = Self("no_person")
+        /// No refusal: OpenSSL failed.
+        public static let cannotVerify = Self("cannot_verify")
+        /// The same as `rawValue`.
+        public var description: String { rawValue }
+    }
+
+    /// The stable code.
+    public let code: Code
     /// One sentence for the log.
     public let description: String
 
-    package static let malformed = Self("The signed request is not two parts of base64url with a JSON object.")
-    package static let invalidSignature = Self("The signature was made with no configured app secret.")
-    package static let unsupportedAlgorithm = Self("The algorithm is not HMAC-SHA256.")
+    package static let malformed = Self(
+        .malformed,
+        "The signed request is not two parts of base64url with a JSON object."
+    )
+    package static let invalidSignature = Self(
+        .invalidSignature,
+        "The signature was made with no configured app secret."
+    )
+    package static let unsupportedAlgorithm = Self(.unsupportedAlgorithm, "The algorithm is not HMAC-SHA256.")
     package static let login = Self(
+        .login,
         "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
     )
-    package static let pageTab = Self("This is a page tab's signed request (it has page), not a callback's.")
+    package static let pageTab = Self(.pageTab, "This is a page tab's signed request (it has page), not a callback's.")
     package static let instantGame = Self(
+        .instantGame,
         "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
     )
     package static let invalidUser = Self(
+        .invalidUser,
         "The member user_id is missing or not 1 to 20 digits without a leading zero."
     )
-    package static let outOfTime = Self("The member issued_at is missing, more than a day ago, or in the future.")
-    package static let expired = Self("The member expires is in the past, or no number of seconds.")
+    package static let outOfTime = Self(
+        .outOfTime,
+        "The member issued_at is missing, more than a day ago, or in the future."
+    )
+    package static let expired = Self(.expired, "The member expires is in the past, or no number of seconds.")
     /// The member `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
-    public static let noPerson = Self("The member user_id is 0: a page removed the app, and no person is named.")
+    public static let noPerson = Self(
+        .noPerson,
+        "The member user_id is 0: a page removed the app, and no person is named."
+    )
     /// OpenSSL failed; nothing is known about the request.
-    public static let cannotVerify = Self("The signature cannot be verified now.")
+    public static let cannotVerify = Self(.cannotVerify, "The signature cannot be verified now.")
 
-    private init(_ description: String) { self.description = description }
+    private init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
 }

@@ -4,8 +4,8 @@ package import LLCrypto
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
-/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, stores nothing and
-/// reads no clock. It does not remember tokens. The caller must ensure that a token or nonce is used once, by
+/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, reads no
+/// clock, and keeps nothing but prepared keys and buffers. It does not remember tokens. The caller must ensure that a token or nonce is used once, by
 /// forgetting the nonce once it was accepted (or by storing `jti` until `exp` and the clock skew).
 public struct TokenVerifier: Sendable {
     /// All data of a verifier in one object, so that a copy of the verifier copies one reference.

@@ -115,7 +115,12 @@ struct LibraryTests {
         let proof = try key.dpopProof(method: "GET", url: url, token: token)
         func judge(_ method: String) throws -> DPoPProof {
             try DPoPProof(
-                verifying: proof, method: method, url: url, token: token, keyThumbprint: key.keyThumbprint, now: .now
+                verifying: proof,
+                method: method,
+                url: url,
+                token: token,
+                keyThumbprint: key.keyThumbprint,
+                now: .now
             )
         }
         #expect(try judge("GET").keyThumbprint == key.keyThumbprint)

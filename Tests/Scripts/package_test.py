@@ -25,13 +25,13 @@ OWN_TARGETS = [
     "StandInIssuer", "TestProcess", "TestSupport", "VerificationService",
 ]
 
-MANIFEST = f"""// swift-tools-version: 6.2
+MANIFEST = f"""// swift-tools-version: 6.2.3
 import PackageDescription
 
 let package = Package(
     name: "throw-away",
-    platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "limited-login", path: "{ROOT}")],
+    platforms: [.macOS(.v26)],
+    dependencies: [.package(name: "limited-login", path: "{ROOT}", traits: [])],
     targets: {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }} + [
         .executableTarget(
             name: "app",
@@ -122,6 +122,10 @@ def main():
     )
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
+    # Without the trait of the program no other package is fetched.
+    pins = PLACE / "Package.resolved"
+    if pins.exists() and json.loads(pins.read_text())["pins"]:
+        sys.exit(f"a user of the libraries resolves {pins.read_text()}")
     print(re.findall(r"Test run with .*", done.stdout + done.stderr)[-1])
     print(f"a package of its own builds with the {len(snippets)} pieces of {PAGE.name}")
 

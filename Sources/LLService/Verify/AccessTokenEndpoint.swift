@@ -132,7 +132,7 @@ extension Problem {
         case .graph(let failure): self.init(failure.ofAccessToken)
         case .rejected(let rejection):
             // The code of a text that the library tells.
-            let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code }
+            let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code.rawValue }
             self.init(code ?? .accessTokenInvalid, rejection.description, hint: rejection.hint)
         }
     }

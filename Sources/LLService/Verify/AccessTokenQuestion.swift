@@ -260,7 +260,7 @@ package struct AccessTokenQuestion: Sendable {
             return try judge()
         } catch {
             // An answer that cannot be read is no fault of the token.
-            guard error.code != nil else { throw .graph(GraphFailure(.unreadableAnswer)) }
+            guard error.code != .unreadableAnswer else { throw .graph(GraphFailure(.unreadableAnswer)) }
             throw .rejected(error)
         }
     }

@@ -1,13 +1,14 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.2.3
 import PackageDescription
 
 let package = Package(
     name: "limited-login-examples",
-    platforms: [.macOS(.v15)],
+    platforms: [.macOS(.v26)],
     dependencies: [
-        .package(name: "limited-login", path: "../../.."),
+        .package(name: "limited-login", path: "../../..", traits: []),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         .executableTarget(
@@ -22,6 +23,7 @@ let package = Package(
         .executableTarget(
             name: "getting-started",
             dependencies: [
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "LimitedLogin", package: "limited-login"),
                 .product(name: "LimitedLoginKeys", package: "limited-login"),
             ]

@@ -21,7 +21,7 @@ struct Server {
     }
 
     static func application(appID: String, jwksURL: String, port: Int) throws -> some ApplicationProtocol {
-        let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)])
+        let keys = try JWKSetCache(sources: [try HTTPSJWKSetSource(url: jwksURL)]) { event in print(event) }
         let verifier = LoginVerifier(policy: try VerificationPolicy(appIDs: [appID]), keys: keys)
         let login = LoginController(verifier: verifier, sessions: Sessions())
         let router = Router()

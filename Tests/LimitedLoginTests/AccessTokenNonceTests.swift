@@ -32,7 +32,7 @@ struct AccessTokenNonceTests {
             )
             return nil
         } catch {
-            return error.code ?? "unreadable"
+            return error.code == .unreadableAnswer ? "unreadable" : error.code.rawValue
         }
     }
 
@@ -134,8 +134,8 @@ struct AccessTokenNonceTests {
                 let text = String(decoding: answer, as: UTF8.self)
                 #expect(text.contains("\"\(Self.nonce)\"") && text.contains("auth_nonce\""), "\(text)")
             } catch {
-                if error.code == nil { unreadable += 1 } else { no += 1 }
-                #expect(error.code == nil || error.code == "nonce_mismatch")
+                if error.code == .unreadableAnswer { unreadable += 1 } else { no += 1 }
+                #expect(error.code == .unreadableAnswer || error.code == .nonceMismatch)
             }
         }
         #expect(yes > 500 && no > 500 && unreadable > 500, "\(yes) \(no) \(unreadable)")

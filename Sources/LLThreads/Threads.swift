@@ -215,7 +215,7 @@ package final class SerialThread: Sendable {
 /// sees the answer.
 package final class Pulse: Sendable {
     /// That of the calling thread, whose waits for descriptors count as turning; nil if nobody asks for it.
-    @TaskLocal static var ofThread: Pulse?
+    @TaskLocal package static var ofThread: Pulse?
 
     /// When the poke was given that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
     private let pokedAt = Atomic<UInt64>(0)
@@ -244,5 +244,5 @@ package final class Pulse: Sendable {
     }
 
     /// The thread waits, and turns at this moment at the latest.
-    func wait(until deadline: MonotonicInstant) { waitsUntil.store(deadline.nanoseconds, ordering: .releasing) }
+    package func wait(until deadline: MonotonicInstant) { waitsUntil.store(deadline.nanoseconds, ordering: .releasing) }
 }

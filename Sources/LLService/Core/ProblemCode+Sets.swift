@@ -131,3 +131,78 @@ extension GraphError {
         }
     }
 }
+
+extension ProblemCode {
+    /// The code that fits a status that the HTTP server itself decided on.
+    init(serverStatus status: Int) { self = Self.ofAnyPath.first { $0.status == status } ?? .invalidRequest }
+
+    /// The rows of what HTTP itself refuses.
+    var rowOfHTTP: Row {
+        switch self {
+        case .uriTooLong:
+            Row(
+                "uri_too_long",
+                414,
+                .caller,
+                "The request target is too long",
+                hint: "Send the token in the body or in a field, not in the URL."
+            )
+        case .unsupportedMediaType:
+            Row(
+                "unsupported_media_type",
+                415,
+                .caller,
+                "The body's media type is not supported",
+                hint: "Declare the body as the field Accept of this answer says; with curl, -H 'Content-Type: …'."
+            )
+        case .expectationFailed:
+            Row(
+                "expectation_failed",
+                417,
+                .caller,
+                "The expectation cannot be met",
+                hint: "Leave out the field Expect, or send 100-continue in it."
+            )
+        case .misdirectedRequest:
+            Row(
+                "misdirected_request",
+                421,
+                .caller,
+                "This server does not answer for that host",
+                hint: "Ask for the host that the service is known by."
+            )
+        case .headersTooLarge:
+            Row(
+                "headers_too_large",
+                431,
+                .caller,
+                "The header section is too large",
+                hint: "Send at most 100 fields of 32 KiB together; cookies are not needed here."
+            )
+        case .notImplemented:
+            Row(
+                "not_implemented",
+                501,
+                .caller,
+                "The method or transfer coding is not implemented",
+                hint: "Use the method and the codings of RFC 9110 and RFC 9112: POST, with Content-Length or chunked."
+            )
+        case .httpVersionNotSupported:
+            Row(
+                "http_version_not_supported",
+                505,
+                .caller,
+                "The HTTP version is not supported",
+                hint: "Speak HTTP/1.1; a gateway may speak HTTP/2 with its clients."
+            )
+        default:
+            Row(
+                "invalid_request",
+                400,
+                .caller,
+                "The request is malformed",
+                hint: "Mend the request as detail says; GET /openapi.json describes each route's."
+            )
+        }
+    }
+}

@@ -117,4 +117,24 @@ internal import CLLOpenSSL
         signature.removeLast(signature.count - length)
         return signature
     }
+
+    /// The key in PEM form (RFC 7468): the private key as PKCS #8 without encryption, or the public key as a
+    /// SubjectPublicKeyInfo.
+    func pem(isPrivate: Bool) throws(OpenSSLError) -> String {
+        guard let sink = unsafe BIO_new(BIO_s_mem()) else { throw OpenSSLError("BIO_new") }
+        defer { unsafe BIO_free(sink) }
+        let isWritten =
+            isPrivate
+            ? unsafe PEM_write_bio_PKCS8PrivateKey(sink, handle, nil, nil, 0, nil, nil) == 1
+            : unsafe PEM_write_bio_PUBKEY(sink, handle) == 1
+        guard isWritten else { throw OpenSSLError("PEM_write_bio") }
+        // 16 KiB hold every key that is read here.
+        var text = [UInt8](repeating: 0, count: 16_384)
+        let count = unsafe text.withUnsafeMutableBufferPointer { buffer in
+            // BIO_read takes a C int, and writes no more than the buffer has room for.
+            unsafe BIO_read(sink, buffer.baseAddress, Int32(clamping: buffer.count))
+        }
+        guard count > 0 else { throw OpenSSLError("BIO_read") }
+        return String(decoding: text[..<Int(count)], as: UTF8.self)
+    }
 }

@@ -17,6 +17,10 @@ package final class P256PrivateKey: Sendable {
         guard point.count == 65 else { throw OpenSSLError("P-256 key") }
     }
 
+    /// The private key as PKCS #8, and the public key as a SubjectPublicKeyInfo, both in PEM form.
+    package func privatePEM() throws(OpenSSLError) -> String { try key.pem(isPrivate: true) }
+    package func publicPEM() throws(OpenSSLError) -> String { try key.pem(isPrivate: false) }
+
     /// The public key's coordinates, 32 bytes each, big-endian.
     package var coordinates: (x: [UInt8], y: [UInt8]) {
         let point = point

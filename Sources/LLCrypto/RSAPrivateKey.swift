@@ -13,6 +13,19 @@ package final class RSAPrivateKey: Sendable {
         }
     }
 
+    /// Reads an unencrypted private key in PEM form (PKCS #8 or PKCS #1); a key of another kind is refused.
+    package init(pem: [UInt8]) throws(OpenSSLError) {
+        key = try Key(pem: pem)
+        guard unsafe EVP_PKEY_is_a(key.handle, "RSA") == 1 else { throw OpenSSLError("RSA key") }
+    }
+
+    /// The length of the modulus in bits.
+    package var bitCount: Int { Int(unsafe EVP_PKEY_get_bits(key.handle)) }
+
+    /// The private key as PKCS #8, and the public key as a SubjectPublicKeyInfo, both in PEM form.
+    package func privatePEM() throws(OpenSSLError) -> String { try key.pem(isPrivate: true) }
+    package func publicPEM() throws(OpenSSLError) -> String { try key.pem(isPrivate: false) }
+
     /// The modulus, big-endian, without leading zeros.
     package var modulus: [UInt8] { number(named: "n") }
 

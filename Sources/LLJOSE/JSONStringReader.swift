@@ -111,3 +111,52 @@ package enum JSONText {
         }
     }
 }
+
+extension JSONText {
+    /// Text as a JSON string with its quotes.
+    package static func quoted(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        // The longest escape has six bytes.
+        bytes.append(addingCapacity: text.utf8.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
+            output.appendString(Array(text.utf8).span)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Writing JSON (RFC 8259) into memory that was reserved for all of it.
+extension OutputSpan where Element == UInt8 {
+    /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    package mutating func appendString(_ text: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        if JSONText.isPlain(text) {
+            append(text, 0..<text.count)
+            append(UInt8(ascii: "\""))
+            return
+        }
+        for index in text.indices {
+            let byte = text[index]
+            if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+                append(byte)
+            } else {
+                appendEscape(of: byte)
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends the short escape if the byte has one, else `\u00` and two hexadecimal digits.
+    private mutating func appendEscape(of byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): append("\\\"")
+        case UInt8(ascii: "\\"): append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        default:
+            append("\\u00")
+            append(Hexadecimal.digit(byte >> 4))
+            append(Hexadecimal.digit(byte))
+        }
+    }
+}

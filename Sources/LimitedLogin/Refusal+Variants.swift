@@ -96,6 +96,8 @@ extension Refusal {
         case nested
         /// `typ` is not `JWT`; its value if it is a short name.
         case type(String?)
+        /// An id token of the service's own issuer, which is no access token.
+        case ownIDToken
     }
 
     package static func notAnIDToken(_ kind: ForeignToken) -> Refusal {
@@ -118,6 +120,12 @@ extension Refusal {
                     .type,
                     "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only.",
                     plain
+                )
+            case .ownIDToken:
+                (
+                    .type,
+                    "This is an id token that this service issued: it has no client_id.",
+                    "Send the access token: leave requested_token_type out at /token."
                 )
             case .nested:
                 (.type, "This is a token within a token (cty); Facebook's id tokens are not nested.", plain)

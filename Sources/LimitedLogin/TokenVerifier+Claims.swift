@@ -236,28 +236,31 @@ extension TokenVerifier {
         if let friends = workspace.claims[.userFriends], workspace.isArrayOfStrings(friends) {
             claims.friendIDs = workspace.claimsSet.document.range(friends)
         }
-        note(&claims)
+        claims.notePermissions()
         return claims
     }
+}
 
-    private func note(_ claims: inout VerifiedClaims) {
+extension VerifiedClaims {
+    /// Notes the permissions whose claims are there.
+    mutating func notePermissions() {
         var granted: PermissionSet = []
-        if claims[.name] != nil || claims[.firstName] != nil || claims[.middleName] != nil || claims[.lastName] != nil
-            || claims[.imageURL] != nil
+        if self[.name] != nil || self[.firstName] != nil || self[.middleName] != nil || self[.lastName] != nil
+            || self[.imageURL] != nil
         {
             granted.insert(PermissionSet(.publicProfile))
         }
-        if claims[.email] != nil { granted.insert(PermissionSet(.email)) }
-        if claims.ageRange != nil { granted.insert(PermissionSet(.userAgeRange)) }
-        if claims.birthday != nil { granted.insert(PermissionSet(.userBirthday)) }
-        if claims.friendIDs != nil { granted.insert(PermissionSet(.userFriends)) }
-        if claims.gender != nil { granted.insert(PermissionSet(.userGender)) }
-        if claims.hometown != nil { granted.insert(PermissionSet(.userHometown)) }
-        if claims.linkURL != nil { granted.insert(PermissionSet(.userLink)) }
-        if claims.location != nil { granted.insert(PermissionSet(.userLocation)) }
-        if claims[.name] != nil { granted.insert(PermissionSet(.gamingProfile)) }
-        if claims[.imageURL] != nil { granted.insert(PermissionSet(.gamingUserPicture)) }
-        claims.satisfiedPermissions = granted
+        if self[.email] != nil { granted.insert(PermissionSet(.email)) }
+        if ageRange != nil { granted.insert(PermissionSet(.userAgeRange)) }
+        if birthday != nil { granted.insert(PermissionSet(.userBirthday)) }
+        if friendIDs != nil { granted.insert(PermissionSet(.userFriends)) }
+        if gender != nil { granted.insert(PermissionSet(.userGender)) }
+        if hometown != nil { granted.insert(PermissionSet(.userHometown)) }
+        if linkURL != nil { granted.insert(PermissionSet(.userLink)) }
+        if location != nil { granted.insert(PermissionSet(.userLocation)) }
+        if self[.name] != nil { granted.insert(PermissionSet(.gamingProfile)) }
+        if self[.imageURL] != nil { granted.insert(PermissionSet(.gamingUserPicture)) }
+        satisfiedPermissions = granted
     }
 }
 

@@ -221,7 +221,7 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
     )
     package static let secretNotVisible = Self("the secret must be visible ASCII characters without white space")
 
-    private init(_ description: String) { self.description = description }
+    init(_ description: String) { self.description = description }
 }
 
 /// A set of configured byte strings of any number. Look-ups take bytes and allocate nothing.

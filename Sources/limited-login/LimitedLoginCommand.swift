@@ -18,7 +18,8 @@ struct LimitedLoginCommand: AsyncParsableCommand {
         version: BuildInformation.version,
         subcommands: [
             Serve.self, Demo.self, Issuer.self, Verify.self, Keys.self, CheckConfig.self, HealthCheck.self,
-            ClientKey.self, NonceCommand.self, DPoPCommand.self, Permissions.self, SignedRequestCommand.self,
+            ClientKey.self, SigningKeyCommand.self, TokenCommand.self, NonceCommand.self, DPoPCommand.self,
+            Permissions.self, SignedRequestCommand.self,
             Inspect.self, Catalogue.self,
         ]
     )

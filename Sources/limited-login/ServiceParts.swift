@@ -180,7 +180,8 @@ enum ServiceParts {
             rejectsReplays: configuration.replaysAreRejected,
             appSecrets: secrets,
             acceptsAccessTokens: configuration.accessTokensAreAccepted,
-            webhook: try webhook(configuration)
+            webhook: try webhook(configuration),
+            tokens: try tokens(configuration)
         )
     }
 
@@ -216,6 +217,26 @@ enum ServiceParts {
             place throws(ConfigurationError) in
             try AppSecrets(parsing: text, place: place, appIDs: configuration.appIDs)
         }
+    }
+
+    /// Greatest size of a file of signing keys, in bytes: eight RSA keys of 4,096 bits have 27 KB.
+    static let signingKeysByteLimit = 65_536
+
+    /// The keys of a file that a setting names.
+    static func signingKeys(_ file: String) throws(StartError) -> SigningKeySet? {
+        try read(.signingKeysFile, file, limit: signingKeysByteLimit) { text, place throws(ConfigurationError) in
+            do throws(InvalidConfiguration) {
+                return try SigningKeySet(pem: String(decoding: text, as: UTF8.self))
+            } catch {
+                throw ConfigurationError(place: place, reason: "\(error)")
+            }
+        }
+    }
+
+    /// What tokens are issued with; nil where none are.
+    static func tokens(_ configuration: ServiceConfiguration) throws(StartError) -> TokenSettings? {
+        guard let tokens = configuration.tokens, let keys = try signingKeys(tokens.signingKeysFile) else { return nil }
+        return TokenSettings(TokenIssuer(policy: tokens.policy, keys: keys))
     }
 
     /// The target for Facebook's callbacks at the backend; nil if there is none.

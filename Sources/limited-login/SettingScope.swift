@@ -72,3 +72,14 @@ enum GraphSettings: SettingScope {
 enum SignedRequestSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .clockSkewSeconds]
 }
+
+/// Of the keys that sign tokens.
+enum SigningKeySettings: SettingScope {
+    static let keys: [ConfigurationKey] = [.signingKeysFile]
+    static let readsOthers = false
+}
+
+/// Of the tokens that are issued.
+enum TokenSettingsScope: SettingScope {
+    static let keys: [ConfigurationKey] = [.appIDs, .issuer, .signingKeysFile, .tokenAudiences]
+}

@@ -60,7 +60,8 @@ final class InProcessService {
         replayStore: ReplayStore? = nil,
         logger: Logger? = nil,
         auditLogger: Logger? = nil,
-        stuckThread: String? = nil
+        stuckThread: String? = nil,
+        tokens: TokenSettings? = nil
     ) async throws {
         source = ScriptedSource(minters)
         var limits = JWKSetCacheLimits()
@@ -80,7 +81,8 @@ final class InProcessService {
                 clients: clients,
                 gateway: gateway ?? (gatewayIsEnabled ? GatewaySettings() : nil),
                 nonceLifetimeSeconds: nonceLifetimeSeconds,
-                rejectsReplays: rejectsReplays
+                rejectsReplays: rejectsReplays,
+                tokens: tokens
             ),
             cache: cache,
             // As if the process had run for a minute.

@@ -23,6 +23,23 @@ enum AuthEndpoint {
             let credentials = try AuthCredentials(head, bytes, gateway.dpop)
             scheme = credentials.scheme
             let demand = try AuthDemand(head, bytes)
+            if let tokens = settings.tokens,
+                worker.ownTokens.isOwn(bytes.extracting(credentials.token), tokens, settings)
+            {
+                let token = try worker.ownTokens.judge(bytes.extracting(credentials.token), appID: demand.appID)
+                return try tell(
+                    token.claims,
+                    token.payload,
+                    credentials,
+                    demand,
+                    gateway,
+                    worker,
+                    head,
+                    bytes,
+                    context,
+                    &response
+                )
+            }
             var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
             // A proof is compared with these values.
             if scheme == .dpop { question.texts.insert(.keyThumbprint) }
@@ -37,25 +54,52 @@ enum AuthEndpoint {
             switch verdict {
             case .wait(let moment): return .wait(until: moment)
             case .verified(let claims):
-                let payload = worker.judge.workspace.payload
-                let proof = try credentials.judgeProof(
+                return try tell(
+                    claims,
+                    worker.judge.workspace.payload,
+                    credentials,
+                    demand,
+                    gateway,
+                    worker,
                     head,
                     bytes,
-                    claims,
-                    payload: payload.span,
-                    gateway: gateway,
-                    policy: settings.verifier.policy
+                    context,
+                    &response
                 )
-                try demand.require(claims)
-                try export(claims, payload.span, gateway.fields, isProven: proof != nil, &response)
-                guard let proof else { return .accepted(.idToken) }
-                return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context, response)
             }
         } catch {
             var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
             problem.scheme = scheme
             return .refused(.idToken, problem)
         }
+    }
+
+    /// The rest of the way of a good token: its proof, the gateway's demand, and the fields.
+    @inline(__always)
+    private static func tell(
+        _ claims: VerifiedClaims,
+        _ payload: [UInt8],
+        _ credentials: AuthCredentials,
+        _ demand: AuthDemand,
+        _ gateway: GatewaySettings,
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let proof = try credentials.judgeProof(
+            head,
+            bytes,
+            claims,
+            payload: payload.span,
+            gateway: gateway,
+            policy: worker.settings.verifier.policy
+        )
+        try demand.require(claims)
+        try export(claims, payload.span, gateway.fields, isProven: proof != nil, &response)
+        guard let proof else { return .accepted(.idToken) }
+        return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context, response)
     }
 
     private static func export(

@@ -72,6 +72,18 @@ extension ConfigurationKey {
         case .callbacksURL: (.text, .nothing("none: the backend is not told"), .rereads)
         case .callbacksSecretFile: (.secretFile, .nothing("none: callbacks_url needs it"), .rereads)
         case .dataDeletionStatusURL: (.text, .nothing("none: callbacks_url needs it"), .rereads)
+        case .issuer: (.text, .nothing("none: no tokens are issued"), .needsRestart)
+        case .signingKeysFile: (.secretFile, .nothing("none: issuer is refused without such a file"), .rereads)
+        case .tokenAudiences: (.list, .nothing("the issuer itself"), .takesEffect)
+        case .tokenClaims: (.list, .nothing("none"), .takesEffect)
+        case .tokenExtraClaims: (.text, .nothing("none"), .takesEffect)
+        case .tokenTypeHeader:
+            (.choice(TokenIssuer.AccessTokenType.allCases.map(\.rawValue)), .text("at+jwt"), .takesEffect)
+        case .tokenLifetimeSeconds:
+            (
+                .duration(TokenIssuerPolicy.lifetimeRange), .number(TokenIssuerPolicy.defaultLifetimeSeconds),
+                .takesEffect
+            )
         case .drainDelaySeconds: (.duration(0...300), .number(0), .needsRestart)
         case .logLevel:
             (
@@ -143,6 +155,17 @@ extension ConfigurationKey {
         case .callbacksSecretFile: "A file of one or two secrets (whsec_…) that sign the webhooks."
         case .dataDeletionStatusURL:
             "The page that tells people what became of their data, where the backend names none."
+        case .issuer:
+            "The claim iss of the tokens that POST /token issues: the https URL at which others reach the service."
+        case .signingKeysFile:
+            "The private keys (PEM) of issued tokens: the first signs, and the public half of each is published."
+        case .tokenAudiences: "The audiences that an issued token may have; the first one if the caller names none."
+        case .tokenClaims:
+            "What issued tokens tell of the person: name, given_name, middle_name, family_name, email, picture."
+        case .tokenExtraClaims:
+            "More claims of issued tokens: a JSON object of at most 1 KiB, such as {\"role\": \"user\"}."
+        case .tokenTypeHeader: "The typ of issued access tokens: RFC 9068's, or JWT for consumers that refuse it."
+        case .tokenLifetimeSeconds: "How long an issued token is good; never longer than the login's own token."
         case .drainDelaySeconds: "How long the listeners stay open after SIGTERM, while readiness already fails."
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."

@@ -4,6 +4,7 @@ package import LLHTTPClient
 internal import LLHTTPServer
 package import LLSockets
 package import LLStores
+package import LimitedLogin
 
 /// The whole configuration of the service, checked and typed.
 ///
@@ -52,6 +53,8 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var graph: GraphConfiguration
     /// The webhook for Facebook's callbacks; nil if there is none.
     package var webhook: WebhookConfiguration?
+    /// What tokens are issued with; nil where none are.
+    package var tokens: TokenConfiguration?
     package var drainDelaySeconds: Int
     /// The level's swift-log name.
     package var logLevel: String
@@ -71,6 +74,11 @@ package struct TLSFiles: Sendable, Equatable {
     package let key: String
     /// The authorities of the callers' certificates; nil if callers need none.
     package let clientAuthorities: String?
+}
+
+package struct TokenConfiguration: Sendable, Equatable {
+    package let policy: TokenIssuerPolicy
+    package let signingKeysFile: String
 }
 
 package struct WebhookConfiguration: Sendable, Equatable {
@@ -124,6 +132,7 @@ extension ServiceConfiguration {
         appSecretsFile = try reader.optionalText(.appSecretsFile)
         graph = try reader.graph()
         webhook = try reader.webhook()
+        tokens = try reader.tokens(except: issuers)
         drainDelaySeconds = try reader.number(.drainDelaySeconds)
         logLevel = try reader.text(.logLevel)
         logFormat = try reader.optionalText(.logFormat)
@@ -253,6 +262,10 @@ extension ServiceConfiguration {
         for key in [ConfigurationKey.callbacksSecretFile, .dataDeletionStatusURL]
         where webhook == nil && values[key] != nil {
             doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
+        }
+        for key in [ConfigurationKey.signingKeysFile, .tokenAudiences, .tokenClaims, .tokenExtraClaims]
+        where tokens == nil && values[key] != nil {
+            doubts.append("\(key.rawValue) is set and issuer is not: no tokens are issued.")
         }
         for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
             guard case .text(let path) = values[key] else { continue }

@@ -248,6 +248,52 @@ extension SettingReader {
         return WebhookConfiguration(url: url, secretFile: secretFile, statusURL: statusURL)
     }
 
+    /// What tokens are issued with. Callers need keys: whoever asks gets a token that others take for a login.
+    /// - Parameter issuers: those of id tokens, which an issuer of one's own must differ from.
+    func tokens(except issuers: [String]) throws(ConfigurationError) -> TokenConfiguration? {
+        let names = try list(.tokenClaims)
+        var claims: [TokenIssuer.Claim] = []
+        for name in names {
+            guard let claim = TokenIssuer.Claim(rawValue: name) else {
+                let known = TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", ")
+                throw failure(.tokenClaims, name, "is none of \(known)")
+            }
+            claims.append(claim)
+        }
+        let type = TokenIssuer.AccessTokenType(rawValue: try text(.tokenTypeHeader)) ?? .accessToken
+        let lifetime = try number(.tokenLifetimeSeconds)
+        guard let issuer = try optionalText(.issuer) else { return nil }
+        guard issuer.hasPrefix("https://") else {
+            throw failure(.issuer, issuer, "is no https URL, at which others reach this service")
+        }
+        guard !issuers.contains(issuer) else {
+            throw failure(.issuer, issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
+        }
+        guard try optionalText(.clientKeysFile) != nil else { throw lacks(.issuer, .clientKeysFile) }
+        guard let file = try optionalText(.signingKeysFile) else { throw lacks(.issuer, .signingKeysFile) }
+        func policy(_ audiences: [String], _ extra: String) throws(InvalidConfiguration) -> TokenIssuerPolicy {
+            try TokenIssuerPolicy(
+                issuer: issuer,
+                audiences: audiences,
+                lifetimeSeconds: lifetime,
+                accessTokenType: type,
+                claims: claims,
+                extraClaims: extra
+            )
+        }
+        // Each value judged by itself, so that its own key is named.
+        let (audiences, extra) = (try list(.tokenAudiences), try optionalText(.tokenExtraClaims) ?? "{}")
+        do throws(InvalidConfiguration) { _ = try policy([], "{}") } catch { throw failure(.issuer, "\(error)") }
+        do throws(InvalidConfiguration) { _ = try policy(audiences, "{}") } catch {
+            throw failure(.tokenAudiences, "\(error)")
+        }
+        do throws(InvalidConfiguration) {
+            return TokenConfiguration(policy: try policy(audiences, extra), signingKeysFile: file)
+        } catch {
+            throw failure(.tokenExtraClaims, "\(error)")
+        }
+    }
+
     private func optionalURL(_ key: ConfigurationKey) throws(ConfigurationError) -> HTTPURL? {
         guard let value = try optionalText(key) else { return nil }
         return try url(key, value)

@@ -63,23 +63,58 @@ package struct Problem: Error, Sendable, Equatable {
     }
 }
 
+/// How a route tells problems, besides RFC 9457.
+enum ProblemDialect: Sendable {
+    case plain
+    /// OAuth's `error` and `error_description` beside the other members (RFC 6749 section 5.2).
+    case introspection
+    /// The same, where a refused subject token is a bad request (RFC 8693 section 2.2.2), and every outage 503.
+    case exchange
+
+    func status(of code: ProblemCode) -> Int {
+        guard self == .exchange else { return code.status }
+        return switch code {
+        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 400
+        case .graph: 503
+        default: code.status
+        }
+    }
+
+    /// OAuth's code; nil for a route that is none of OAuth's.
+    func error(of code: ProblemCode) -> StaticString? {
+        guard self != .plain else { return nil }
+        return switch (code, status(of: code)) {
+        case (.invalidTarget, _): "invalid_target"
+        case (.unsupportedGrantType, _): "unsupported_grant_type"
+        case (_, 401): "invalid_client"
+        case (_, 503), (.keyChecksExhausted, _), (.tooManyAccessTokens, _): "temporarily_unavailable"
+        default: "invalid_request"
+        }
+    }
+}
+
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
 enum ProblemAnswer {
-    /// - Parameter speaksOAuth: Whether OAuth's `error` and `error_description` stand beside the other members.
     static func write(
         _ problem: Problem,
-        speaksOAuth: Bool = false,
+        in dialect: ProblemDialect = .plain,
         requestID: [UInt8],
         to response: inout HTTPResponse
     ) {
-        response.status = UInt16(problem.code.status)
+        let status = dialect.status(of: problem.code)
+        response.status = UInt16(status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        addChallenge(problem, speaksOAuth, to: &response)
-        if let seconds = problem.retryAfterSeconds { response.addField("Retry-After", String(seconds)) }
+        if status == problem.code.status { addChallenge(problem, dialect != .plain, to: &response) }
+        if let seconds = problem.retryAfterSeconds ?? (status == 503 ? outageSeconds : nil) {
+            response.addField("Retry-After", String(seconds))
+        }
         response.addField("X-Request-Id", requestID)
-        writeBody(problem, speaksOAuth: speaksOAuth, requestID: requestID, to: &response.body)
+        writeBody(problem, in: dialect, requestID: requestID, to: &response.body)
     }
+
+    /// When to try again after an outage that names no time.
+    private static let outageSeconds = 5
 
     /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
     private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
@@ -107,26 +142,25 @@ enum ProblemAnswer {
         }
     }
 
-    static func writeBody(_ problem: Problem, speaksOAuth: Bool = false, requestID: [UInt8], to body: inout [UInt8]) {
+    static func writeBody(
+        _ problem: Problem,
+        in dialect: ProblemDialect = .plain,
+        requestID: [UInt8],
+        to body: inout [UInt8]
+    ) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
         body.append(contentsOf: problem.code.text.utf8)
         JSONWriter.raw("\"", to: &body)
         JSONWriter.member("title", problem.code.title, to: &body)
-        JSONWriter.member("status", problem.code.status, to: &body)
+        JSONWriter.member("status", dialect.status(of: problem.code), to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
         JSONWriter.member("hint", problem.hint, to: &body)
         JSONWriter.member("code", problem.code.text, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
-        if speaksOAuth {
+        if let error = dialect.error(of: problem.code) {
             // RFC 6749 section 5.2. The title is a constant of ASCII, as `error_description` must be.
-            let error =
-                switch problem.code.status {
-                case 401: "invalid_client"
-                case 503: "temporarily_unavailable"
-                default: "invalid_request"
-                }
-            JSONWriter.member("error", error, to: &body)
+            JSONWriter.member("error", "\(error)", to: &body)
             JSONWriter.member("error_description", problem.code.title, to: &body)
         }
         JSONWriter.name("request_id", to: &body)

@@ -18,6 +18,7 @@ package enum ProblemCode: Sendable, Hashable {
         replayStoreUnavailable,
         callbackNotDelivered
     case overloaded, draining, httpVersionNotSupported
+    case invalidTarget, unsupportedGrantType
 
     /// The service's code for a row of the library's catalogue.
     package init(_ kind: Refusal.Kind) {
@@ -41,7 +42,7 @@ package enum ProblemCode: Sendable, Hashable {
             .misdirectedRequest, .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError,
             .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
-            .overloaded, .draining, .httpVersionNotSupported,
+            .overloaded, .draining, .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,
         ] + ofGraph
 
     /// The code as clients compare it.
@@ -281,6 +282,22 @@ package enum ProblemCode: Sendable, Hashable {
                 .caller,
                 "The app id is not configured",
                 hint: "Give an app id that LIMITED_LOGIN_APP_IDS names, or none."
+            )
+        case .invalidTarget:
+            Row(
+                "invalid_target",
+                400,
+                .caller,
+                "The audience is not configured",
+                hint: "Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience, or none."
+            )
+        case .unsupportedGrantType:
+            Row(
+                "unsupported_grant_type",
+                400,
+                .caller,
+                "The grant type is not supported",
+                hint: "Send grant_type=urn:ietf:params:oauth:grant-type:token-exchange."
             )
         case .unauthorizedClient:
             Row(

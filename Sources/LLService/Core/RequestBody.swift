@@ -165,6 +165,9 @@ struct FormParameters {
 
     var count: Int { parameters.count }
 
+    /// True if two parameters have one name (RFC 6749 section 3.2), compared after decoding.
+    var hasRepeatedName: Bool { Set(parameters.map(\.name)).count < parameters.count }
+
     func count(of name: StaticString) -> Int {
         parameters.count { $0.name.span.equal($0.name.indices, name) }
     }

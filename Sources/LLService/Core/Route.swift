@@ -19,6 +19,7 @@ package final class Route: Sendable {
     let body: RequestBody
     /// Whether it says how the service itself is, so that it is answered when other requests are refused for overload.
     let isHealth: Bool
+    let dialect: ProblemDialect
     /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
     package let problems: [ProblemCode]
     let answer: Answer
@@ -48,6 +49,7 @@ package final class Route: Sendable {
         caller: Caller = .anybody,
         body: RequestBody = .none,
         isHealth: Bool = false,
+        dialect: ProblemDialect = .plain,
         problems: [ProblemCode] = [],
         answer: @escaping Answer
     ) {
@@ -59,6 +61,7 @@ package final class Route: Sendable {
         self.caller = caller
         self.body = body
         self.isHealth = isHealth
+        self.dialect = dialect
         self.problems = problems
         self.answer = answer
         template = Array("\(path)".utf8)
@@ -126,6 +129,7 @@ enum Requirement: Sendable {
     /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
     case gateway
     case nonceIssuer
+    case tokenIssuer
     case permissions
     case callbacks
     /// Without a backend that is told, nothing would be deleted.
@@ -135,6 +139,7 @@ enum Requirement: Sendable {
         switch self {
         case .gateway: settings.gateway != nil
         case .nonceIssuer: settings.verifier.nonces != nil
+        case .tokenIssuer: settings.tokens != nil
         case .permissions, .callbacks: settings.appSecrets != nil
         case .dataDeletion: settings.appSecrets != nil && settings.webhook != nil
         }
@@ -144,6 +149,7 @@ enum Requirement: Sendable {
     var sentence: String {
         switch self {
         case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
+        case .tokenIssuer: "No tokens are issued here; see LIMITED_LOGIN_ISSUER."
         case .nonceIssuer: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE."
         case .permissions: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
         case .callbacks: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
@@ -163,8 +169,9 @@ package enum ListenerRole: Sendable {
 extension Route {
     /// Every path there is; a request's is looked for in this order.
     package static let table: [Route] = [
-        verify, auth, introspect, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions, permission,
-        deauthorize, dataDeletion, revocations,
+        verify, auth, introspect, token, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions,
+        permission,
+        deauthorize, dataDeletion, revocations, openIDConfiguration, authorizationServer, keySet,
     ]
 
     /// The metrics' name for every path that is not in the table.
@@ -189,11 +196,47 @@ extension Route {
         methods: [.post],
         caller: .knownByForm,
         body: .form(atMost: IntrospectEndpoint.bodyLimit),
+        dialect: .introspection,
         problems: [
             .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,
         ],
         answer: IntrospectEndpoint.answer
     )
+
+    /// OAuth 2.0 Token Exchange. Never public: whoever asks gets a token that others take for a login.
+    static let token = Route(
+        "/token",
+        methods: [.post],
+        requirement: .tokenIssuer,
+        caller: .knownByForm,
+        body: .form(atMost: TokenEndpoint.bodyLimit),
+        dialect: .exchange,
+        problems: [
+            .invalidTarget, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
+            .unsupportedMediaType,
+            .keyChecksExhausted, .tooManyAccessTokens, .keysUnavailable, .replayStoreUnavailable,
+        ] + ProblemCode.ofTokens + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
+        answer: TokenEndpoint.answer
+    )
+
+    /// What consumers of the tokens read by themselves (OpenID Connect Discovery, RFC 8414, RFC 7517).
+    static let openIDConfiguration = published("/.well-known/openid-configuration") { $0.discovery }
+    static let authorizationServer = published("/.well-known/oauth-authorization-server") { $0.discovery }
+    static let keySet = published("/.well-known/jwks.json") { $0.keySet }
+
+    private static func published(_ path: StaticString, _ text: @escaping @Sendable (TokenSettings) -> [UInt8]) -> Route
+    {
+        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, _, _, _, _, response throws(Problem) in
+            guard let tokens = worker.settings.tokens else {
+                throw Problem(.notFound, Requirement.tokenIssuer.sentence)
+            }
+            response.addField("Content-Type: application/json")
+            // A new key is published 300 s before it signs.
+            response.addField("Cache-Control: public, max-age=300")
+            response.body += text(tokens)
+            return .done
+        }
+    }
 
     /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
     static let auth = Route(

@@ -86,6 +86,8 @@ final class WorkerParts {
     private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
     let signatures: SignatureMemory
+    /// Judges the tokens that were issued here.
+    let ownTokens: OwnTokenJudge
     /// This worker's look at the revocations.
     let revocations: RevocationReader
     /// The body of the last `POST /verify`.
@@ -103,7 +105,10 @@ final class WorkerParts {
         copyOfSettings = Published.Copy(core.settings)
         revocations = RevocationReader(core.revocations)
         judge = TokenJudge(cache: core.cache, revocations: revocations)
-        signatures = SignatureMemory(capacity: core.signatureCacheEntries, metrics: core.metrics)
+        // Tokens that are issued here have half of the memory for signatures.
+        let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
+        signatures = SignatureMemory(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
+        ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations)
     }
 
     private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
@@ -227,6 +232,8 @@ package final class RuntimeSettings: Sendable {
     package let accessTokenApps: [AppSecret]?
     /// The backend as the target of Facebook's callbacks; nil if it is not told.
     package let webhook: WebhookTarget?
+    /// What tokens are issued with; nil if none are.
+    package let tokens: TokenSettings?
     /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
     package let unboundVerifier: TokenVerifier
 
@@ -238,7 +245,8 @@ package final class RuntimeSettings: Sendable {
         rejectsReplays: Bool = false,
         appSecrets: AppSecrets? = nil,
         acceptsAccessTokens: Bool = false,
-        webhook: WebhookTarget? = nil
+        webhook: WebhookTarget? = nil,
+        tokens: TokenSettings? = nil
     ) {
         self.nonceLifetimeSeconds = nonceLifetimeSeconds
         self.rejectsReplays = rejectsReplays
@@ -248,6 +256,7 @@ package final class RuntimeSettings: Sendable {
         self.appSecrets = appSecrets
         accessTokenApps = acceptsAccessTokens ? appSecrets?.all : nil
         self.webhook = webhook
+        self.tokens = tokens
         unboundVerifier = verifier.acceptingUnbound()
     }
 }

@@ -82,6 +82,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             case .wait(let moment): return .park(until: moment)
             case .accepted(let credential):
                 core.metrics.count(credential, nil)
+                if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
                 audit?.tell(nil, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
                 if isDebugging { log("verification accepted", nil, head, bytes) }
             case .inactive(let code):
@@ -90,6 +91,7 @@ package final class ServiceHandler: HTTPRequestHandler {
                 if isDebugging { log("verification refused", nil, head, bytes) }
             case .refused(let credential, let problem):
                 core.metrics.count(credential, problem.code)
+                if routes[place].dialect == .exchange { core.metrics.countExchange(problem.code) }
                 response.reset()
                 refuse(problem, "verification refused", head, bytes, context, &response)
                 return .respond
@@ -205,7 +207,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         )
         ProblemAnswer.write(
             problem,
-            speaksOAuth: place.map { routes[$0].caller == .knownByForm } ?? false,
+            in: place.map { routes[$0].dialect } ?? .plain,
             requestID: requestID,
             to: &response
         )

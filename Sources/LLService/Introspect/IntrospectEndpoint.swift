@@ -1,6 +1,7 @@
 internal import LLBytes
 internal import LLHTTP1
 internal import LLHTTPServer
+internal import LLJOSE
 internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
@@ -10,6 +11,11 @@ enum IntrospectEndpoint {
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         let form = try form(body, worker, head, bytes, context)
+        if let tokens = worker.settings.tokens, let token = form.first("token"),
+            worker.ownTokens.isOwn(token.span, tokens, worker.settings)
+        {
+            return answer(form, worker, &response)
+        }
         let claims: VerifiedClaims?
         let outcome: Outcome
         do throws(Problem) {
@@ -39,8 +45,42 @@ enum IntrospectEndpoint {
         return outcome
     }
 
+    /// Answers about a token that was issued here.
+    private static func answer(
+        _ form: FormParameters,
+        _ worker: WorkerParts,
+        _ response: inout HTTPResponse
+    ) -> Outcome {
+        let outcome: Outcome
+        do throws(Problem) {
+            let request = try IntrospectRequest(form)
+            let token = try worker.ownTokens.judge(request.token.span, appID: request.question.appID)
+            let subject = JSONText.value(token.payload.span, token.claims.subject)
+            let binding = request.question.binding
+            guard
+                binding == .unbound || binding == .subject && subject.utf8.elementsEqual(request.question.bindingValue)
+            else {
+                throw Problem(
+                    .rejectedToken(binding == .subject ? .subjectMismatch : .nonceMismatch),
+                    "It has no nonce."
+                )
+            }
+            VerifyEndpoint.addFields(to: &response)
+            IntrospectAnswer.write(token.claims, payload: token.payload, client: token.clientID, to: &response.body)
+            return .accepted(.idToken)
+        } catch {
+            switch error.code {
+            case .rejectedToken, .invalidNonce, .unknownApp: outcome = .inactive(error.code)
+            default: return .refused(.idToken, error)
+            }
+        }
+        VerifyEndpoint.addFields(to: &response)
+        IntrospectAnswer.write(nil, payload: [], to: &response.body)
+        return outcome
+    }
+
     /// The form of a caller that may ask.
-    private static func form(
+    static func form(
         _ body: Span<UInt8>,
         _ worker: WorkerParts,
         _ head: borrowing RequestHead,
@@ -104,8 +144,15 @@ struct IntrospectRequest {
 
 /// Writes the answer of `POST /introspect` (RFC 7662 section 2.2).
 enum IntrospectAnswer {
-    /// - Parameter claims: nil for a token that is not active, of which nothing more is told.
-    static func write(_ claims: VerifiedClaims?, payload: [UInt8], to bytes: inout [UInt8]) {
+    /// - Parameters:
+    ///   - claims: nil for a token that is not active, of which nothing more is told.
+    ///   - client: the client that the token was issued to; nil if it is the audience.
+    static func write(
+        _ claims: VerifiedClaims?,
+        payload: [UInt8],
+        client: Range<Int>? = nil,
+        to bytes: inout [UInt8]
+    ) {
         guard let claims else {
             JSONWriter.raw("{\"active\":false}", to: &bytes)
             return
@@ -114,8 +161,8 @@ enum IntrospectAnswer {
         text(",\"iss\":\"", claims.issuer, payload, &bytes)
         text(",\"sub\":\"", claims.subject, payload, &bytes)
         text(",\"aud\":\"", claims.audience, payload, &bytes)
-        // The client the token was issued to is its audience.
-        text(",\"client_id\":\"", claims.audience, payload, &bytes)
+        // The client that one of Facebook's was issued to is its audience.
+        text(",\"client_id\":\"", client ?? claims.audience, payload, &bytes)
         // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer token has none.
         JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
         if let thumbprint = claims[.keyThumbprint] {

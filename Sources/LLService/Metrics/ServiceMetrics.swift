@@ -12,6 +12,8 @@ package final class ServiceMetrics: Sendable {
             "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
         "limited_login_verifications_total":
             "Verdicts by credential (id_token, access_token, signed_player_info) and result: accepted, or the code of the refusal.",
+        "limited_login_exchanges_total":
+            "Logins brought to /token, by outcome: issued, refused, or unavailable if nobody could tell.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":
@@ -54,6 +56,7 @@ package final class ServiceMetrics: Sendable {
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
+    private let exchanges: [String: Counter]
     private let replayAnswers: [ReplayAnswer: Counter]
     private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
     private let graphTimers: [GraphCall.Operation: Timer]
@@ -74,6 +77,9 @@ package final class ServiceMetrics: Sendable {
         signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
         signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
         issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
+        exchanges = Dictionary(["issued", "refused", "unavailable"]) { outcome in
+            Counter(label: "limited_login_exchanges_total", dimensions: [("outcome", outcome)], factory: factory)
+        }
         replayAnswers = Dictionary(ReplayAnswer.allCases) { answer in
             let label = "limited_login_replay_store_answers_total"
             return Counter(label: label, dimensions: [("result", answer.rawValue)], factory: factory)
@@ -128,6 +134,13 @@ package final class ServiceMetrics: Sendable {
         let isAcceptedIDToken = refusal == nil && credential == .idToken
         let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
         counter?.increment()
+    }
+
+    /// - Parameter refusal: nil for a token that was issued.
+    func countExchange(_ refusal: ProblemCode?) {
+        let status = refusal.map { ProblemDialect.exchange.status(of: $0) }
+        let outcome = status.map { $0 >= 429 ? "unavailable" : "refused" } ?? "issued"
+        exchanges[outcome]?.increment()
     }
 
     package func countSignature(isRemembered: Bool) {

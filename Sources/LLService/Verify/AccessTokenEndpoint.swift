@@ -11,6 +11,10 @@ enum AccessTokenEndpoint {
     /// How much longer than its calls a request waits: their own error says more than that the time is over.
     private static let grace = Duration.milliseconds(250)
 
+    /// Writes the answer to a token that is good.
+    typealias Writer =
+        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts, inout HTTPResponse) throws(Problem) -> Void
+
     /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
     /// - Parameter owner: the caller, who shares the places of those that wait with the others.
     static func answer(
@@ -18,7 +22,10 @@ enum AccessTokenEndpoint {
         _ request: AccessTokenRequest,
         _ context: RequestContext,
         owner: JobOwner,
-        trace: String?
+        trace: String?,
+        write: @escaping Writer = { verified, request, _, response throws(Problem) in
+            AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        }
     ) -> Outcome {
         do throws(Problem) {
             let settings = worker.settings
@@ -49,7 +56,7 @@ enum AccessTokenEndpoint {
                     }.mapError { Problem($0) }
                     let next: WorkerParts.Continuation = { worker, context, response in
                         do throws(Problem) {
-                            return try accept(outcome.get(), request, worker, context, &response)
+                            return try accept(outcome.get(), request, worker, context, &response, write)
                         } catch {
                             return .refused(.accessToken, error)
                         }
@@ -69,7 +76,8 @@ enum AccessTokenEndpoint {
         _ request: AccessTokenRequest,
         _ worker: WorkerParts,
         _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ response: inout HTTPResponse,
+        _ write: Writer
     ) throws(Problem) -> Outcome {
         // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
@@ -81,7 +89,7 @@ enum AccessTokenEndpoint {
             throw isInDoubt ? TokenJudge.doubtfulRevocation : problem
         }
         VerifyEndpoint.addFields(to: &response)
-        AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        try write(verified, request, worker, &response)
         let usesToken = worker.settings.rejectsReplays
         guard usesToken || verified.nonce?.issued != nil else { return .accepted(.accessToken) }
         let question = ReplayQuestion(request.token, verified, usesToken: usesToken, now: now)

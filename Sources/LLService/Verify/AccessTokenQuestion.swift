@@ -18,6 +18,13 @@ struct AccessTokenRequest {
     /// The nonce that it must be; nil if it is an issued one.
     private(set) var nonce: Nonce?
 
+    /// The same of a form.
+    init(token: [UInt8], subject: String?, appID: [UInt8]?) {
+        self.token = token
+        self.subject = subject
+        self.appID = appID
+    }
+
     /// - Parameter document: the parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
         var nonceCount = 0

@@ -39,10 +39,7 @@ enum VerifyEndpoint {
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
-        let binding = request.question.binding
-        guard binding != .issuedNonce || settings.verifier.nonces != nil else {
-            throw Problem(.noNonceIssuer)
-        }
+        try requireNonces(request.question, settings)
         let verdict = try worker.judge.judge(
             request.token.span,
             request.question,
@@ -63,21 +60,39 @@ enum VerifyEndpoint {
                 isRefresh: request.question.isRefresh,
                 to: &response.body
             )
-            // A refreshed token bears the nonce that was used up at its login.
-            let usesNonce = binding == .issuedNonce && !request.question.isRefresh
-            guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
-            let question = ReplayQuestion(
-                claims,
-                worker.judge.workspace.payload.span,
-                nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
-                usesToken: settings.rejectsReplays,
-                accessToken: settings.rejectsReplays && settings.accessTokenApps != nil
-                    ? request.question.accessToken : []
-            )
-            // An issued nonce that is not among what is used up would be good for ever.
-            guard !usesNonce || question?.has(.nonce) == true else { throw FirstUse.unavailable }
-            return try FirstUse.use(question, of: .idToken, worker, context, response)
+            return try useUp(claims, request.question, worker, context, response)
         }
+    }
+
+    /// An issued nonce can be asked for only where nonces are issued.
+    static func requireNonces(_ question: borrowing TokenQuestion, _ settings: RuntimeSettings) throws(Problem) {
+        guard question.binding == .issuedNonce, settings.verifier.nonces == nil else { return }
+        throw Problem(.noNonceIssuer)
+    }
+
+    /// The last step of the verdict on a token that is good: uses up its nonce, and the token itself if tokens count once.
+    @inline(__always)
+    static func useUp(
+        _ claims: VerifiedClaims,
+        _ question: borrowing TokenQuestion,
+        _ worker: WorkerParts,
+        _ context: RequestContext,
+        _ response: borrowing HTTPResponse
+    ) throws(Problem) -> Outcome {
+        let settings = worker.settings
+        // A refreshed token bears the nonce that was used up at its login.
+        let usesNonce = question.binding == .issuedNonce && !question.isRefresh
+        guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
+        let uses = ReplayQuestion(
+            claims,
+            worker.judge.workspace.payload.span,
+            nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
+            usesToken: settings.rejectsReplays,
+            accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? question.accessToken : []
+        )
+        // An issued nonce that is not among what is used up would be good for ever.
+        guard !usesNonce || uses?.has(.nonce) == true else { throw FirstUse.unavailable }
+        return try FirstUse.use(uses, of: .idToken, worker, context, response)
     }
 
     static func addFields(to response: inout HTTPResponse) {

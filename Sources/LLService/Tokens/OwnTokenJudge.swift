@@ -1,0 +1,93 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLJOSE
+internal import LLStores
+package import LimitedLogin
+
+/// What tokens are issued with; immutable, so that a worker holds one whole or another.
+package final class TokenSettings: Sendable {
+    package let issuer: TokenIssuer
+    /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
+    let discovery: [UInt8]
+    /// The public keys (RFC 7517 section 5).
+    let keySet: [UInt8]
+
+    package init(_ issuer: TokenIssuer) {
+        self.issuer = issuer
+        keySet = Array(issuer.keys.jsonWebKeySet.utf8)
+        let base = issuer.policy.issuer
+        // RS256 must be among them (OpenID Connect Discovery section 3), whatever the first key is.
+        let algorithms = Set(issuer.keys.keys.map(\.algorithm.rawValue)).sorted()
+        var text: [UInt8] = [UInt8(ascii: "{")]
+        JSONWriter.member("issuer", base, to: &text)
+        // Demanded by OpenID Connect Discovery. Nothing is there: logins begin at Facebook.
+        JSONWriter.member("authorization_endpoint", base + "/authorize", to: &text)
+        JSONWriter.member("token_endpoint", base + "/token", to: &text)
+        JSONWriter.member("introspection_endpoint", base + "/introspect", to: &text)
+        JSONWriter.member("jwks_uri", base + "/.well-known/jwks.json", to: &text)
+        JSONWriter.member("response_types_supported", ["none"], to: &text)
+        JSONWriter.member("grant_types_supported", [TokenRequest.grantType], to: &text)
+        JSONWriter.member("subject_types_supported", ["pairwise"], to: &text)
+        JSONWriter.member("id_token_signing_alg_values_supported", algorithms, to: &text)
+        JSONWriter.member(
+            "token_endpoint_auth_methods_supported",
+            ["client_secret_basic", "client_secret_post"],
+            to: &text
+        )
+        let claims = ["iss", "sub", "aud", "client_id", "iat", "exp", "auth_time", "jti", "idp", "cnf"]
+        JSONWriter.member("claims_supported", claims + issuer.policy.claims.map(\.rawValue), to: &text)
+        text.append(UInt8(ascii: "}"))
+        discovery = text
+    }
+}
+
+/// Judges the tokens that were issued here, at `/auth` and `/introspect`. One for each worker; it needs no key of Facebook's.
+final class OwnTokenJudge {
+    private let revocations: RevocationReader
+    private let capacity: Int
+    /// The tokens whose signatures were found good under the keys of `settings`.
+    private var tokens: RecentDigests
+    private var settings: RuntimeSettings?
+    private var verifier: OwnTokenVerifier?
+
+    init(capacity: Int, revocations: RevocationReader) {
+        self.capacity = capacity
+        self.revocations = revocations
+        tokens = RecentDigests(capacity: capacity)
+    }
+
+    /// True if the token says that it was issued here.
+    func isOwn(_ token: Span<UInt8>, _ issued: TokenSettings, _ settings: RuntimeSettings) -> Bool {
+        if settings !== self.settings {
+            verifier = OwnTokenVerifier(issued.issuer, verification: settings.verifier.policy)
+            // A reload may have taken away the key that a token was signed with.
+            tokens = RecentDigests(capacity: capacity)
+            self.settings = settings
+        }
+        return verifier?.isOwn(token) ?? false
+    }
+
+    /// Judges a token for which ``isOwn(_:_:_:)`` was asked just before.
+    /// - Parameter appID: the one app that it must be for; empty for any.
+    func judge(_ token: Span<UInt8>, appID: [UInt8]) throws(Problem) -> OwnToken {
+        guard let verifier else { throw Problem(.internalError, "The keys of this service's tokens are not ready.") }
+        guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
+        let now = try ServiceClock.now()
+        guard let digest = try? SHA256.digest(of: token) else { throw Problem(.internalError, "OpenSSL cannot hash.") }
+        let known = tokens.find(digest)
+        let judged: OwnToken
+        do throws(Refusal) {
+            judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
+            let app = JSONText.value(judged.payload.span, judged.clientID)
+            let user = JSONText.value(judged.payload.span, judged.claims.subject)
+            let issuedAt = judged.authenticatedAt.wholeSeconds
+            if revocations.isRevoked(app: app.utf8.span, user: user.utf8.span, issuedAt: issuedAt) {
+                throw .loginRevoked
+            }
+        } catch {
+            throw Problem(error)
+        }
+        if let known { tokens.use(known.place) } else { tokens.add(digest, nil) }
+        return judged
+    }
+}

@@ -1,0 +1,241 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPServer
+internal import LLJOSE
+internal import LimitedLogin
+
+/// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693). Any Facebook login in, one short standard token out.
+///
+/// The verdict is that of `POST /verify`, whole: binding, use once, revocation.
+enum TokenEndpoint {
+    /// Greatest body, in bytes: that of `POST /verify`.
+    static let bodyLimit = VerifyEndpoint.bodyLimit
+
+    static let answer: Route.Answer = { (worker, head, bytes, body, context, response) throws(Problem) in
+        // Before the form is read it is no token that is refused.
+        let form = try IntrospectEndpoint.form(body, worker, head, bytes, context)
+        guard let tokens = worker.settings.tokens else { throw Problem(.notFound, Requirement.tokenIssuer.sentence) }
+        let request = try TokenRequest(form, tokens.issuer.policy)
+        guard request.isIDToken else {
+            return AccessTokenEndpoint.answer(
+                worker,
+                try request.accessToken(),
+                context,
+                owner: worker.owner(head, bytes, context),
+                trace: TraceParent.passedOn(head, bytes)
+            ) { (verified, _, worker, response: inout HTTPResponse) throws(Problem) in
+                try write(TokenIssuer.Login(verified, now: try ServiceClock.now()), request, worker, &response)
+            }
+        }
+        do throws(Problem) {
+            return try exchange(request, worker, head, bytes, context, &response)
+        } catch {
+            return .refused(.idToken, error)
+        }
+    }
+
+    private static func exchange(
+        _ request: TokenRequest,
+        _ worker: WorkerParts,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ context: RequestContext,
+        _ response: inout HTTPResponse
+    ) throws(Problem) -> Outcome {
+        try VerifyEndpoint.requireNonces(request.question, worker.settings)
+        let verdict = try worker.judge.judge(
+            request.token.span,
+            request.question,
+            verifier: worker.settings.verifier,
+            context: context,
+            trace: TraceParent.passedOn(head, bytes)
+        )
+        switch verdict {
+        case .wait(let moment): return .wait(until: moment)
+        case .verified(let claims):
+            VerifyEndpoint.addFields(to: &response)
+            let login = TokenIssuer.Login(claims, payload: worker.judge.workspace.payload.span)
+            try write(login, request, worker, &response)
+            return try VerifyEndpoint.useUp(claims, request.question, worker, context, response)
+        }
+    }
+
+    /// Writes the answer (RFC 8693 section 2.2.1).
+    private static func write(
+        _ login: TokenIssuer.Login,
+        _ request: TokenRequest,
+        _ worker: WorkerParts,
+        _ response: inout HTTPResponse
+    ) throws(Problem) {
+        guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
+            throw Problem(.internalError, "No token can be made.")
+        }
+        let now = try ServiceClock.now()
+        let token: TokenIssuer.Token
+        do throws(TokenIssuer.Failure) {
+            token = try issuer.token(
+                for: login,
+                kind: request.wanted == .idToken ? .idToken : .accessToken,
+                audience: request.audience,
+                tokenID: String(decoding: Base64URL.encode(name), as: UTF8.self),
+                now: now
+            )
+        } catch {
+            switch error {
+            case .loginEnded: throw Problem(.rejectedToken(.expired), "The subject token has ended.", claim: "exp")
+            case .unknownAudience: throw TokenRequest.unknownAudience
+            case .cannotSign: throw Problem(.internalError, "OpenSSL cannot sign.")
+            }
+        }
+        JSONWriter.raw("{", to: &response.body)
+        JSONWriter.member("access_token", token.value, to: &response.body)
+        JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)
+        JSONWriter.member("token_type", request.wanted == .idToken ? "N_A" : "Bearer", to: &response.body)
+        JSONWriter.member("expires_in", token.lifetimeSeconds, to: &response.body)
+        JSONWriter.raw("}", to: &response.body)
+    }
+}
+
+/// The form of `POST /token` (RFC 8693 section 2.1), with what `POST /verify` takes of a login.
+struct TokenRequest: Sendable {
+    static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
+    /// The parameters that are read; of others only that none is repeated.
+    static let parameters: [StaticString] = [
+        "grant_type", "subject_token", "subject_token_type", "audience", "requested_token_type", "nonce", "raw_nonce",
+        "issued_nonce", "subject", "key_thumbprint", "app_id", "client_id", "client_secret",
+    ]
+    static var unknownAudience: Problem { Problem(.invalidTarget, "The audience is none of token_audiences.") }
+
+    /// RFC 8693 section 3.
+    enum TokenType: String, Sendable, CaseIterable {
+        case accessToken = "urn:ietf:params:oauth:token-type:access_token"
+        case idToken = "urn:ietf:params:oauth:token-type:id_token"
+        case plain = "urn:ietf:params:oauth:token-type:jwt"
+    }
+
+    let token: [UInt8]
+    let isIDToken: Bool
+    let audience: String?
+    let wanted: TokenType
+    private(set) var question = TokenQuestion(texts: .all)
+
+    init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Problem) {
+        guard !form.hasRepeatedName else {
+            throw Problem(.invalidRequest, "The form has a parameter more than once.")
+        }
+        guard let grant = form.text("grant_type") else { throw Self.missing("grant_type") }
+        guard grant == Self.grantType else {
+            throw Problem(.unsupportedGrantType, "The grant_type must be \(Self.grantType).")
+        }
+        guard let token = form.value("subject_token") else { throw Self.missing("subject_token") }
+        guard let type = form.text("subject_token_type") else { throw Self.missing("subject_token_type") }
+        self.token = token
+        switch TokenType(rawValue: type) {
+        case .idToken: isIDToken = true
+        case .accessToken: isIDToken = false
+        default:
+            throw Problem(
+                .invalidRequest,
+                "The subject_token_type must be \(TokenType.idToken.rawValue) or \(TokenType.accessToken.rawValue)."
+            )
+        }
+        let wanted = form.text("requested_token_type").map { TokenType(rawValue: $0) } ?? .accessToken
+        guard let wanted else {
+            let known = TokenType.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Problem(.invalidRequest, "The requested_token_type must be one of \(known).")
+        }
+        self.wanted = wanted
+        audience = form.text("audience")
+        if let audience, !policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
+            throw Self.unknownAudience
+        }
+        try readLogin(form)
+    }
+
+    /// What ties the token to a login, with the meaning it has at `POST /verify`.
+    private mutating func readLogin(_ form: FormParameters) throws(Problem) {
+        var bindings: [(kind: BindingKind, value: [UInt8])] = []
+        if let nonce = form.value("nonce") { bindings.append((.nonce, nonce)) }
+        if let nonce = form.value("raw_nonce") { bindings.append((.rawNonce, nonce)) }
+        if let flag = form.text("issued_nonce") {
+            guard flag == "true" else {
+                throw Problem(.invalidRequest, "The parameter issued_nonce can only be true; leave it out otherwise.")
+            }
+            bindings.append((.issuedNonce, []))
+        }
+        guard bindings.count <= 1 else {
+            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
+        }
+        let subject = form.value("subject")
+        if let binding = bindings.first {
+            (question.binding, question.bindingValue) = binding
+            question.subject = subject ?? []
+        } else if let subject {
+            (question.binding, question.bindingValue) = (.subject, subject)
+        }
+        question.keyThumbprint = form.value("key_thumbprint") ?? []
+        question.appID = form.value("app_id") ?? []
+    }
+
+    /// The same of an access token, which carries no nonce and no key.
+    func accessToken() throws(Problem) -> AccessTokenRequest {
+        guard [.subject, .unbound].contains(question.binding), question.keyThumbprint.isEmpty else {
+            throw Problem(
+                .invalidRequest,
+                "An access token carries no nonce and no device's key, so neither can be given with one; subject can."
+            )
+        }
+        let subject = question.binding == .subject ? String(decoding: question.bindingValue, as: UTF8.self) : nil
+        return AccessTokenRequest(token: token, subject: subject, appID: question.appID.isEmpty ? nil : question.appID)
+    }
+
+    private static func missing(_ name: StaticString) -> Problem {
+        Problem(.invalidRequest, "The form has no parameter \(name).")
+    }
+}
+
+extension FormParameters {
+    /// The value of a parameter; nil if it has none (RFC 6749 section 3.2).
+    func value(_ name: StaticString) -> [UInt8]? { first(name).flatMap { $0.isEmpty ? nil : $0 } }
+
+    func text(_ name: StaticString) -> String? { value(name).map { String(decoding: $0, as: UTF8.self) } }
+}
+
+extension TokenIssuer.Login {
+    /// The login of an id token.
+    init(_ claims: VerifiedClaims, payload: Span<UInt8>) {
+        var told: [TokenIssuer.Claim: String] = [:]
+        let texts: [(TokenIssuer.Claim, VerifiedClaims.Text)] = [
+            (.name, .name), (.givenName, .firstName), (.middleName, .middleName), (.familyName, .lastName),
+            (.email, .email), (.picture, .imageURL),
+        ]
+        for (claim, text) in texts {
+            if let range = claims[text] { told[claim] = JSONText.value(payload, range) }
+        }
+        self.init(
+            appID: JSONText.value(payload, claims.audience),
+            userID: JSONText.value(payload, claims.subject),
+            authenticatedAt: claims.issuedAt,
+            expiresAt: claims.expiresAt,
+            keyThumbprint: claims[.keyThumbprint].map { JSONText.value(payload, $0) },
+            claims: told
+        )
+    }
+
+    /// The login of an access token. A token whose birth Graph does not tell has the substitute that revocations use.
+    init(_ verified: VerifiedAccessToken, now: NumericDate) {
+        let (token, profile) = (verified.inspection, verified.profile)
+        let told: [(TokenIssuer.Claim, String?)] = [
+            (.name, profile.name), (.givenName, profile.firstName), (.middleName, profile.middleName),
+            (.familyName, profile.lastName), (.email, profile.email), (.picture, profile.imageURL),
+        ]
+        self.init(
+            appID: token.appID,
+            userID: token.userID,
+            authenticatedAt: token.earliestIssue(now: now),
+            expiresAt: token.expiresAt,
+            claims: Dictionary(uniqueKeysWithValues: told.compactMap { claim, text in text.map { (claim, $0) } })
+        )
+    }
+}

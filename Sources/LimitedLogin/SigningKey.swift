@@ -1,0 +1,206 @@
+internal import LLBytes
+internal import LLCrypto
+internal import LLJOSE
+
+/// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows nothing of it.
+public struct SigningKey: Sendable, CustomStringConvertible {
+    /// How the key signs (RFC 7518 section 3.1).
+    public enum Algorithm: String, Sendable {
+        /// RSASSA-PKCS1-v1_5 with SHA-256: every consumer of tokens takes it.
+        case rs256 = "RS256"
+        /// ECDSA with P-256 and SHA-256: shorter signatures, made in a tenth of the time.
+        case es256 = "ES256"
+    }
+
+    private enum Secret: Sendable {
+        case rsa(RSAPrivateKey)
+        case p256(P256PrivateKey)
+    }
+
+    /// Sizes of an RSA key in bits. 2,048 is the least of RFC 7518 section 3.3; beyond 4,096 a signature takes milliseconds.
+    static let rsaBits = 2_048...4_096
+
+    /// How the key signs.
+    public let algorithm: Algorithm
+    /// The name of the key: its RFC 7638 thumbprint with SHA-256, 43 digits of base64url.
+    public let keyID: String
+    /// The public key's own members of its JWK, each with a comma before it.
+    private let numbers: String
+    private let secret: Secret
+
+    /// Makes a new key; RSA has 2,048 bits.
+    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
+    public init(generating algorithm: Algorithm) throws(InvalidConfiguration) {
+        do {
+            try self.init(algorithm == .rs256 ? .rsa(RSAPrivateKey()) : .p256(P256PrivateKey()))
+        } catch {
+            throw InvalidConfiguration("OpenSSL cannot make a signing key.")
+        }
+    }
+
+    /// Reads a private key in PEM form: PKCS #8, PKCS #1 or SEC 1, without a passphrase.
+    /// - Throws: ``InvalidConfiguration`` for another kind of key, an RSA key outside 2,048 to 4,096 bits, another curve than
+    ///   P-256, and a key whose signature its own public key refuses.
+    public init(pem: String) throws(InvalidConfiguration) {
+        guard !pem.contains("BEGIN ENCRYPTED PRIVATE KEY"), !pem.contains("Proc-Type: 4,ENCRYPTED") else {
+            throw InvalidConfiguration("the key has a passphrase, which a start cannot ask for")
+        }
+        let bytes = Array(pem.utf8)
+        let key: SigningKey?
+        if let rsa = try? RSAPrivateKey(pem: bytes) {
+            guard Self.rsaBits.contains(rsa.bitCount) else {
+                throw InvalidConfiguration(
+                    "the RSA key has \(rsa.bitCount) bits; \(Self.rsaBits.lowerBound) to \(Self.rsaBits.upperBound) are needed"
+                )
+            }
+            key = try? SigningKey(.rsa(rsa))
+        } else if let p256 = try? P256PrivateKey(pem: bytes) {
+            key = try? SigningKey(.p256(p256))
+        } else {
+            throw InvalidConfiguration("it is no private key of RSA or of the curve P-256 in PEM form")
+        }
+        let probe = Array("limited-login".utf8)
+        guard let key, let signature = try? key.signature(for: probe), let digest = try? SHA256.digest(of: probe.span),
+            key.publicKey?.isValidSignature(signature.span, of: digest) == true
+        else { throw InvalidConfiguration("the key does not fit its own public key") }
+        self = key
+    }
+
+    private init(_ secret: Secret) throws {
+        self.secret = secret
+        switch secret {
+        case .rsa(let key):
+            algorithm = .rs256
+            let (n, e) = (Base64URL.encode(key.modulus), Base64URL.encode(key.publicExponent))
+            let (modulus, exponent) = (String(decoding: n, as: UTF8.self), String(decoding: e, as: UTF8.self))
+            numbers = #","n":"\#(modulus)","e":"\#(exponent)""#
+            keyID = try Self.thumbprint(#"{"e":"\#(exponent)","kty":"RSA","n":"\#(modulus)"}"#)
+        case .p256(let key):
+            algorithm = .es256
+            let point = try P256JSONWebKey(x: key.coordinates.x, y: key.coordinates.y)
+            let (x, y) = (Base64URL.encode(point.x), Base64URL.encode(point.y))
+            numbers =
+                #","crv":"P-256","x":"\#(String(decoding: x, as: UTF8.self))","y":"\#(String(decoding: y, as: UTF8.self))""#
+            keyID = try Self.thumbprint(String(decoding: point.thumbprintInput, as: UTF8.self))
+        }
+    }
+
+    /// RFC 7638 section 3.
+    private static func thumbprint(_ input: String) throws -> String {
+        String(decoding: try SHA256.digest(of: Array(input.utf8).span).base64URL, as: UTF8.self)
+    }
+
+    /// The name and algorithm of the key.
+    public var description: String { "\(algorithm.rawValue) \(keyID)" }
+
+    /// The public key as a JWK (RFC 7517): the members `kty`, `use`, `alg`, `kid` and the key's numbers, nothing else.
+    var jsonWebKey: String {
+        let kind = algorithm == .rs256 ? "RSA" : "EC"
+        return #"{"kty":"\#(kind)","use":"sig","alg":"\#(algorithm.rawValue)","kid":"\#(keyID)"\#(numbers)}"#
+    }
+
+    /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that take no JWK Set.
+    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
+    public func publicPEM() throws(InvalidConfiguration) -> String {
+        do {
+            return switch secret {
+            case .rsa(let key): try key.publicPEM()
+            case .p256(let key): try key.publicPEM()
+            }
+        } catch {
+            throw InvalidConfiguration("OpenSSL cannot write the key.")
+        }
+    }
+
+    /// The private key as PKCS #8 in PEM form, without encryption. Store it where the service's user alone can read it.
+    /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
+    public func privatePEM() throws(InvalidConfiguration) -> String {
+        do {
+            return switch secret {
+            case .rsa(let key): try key.privatePEM()
+            case .p256(let key): try key.privatePEM()
+            }
+        } catch {
+            throw InvalidConfiguration("OpenSSL cannot write the key.")
+        }
+    }
+
+    func signature(for message: [UInt8]) throws -> [UInt8] {
+        switch secret {
+        case .rsa(let key): try key.signature(for: message)
+        case .p256(let key): try key.signature(for: message)
+        }
+    }
+
+    /// What verifies the signatures; nil if OpenSSL fails.
+    var publicKey: OwnPublicKey? {
+        switch secret {
+        case .rsa(let key):
+            (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { .rsa($0) }
+        case .p256(let key):
+            (try? P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)).map { .p256($0) }
+        }
+    }
+}
+
+/// A public key of one's own, ready to verify. Not Sendable, as the keys in it.
+enum OwnPublicKey {
+    case rsa(RSAPublicKey)
+    case p256(P256PublicKey)
+
+    func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
+        switch self {
+        case .rsa(let key): signature.count == key.modulusByteCount && key.isValidSignature(signature, of: digest)
+        case .p256(let key): key.isValidSignature(signature, of: digest)
+        }
+    }
+}
+
+/// The keys of an issuer: the first signs, all verify and are published.
+public struct SigningKeySet: Sendable {
+    /// Greatest number of keys. 8: a rotation needs two.
+    public static let countLimit = 8
+
+    /// The keys in the order of the file.
+    public let keys: [SigningKey]
+
+    /// - Throws: ``InvalidConfiguration`` for no key, more than ``countLimit``, and a key that is there twice.
+    public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
+        guard !keys.isEmpty else { throw InvalidConfiguration("there is no private key") }
+        guard keys.count <= Self.countLimit else {
+            throw InvalidConfiguration("there are more than \(Self.countLimit) keys")
+        }
+        guard Set(keys.map(\.keyID)).count == keys.count else {
+            throw InvalidConfiguration("the same key stands there twice")
+        }
+        self.keys = keys
+    }
+
+    /// Reads private keys in PEM form, one behind the other. Text between them, and blocks of other kinds, such as
+    /// `EC PARAMETERS`, count for nothing.
+    /// - Throws: ``InvalidConfiguration``, which names the place of a key that cannot be used.
+    public init(pem: String) throws(InvalidConfiguration) {
+        var keys: [SigningKey] = []
+        var block: [Substring]?
+        for line in pem.split(whereSeparator: \.isNewline) {
+            if line.hasPrefix("-----BEGIN "), line.contains("PRIVATE KEY-----") { block = [] }
+            block?.append(line)
+            guard let text = block, line.hasPrefix("-----END ") else { continue }
+            block = nil
+            guard keys.count <= Self.countLimit else { break }
+            do throws(InvalidConfiguration) {
+                keys.append(try SigningKey(pem: text.joined(separator: "\n") + "\n"))
+            } catch {
+                throw InvalidConfiguration("key \(keys.count + 1): \(error)")
+            }
+        }
+        guard block == nil else { throw InvalidConfiguration("key \(keys.count + 1) has no end") }
+        try self.init(keys)
+    }
+
+    /// The key that signs.
+    var first: SigningKey { keys[0] }
+
+    /// The JWK Set (RFC 7517 section 5) of all public keys: one JSON object.
+    public var jsonWebKeySet: String { #"{"keys":["# + keys.map(\.jsonWebKey).joined(separator: ",") + "]}" }
+}

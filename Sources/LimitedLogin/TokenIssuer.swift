@@ -1,0 +1,246 @@
+internal import LLBytes
+internal import LLJOSE
+
+/// Makes one standard token of your own out of a login of Facebook's that was verified.
+///
+/// An access token is one of RFC 9068 (`typ: at+jwt`), an id token one of OpenID Connect Core. Both bear the person, the
+/// Facebook app and the moment of the login, so that a consumer need only know your issuer. A pure function: it asks no clock
+/// and keeps nothing.
+public struct TokenIssuer: Sendable {
+    /// What a token is for.
+    public enum Kind: Sendable {
+        /// An access token (RFC 9068).
+        case accessToken
+        /// An id token (OpenID Connect Core section 2).
+        case idToken
+    }
+
+    /// The `typ` of access tokens.
+    public enum AccessTokenType: String, Sendable, CaseIterable {
+        /// RFC 9068 section 2.1.
+        case accessToken = "at+jwt"
+        /// For consumers that refuse the first one.
+        case plain = "JWT"
+    }
+
+    /// A claim about the person that a token may tell.
+    public enum Claim: String, Sendable, CaseIterable {
+        case name
+        case givenName = "given_name"
+        case middleName = "middle_name"
+        case familyName = "family_name"
+        /// Comes with `email_verified`, which is false: Facebook vouches for no address.
+        case email
+        case picture
+    }
+
+    /// The login that a token is made of.
+    public struct Login: Sendable {
+        /// The Facebook app.
+        public var appID: String
+        /// The person, under an ID that only this app knows.
+        public var userID: String
+        /// When Facebook issued the credential of the login.
+        public var authenticatedAt: NumericDate
+        /// Until when that credential is valid; nil if it does not end.
+        public var expiresAt: NumericDate?
+        /// The RFC 7638 thumbprint of the device's key that the login is bound to.
+        public var keyThumbprint: String?
+        /// What is known of the person; empty texts are left out.
+        public var claims: [Claim: String]
+
+        /// A login of these values.
+        public init(
+            appID: String,
+            userID: String,
+            authenticatedAt: NumericDate,
+            expiresAt: NumericDate?,
+            keyThumbprint: String? = nil,
+            claims: [Claim: String] = [:]
+        ) {
+            self.appID = appID
+            self.userID = userID
+            self.authenticatedAt = authenticatedAt
+            self.expiresAt = expiresAt
+            self.keyThumbprint = keyThumbprint
+            self.claims = claims
+        }
+    }
+
+    /// A token that was made.
+    public struct Token: Sendable, Equatable {
+        /// The JWS in compact serialization.
+        public let value: String
+        /// How long it is valid, in seconds.
+        public let lifetimeSeconds: Int
+    }
+
+    /// Why no token was made.
+    public enum Failure: Error, Sendable, Equatable {
+        /// The credential of the login has ended.
+        case loginEnded
+        /// The audience is none of those configured.
+        case unknownAudience
+        /// OpenSSL failed.
+        case cannotSign
+    }
+
+    /// What the tokens say.
+    public let policy: TokenIssuerPolicy
+    /// The keys that sign and verify.
+    public let keys: SigningKeySet
+
+    /// An issuer of tokens.
+    public init(policy: TokenIssuerPolicy, keys: SigningKeySet) {
+        self.policy = policy
+        self.keys = keys
+    }
+
+    /// Makes a token.
+    /// - Parameters:
+    ///   - login: the login, which was verified.
+    ///   - audience: one of the policy's; the first one if nil.
+    ///   - tokenID: `jti`: a name that no other token has.
+    ///   - now: the moment of issue; whole seconds count.
+    public func token(
+        for login: Login,
+        kind: Kind = .accessToken,
+        audience: String? = nil,
+        tokenID: String,
+        now: NumericDate
+    ) throws(Failure) -> Token {
+        let audience = audience ?? policy.audiences[0]
+        guard policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else { throw .unknownAudience }
+        let issuedAt = now.wholeSeconds
+        var end = issuedAt + Int64(policy.lifetimeSeconds)
+        if let last = login.expiresAt { end = min(end, last.wholeSeconds) }
+        guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else { throw .loginEnded }
+        let key = keys.first
+        let type = kind == .accessToken ? policy.accessTokenType.rawValue : AccessTokenType.plain.rawValue
+        let header = #"{"alg":"\#(key.algorithm.rawValue)","typ":"\#(type)","kid":"\#(key.keyID)"}"#
+        var payload = #"{"iss":\#(JSONText.quoted(policy.issuer)),"sub":\#(JSONText.quoted(login.userID))"#
+        payload += #","aud":\#(JSONText.quoted(audience))"#
+        payload += kind == .accessToken ? #","client_id":"# : #","azp":"#
+        payload += JSONText.quoted(login.appID)
+        payload += #","iat":\#(issuedAt),"exp":\#(end),"auth_time":\#(login.authenticatedAt.wholeSeconds)"#
+        payload += #","jti":\#(JSONText.quoted(tokenID)),"idp":"facebook""#
+        if let thumbprint = login.keyThumbprint { payload += #","cnf":{"jkt":\#(JSONText.quoted(thumbprint))}"# }
+        for claim in policy.claims {
+            guard let text = login.claims[claim], !text.isEmpty else { continue }
+            payload += #","\#(claim.rawValue)":\#(JSONText.quoted(text))"#
+            if claim == .email { payload += #","email_verified":false"# }
+        }
+        payload += policy.extraMembers + "}"
+        let input = Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")] + Base64URL.encode(Array(payload.utf8))
+        guard let signature = try? key.signature(for: input) else { throw .cannotSign }
+        let value = input + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        return Token(value: String(decoding: value, as: UTF8.self), lifetimeSeconds: Int(end - issuedAt))
+    }
+}
+
+/// What the tokens of a ``TokenIssuer`` say: their issuer, audiences, life and claims.
+public struct TokenIssuerPolicy: Sendable, Equatable {
+    /// The life of a token in seconds, if none is set. 600: a revoked login has at most that much longer at a consumer
+    /// that asks nobody.
+    public static let defaultLifetimeSeconds = 600
+    /// The least and the greatest life of a token, in seconds.
+    public static let lifetimeRange = 60...3_600
+    /// Greatest length of the additional claims in bytes. 1 KiB: a role and a few names.
+    public static let extraClaimsByteLimit = 1_024
+    /// Claims that no configuration may set: those of the token itself, and those that speak of the person.
+    private static let reserved: Set<String> = Set(
+        [
+            "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "azp", "auth_time", "acr", "amr", "nonce",
+            "cnf",
+            "idp", "at_hash", "c_hash", "s_hash", "sid", "act", "may_act", "email_verified",
+        ] + TokenIssuer.Claim.allCases.map(\.rawValue)
+    )
+
+    /// `iss`.
+    public let issuer: String
+    /// The audiences that a token may have; the first one is meant if none is named.
+    public let audiences: [String]
+    /// The life of a token in seconds; it ends with the login's credential at the latest.
+    public let lifetimeSeconds: Int
+    /// `typ` of access tokens.
+    public let accessTokenType: TokenIssuer.AccessTokenType
+    /// What tokens tell of the person.
+    public let claims: [TokenIssuer.Claim]
+    /// The additional claims as members of an object, each with a comma before it.
+    let extraMembers: String
+
+    /// A policy of these values, if each is in its range.
+    /// - Parameters:
+    ///   - issuer: an `https` URL of at most 1,024 visible ASCII characters without user, query and fragment; `http` for a
+    ///     loopback host alone.
+    ///   - audiences: each 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
+    ///   - lifetimeSeconds: 60 to 3,600.
+    ///   - accessTokenType: `typ` of access tokens.
+    ///   - claims: what tokens tell of the person.
+    ///   - extraClaims: a JSON object of at most 1 KiB, without registered claims.
+    /// - Throws: ``InvalidConfiguration``, which says which value is out of its range.
+    public init(
+        issuer: String,
+        audiences: [String] = [],
+        lifetimeSeconds: Int = defaultLifetimeSeconds,
+        accessTokenType: TokenIssuer.AccessTokenType = .accessToken,
+        claims: [TokenIssuer.Claim] = [],
+        extraClaims: String = "{}"
+    ) throws(InvalidConfiguration) {
+        try Self.require(issuer: issuer)
+        for audience in audiences where !Self.isPlain(audience) {
+            throw InvalidConfiguration(
+                "\(audience.debugDescription) is no audience: give 1 to 1,024 visible ASCII characters without \" and \\."
+            )
+        }
+        guard Self.lifetimeRange.contains(lifetimeSeconds) else {
+            throw InvalidConfiguration("A lifetime of \(lifetimeSeconds) s is out of range: 60 to 3,600 s.")
+        }
+        extraMembers = try Self.members(extraClaims)
+        self.issuer = issuer
+        self.audiences = audiences.isEmpty ? [issuer] : audiences
+        self.lifetimeSeconds = lifetimeSeconds
+        self.accessTokenType = accessTokenType
+        self.claims = claims
+    }
+
+    /// RFC 8414 section 2: an `https` URL without query and fragment.
+    private static func require(issuer: String) throws(InvalidConfiguration) {
+        let schemes = ["https://", "http://127.0.0.1", "http://localhost", "http://[::1]"]
+        guard isPlain(issuer), schemes.contains(where: { issuer.hasPrefix($0) }),
+            issuer.utf8.count > "https://".utf8.count,
+            !issuer.utf8.contains(where: { "?#@".utf8.contains($0) }), !issuer.hasSuffix("/")
+        else {
+            throw InvalidConfiguration(
+                "\(issuer.debugDescription) is no issuer: give an https URL without user, query, fragment and slash at its end."
+            )
+        }
+    }
+
+    /// True if the text is its own JSON string: 1 to 1,024 visible ASCII characters without `"` and `\`.
+    private static func isPlain(_ text: String) -> Bool {
+        (1...1_024).contains(text.utf8.count) && text.utf8.allSatisfy { ASCII.isVisible($0) }
+            && JSONText.isPlain(Array(text.utf8).span)
+    }
+
+    private static func members(_ text: String) throws(InvalidConfiguration) -> String {
+        let bytes = Array(text.utf8)
+        guard bytes.count <= extraClaimsByteLimit else {
+            throw InvalidConfiguration("The additional claims have more than \(extraClaimsByteLimit) bytes.")
+        }
+        guard let object = JSONObject(bytes, limits: VerificationLimits.payload) else {
+            throw InvalidConfiguration("The additional claims must be one JSON object that names no member twice.")
+        }
+        var members = ""
+        for name in object.document.children(of: object.document.root) {
+            let text = object.string(name)
+            guard !reserved.contains(text) else {
+                throw InvalidConfiguration("The additional claims must not have \(text): the token sets it.")
+            }
+            let range = object.document.range(name + 1)
+            let value = String(decoding: bytes[range], as: UTF8.self)
+            members += ",\(JSONText.quoted(text)):" + (object.document.isString(name + 1) ? "\"\(value)\"" : value)
+        }
+        return members
+    }
+}

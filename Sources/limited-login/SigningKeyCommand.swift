@@ -1,0 +1,173 @@
+internal import ArgumentParser
+internal import LLService
+internal import LLStandIn
+internal import LimitedLogin
+
+struct SigningKeyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "signing-key",
+        abstract: "Makes and publishes the keys that sign the service's own tokens.",
+        subcommands: [New.self, Public.self]
+    )
+
+    struct New: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints a new private key in PEM form, for signing_keys_file.",
+            discussion: """
+                Keep the file at mode 0600. To rotate, put the new key second and send SIGHUP; 300 s later put it first; once \
+                token_lifetime_seconds are over take the old one away. Exit code 0 done, 64 usage.
+                """
+        )
+
+        @Flag(help: "A key of the curve P-256 (ES256) instead of RSA with 2,048 bits (RS256).")
+        var ec = false
+
+        func run() throws {
+            do throws(InvalidConfiguration) {
+                let key = try SigningKey(generating: ec ? .es256 : .rs256)
+                StandardOutput.write(try key.privatePEM().trimmedEnd)
+            } catch {
+                throw Exit.refusing("\(error)")
+            }
+        }
+    }
+
+    struct Public: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints the public keys of signing_keys_file: the JWK Set, and each key in PEM form.",
+            discussion: """
+                For consumers that take no URL of a JWK Set, such as HAProxy. Exit code 0 done, 64 usage, 78 configuration.
+                """
+        )
+
+        @Flag(help: "Print one JSON object: the JWK Set alone.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions<SigningKeySettings>
+
+        func run() throws {
+            let loaded = try options.load()
+            guard case .text(let file)? = loaded.settings[.signingKeysFile]?.value,
+                let keys = try ServiceParts.signingKeys(file)
+            else {
+                throw Exit.refusing(
+                    "signing_keys_file: no keys are configured; 'limited-login signing-key new' makes one"
+                )
+            }
+            StandardOutput.write(keys.jsonWebKeySet)
+            if json { return }
+            do throws(InvalidConfiguration) {
+                for key in keys.keys {
+                    StandardOutput.write(line: "")
+                    StandardOutput.write(line: "\(key)")
+                    StandardOutput.write(try key.publicPEM().trimmedEnd)
+                }
+            } catch {
+                throw Exit.refusing("\(error)")
+            }
+        }
+    }
+}
+
+struct TokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Judges the service's own tokens.",
+        subcommands: [Judge.self]
+    )
+
+    struct Judge: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Judges a token that POST /token issued: each check, then what it says.",
+            discussion: """
+                It needs issuer and signing_keys_file. Only the running service knows which logins were revoked. Exit code \
+                0 accepted, 1 refused, 64 usage, 78 configuration.
+                """
+        )
+
+        @Argument(help: "The token, or - to read it from standard input.")
+        var token: String
+
+        @Option(
+            help: "The moment to judge as of: seconds since 1970, or 2024-01-31T12:00:00Z.",
+            transform: Moment.read
+        )
+        var at: NumericDate?
+
+        @Flag(help: "Print one JSON object.")
+        var json = false
+
+        @OptionGroup var options: ConfigurationOptions<TokenSettingsScope>
+
+        private static let titles: [(check: VerificationCheck, title: String)] = [
+            (.size, "The token is at most 32,768 bytes long"),
+            (.serialization, "The token is a JWS of three parts in strict base64url"),
+            (.header, "The header is one JSON object that names no member twice"),
+            (.algorithm, "The algorithm is the one of the key"),
+            (.criticalHeader, "The header demands no extension"),
+            (.type, "It is an access token: typ and client_id"),
+            (.key, "The key is one of signing_keys_file"),
+            (.signature, "The signature is the key's"),
+            (.payload, "The payload is one JSON object that names no member twice"),
+            (.issuer, "The issuer is this service's"),
+            (.audience, "The audience is configured, and so is the Facebook app"),
+            (.times, "The token is valid now"),
+            (.identity, "The token names its subject and itself"),
+        ]
+
+        func run() throws {
+            let configuration = try options.load().configuration
+            guard let issued = try ServiceParts.tokens(configuration) else {
+                throw Exit.refusing(
+                    "issuer: no tokens are issued here; set issuer, signing_keys_file and client_keys_file"
+                )
+            }
+            let text = TokenInput.trimmed(try TokenInput.read(argument: token, file: nil))
+            guard !text.isEmpty else { throw ValidationError("The token is empty: nothing was given.") }
+            let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceParts.policy(configuration))
+            let now = try at ?? Moment.now()
+            do throws(Refusal) {
+                let own = try verifier.judge(text.span, appID: [], isSigned: false, now: now)
+                tell(nil, String(decoding: own.payload, as: UTF8.self))
+            } catch {
+                tell(error, nil)
+                throw Exit.rejected
+            }
+        }
+
+        private func tell(_ refusal: Refusal?, _ payload: String?) {
+            if json {
+                var members: [JSON.Member] = [("accepted", JSON(refusal == nil))]
+                if let refusal {
+                    members += [("code", JSON(refusal.code.rawValue)), ("detail", JSON(refusal.detail))]
+                    if let claim = refusal.claim { members.append(("claim", JSON(claim))) }
+                }
+                if let payload { members.append(("claims", JSON(payload))) }
+                return StandardOutput.write(json: JSON(members))
+            }
+            for (check, title) in Self.titles {
+                if let refusal, check >= refusal.check {
+                    StandardOutput.write(line: "  no  \(title)")
+                    break
+                }
+                StandardOutput.write(line: "  ok  \(title)")
+            }
+            if let refusal {
+                StandardOutput.write(line: "refused: \(refusal.code.rawValue)")
+                StandardOutput.write(line: "  \(refusal.detail)")
+            } else if let payload {
+                StandardOutput.write(line: "accepted")
+                StandardOutput.write(line: "  \(payload)")
+            }
+        }
+    }
+}
+
+extension String {
+    /// Without line breaks at the end.
+    fileprivate var trimmedEnd: String {
+        var text = self
+        while text.last?.isNewline == true { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,345 @@
+import FoundationEssentials
+import LLBytes
+import LLSockets
+import LLStandIn
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import LimitedLoginKeys
+import Testing
+
+@testable import LLService
+
+/// An issuer of tokens for tests.
+enum OwnTokens {
+    static let issuer = "https://login.example.com"
+    static let audience = "https://api.example.com"
+    static let rsa = try? SigningKey(generating: .rs256)
+    static let p256 = try? SigningKey(generating: .es256)
+
+    static func settings(_ keys: [SigningKey?] = [rsa, p256]) throws -> TokenSettings {
+        let policy = try TokenIssuerPolicy(
+            issuer: issuer,
+            audiences: [audience, "other"],
+            claims: [.name, .email],
+            extraClaims: #"{"role":"user"}"#
+        )
+        return TokenSettings(TokenIssuer(policy: policy, keys: try SigningKeySet(keys.compactMap { $0 })))
+    }
+}
+
+@Suite("POST /token: any login in, one standard token out (RFC 8693)", .live)
+struct OwnTokenTests {
+    private static let form = "Content-Type: application/x-www-form-urlencoded"
+    private static let key = "Authorization: Bearer secret"
+    private static let idToken = "urn:ietf:params:oauth:token-type:id_token"
+    private static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
+
+    private static func service(
+        keys: [SigningKey?] = [OwnTokens.rsa, OwnTokens.p256],
+        minters: [TokenMinter]? = [StandInKeys.current],
+        nonces: NonceIssuer? = nil,
+        replayStore: ReplayStore? = nil
+    ) async throws -> InProcessService {
+        let clients = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        return try await InProcessService(
+            minters: minters,
+            clients: clients,
+            gatewayIsEnabled: true,
+            nonces: nonces,
+            replayStore: replayStore,
+            tokens: try OwnTokens.settings(keys)
+        )
+    }
+
+    private static func body(_ token: String, _ more: String = "nonce=n-1", type: String = idToken) -> String {
+        "grant_type=\(TokenRequest.grantType)&subject_token_type=\(type)&subject_token=\(token)&\(more)"
+    }
+
+    private struct Answer: Decodable {
+        let token, issuedType, type: String
+        let lifetime: Int
+
+        enum CodingKeys: String, CodingKey {
+            case token = "access_token"
+            case issuedType = "issued_token_type"
+            case type = "token_type"
+            case lifetime = "expires_in"
+        }
+    }
+
+    private static func exchange(
+        _ service: InProcessService,
+        _ body: String,
+        fields: [String] = [form, key]
+    ) throws -> TestResponse {
+        try service.answer("POST", "/token", fields: fields, body: body)
+    }
+
+    private static func issued(_ service: InProcessService, _ more: String = "nonce=n-1") throws -> String {
+        let answer = try exchange(service, body(try Tokens.mint(Tokens.claims()), more))
+        try #require(answer.status == 200, "\(answer.text)")
+        return try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
+    }
+
+    private static func auth(_ service: InProcessService, _ token: String, _ query: String = "") throws -> TestResponse
+    {
+        try service.answer("GET", "/auth\(query)", fields: ["Authorization: Bearer \(token)"])
+    }
+
+    @Test("The token has the claims of RFC 9068 and is good at /auth and /introspect", arguments: [0, 1])
+    func exchanged(first: Int) async throws {
+        let keys = first == 0 ? [OwnTokens.rsa, OwnTokens.p256] : [OwnTokens.p256, OwnTokens.rsa]
+        let service = try await Self.service(keys: keys)
+        let answer = try Self.exchange(service, Self.body(try Tokens.mint(Tokens.claims())))
+        #expect(answer.status == 200)
+        #expect(answer["cache-control"] == "no-store")
+        let told = try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+        #expect(told.type == "Bearer")
+        #expect(told.issuedType == Self.accessToken)
+        #expect((590...600).contains(told.lifetime))
+        let parts = told.token.split(separator: ".").map { Self.text($0) }
+        let algorithm = first == 0 ? "RS256" : "ES256"
+        #expect(parts[0].hasPrefix(#"{"alg":"\#(algorithm)","typ":"at+jwt","kid":""#))
+        for part in [
+            #""iss":"https://login.example.com""#, #""aud":"https://api.example.com""#, #""sub":"2954873201847263""#,
+            #""client_id":"\#(InProcessService.appID)""#, #""idp":"facebook""#, #""role":"user""#, #""auth_time":"#,
+        ] {
+            #expect(parts[1].contains(part), "\(part): \(parts[1])")
+        }
+        let auth = try Self.auth(service, told.token)
+        #expect(auth.status == 200)
+        #expect(auth["x-auth-subject"] == "2954873201847263")
+        #expect(auth["x-auth-audience"] == OwnTokens.audience)
+        // The second time its signature is remembered.
+        #expect(try Self.auth(service, told.token).status == 200)
+        let fields = [Self.form, Self.key]
+        let active = try service.answer("POST", "/introspect", fields: fields, body: "token=\(told.token)")
+        #expect(active.text.hasPrefix(#"{"active":true,"iss":"https://login.example.com""#), "\(active.text)")
+        #expect(active.text.contains(#""client_id":"\#(InProcessService.appID)""#))
+    }
+
+    private static func text(_ part: Substring) -> String {
+        var bytes: [UInt8] = []
+        let digits = Array(part.utf8)
+        _ = Base64URL.decode(digits.span, digits.indices, into: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("A refused login is 400 with OAuth's error and the code of /verify, a caller without a key 401")
+    func refusals() async throws {
+        let service = try await Self.service()
+        let good = try Tokens.mint(Tokens.claims())
+        let now = WallClock.unixSeconds()
+        let old = try Tokens.mint(Tokens.claims(issuedAt: now - 86_400))
+        let foreign = try Tokens.mint(Tokens.claims(audience: "99"))
+        let cases: [(String, Int, String, String)] = [
+            (Self.body(good, "nonce=other"), 400, "invalid_request", "nonce_mismatch"),
+            (Self.body(good, ""), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&raw_nonce=n-1"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&issued_nonce=yes"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "issued_nonce=true"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&subject=42"), 400, "invalid_request", "subject_mismatch"),
+            (Self.body(good, "nonce=n-1&audience=else"), 400, "invalid_target", "invalid_target"),
+            (Self.body(good, "nonce=n-1&requested_token_type=x"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&app_id=77"), 400, "invalid_request", "unknown_app"),
+            (Self.body(good, "nonce=n-1&nonce=n-1"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&x=1&%78=2"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, "nonce=n-1&%zz=2"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, type: "urn:ietf:params:oauth:token-type:jwt"), 400, "invalid_request", "invalid_request"),
+            (Self.body(good, type: Self.accessToken), 400, "invalid_request", "invalid_request"),
+            (Self.body(old), 400, "invalid_request", "expired"),
+            (Self.body(foreign), 400, "invalid_request", "invalid_audience"),
+            (Self.body("x.y.z"), 400, "invalid_request", "malformed_token"),
+            ("grant_type=password&subject_token=\(good)", 400, "unsupported_grant_type", "unsupported_grant_type"),
+            ("subject_token=\(good)", 400, "invalid_request", "invalid_request"),
+            ("", 400, "invalid_request", "invalid_request"),
+        ]
+        for (body, status, error, code) in cases {
+            let answer = try Self.exchange(service, body)
+            #expect(answer.status == status, "\(body): \(answer.text)")
+            #expect(answer.text.contains(#""error":"\#(error)""#), "\(body): \(answer.text)")
+            #expect(answer.text.contains(#""code":"\#(code)""#), "\(body): \(answer.text)")
+            #expect(answer["www-authenticate"] == nil, "\(body)")
+        }
+        let keyless = try Self.exchange(service, Self.body(good), fields: [Self.form])
+        #expect(keyless.status == 401)
+        #expect(keyless.text.contains(#""error":"invalid_client""#))
+        let posted = Self.body(good) + "&client_id=backend&client_secret=secret"
+        #expect(try Self.exchange(service, posted, fields: [Self.form]).status == 200)
+    }
+
+    @Test("A parameter without a value counts as left out, an unknown one for nothing")
+    func leniency() async throws {
+        let service = try await Self.service()
+        let good = try Tokens.mint(Tokens.claims())
+        for more in ["nonce=n-1&raw_nonce=&subject=&audience=&app_id=&issued_nonce=", "nonce=n-1&scope=a&resource=b"] {
+            #expect(try Self.exchange(service, Self.body(good, more)).status == 200, "\(more)")
+        }
+    }
+
+    @Test("An outage is 503 with Retry-After and logs nobody out")
+    func outage() async throws {
+        let service = try await Self.service(minters: nil)
+        _ = await service.cache.refresh()
+        let answer = try Self.exchange(service, Self.body(try Tokens.mint(Tokens.claims())))
+        #expect(answer.status == 503)
+        #expect(answer["retry-after"] != nil)
+        #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
+        // The service's own tokens need no key of Facebook's.
+        let login = TokenIssuer.Login(
+            appID: InProcessService.appID,
+            userID: "1",
+            authenticatedAt: try #require(NumericDate(secondsSince1970: WallClock.unixSeconds())),
+            expiresAt: nil
+        )
+        let now = try #require(NumericDate(secondsSince1970: WallClock.unixSeconds()))
+        let own = try OwnTokens.settings().issuer.token(for: login, tokenID: "t", now: now)
+        #expect(try Self.auth(service, own.value).status == 200)
+    }
+
+    @Test("An issued nonce is used up by the exchange, once")
+    func usedOnce() async throws {
+        let nonces = try DecodedNonce.issuer()
+        let service = try await Self.service(nonces: nonces)
+        let now = try #require(NumericDate(secondsSince1970: WallClock.unixSeconds()))
+        let nonce = try #require(nonces.issue(appID: InProcessService.appID, lifetimeSeconds: 600, now: now))
+        let body = Self.body(try Tokens.mint(Tokens.claims(nonce: nonce.nonce.value)), "issued_nonce=true")
+        #expect(try Self.exchange(service, body).status == 200)
+        let again = try Self.exchange(service, body)
+        #expect(again.status == 400)
+        #expect(again.text.contains("nonce_used"))
+    }
+
+    @Test("A subject token whose end has passed is refused, skew or not")
+    func ended() async throws {
+        let service = try await Self.service()
+        var claims = Tokens.claims(issuedAt: WallClock.unixSeconds() - 3_610)
+        claims.expiresAt = WallClock.unixSeconds() - 5
+        let token = try Tokens.mint(claims)
+        let fields = ["Content-Type: application/json", Self.key]
+        #expect(
+            try service.answer("POST", "/verify", fields: fields, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+                .status == 200
+        )
+        let answer = try Self.exchange(service, Self.body(token))
+        #expect(answer.status == 400)
+        #expect(answer.text.contains(#""code":"expired""#))
+    }
+
+    @Test("A revocation reaches the tokens of logins before it")
+    func revoked() async throws {
+        let service = try await Self.service()
+        let token = try Self.issued(service)
+        let fields = ["Content-Type: application/json", Self.key]
+        let revocation = try service.answer(
+            "POST",
+            "/revocations",
+            fields: fields,
+            body: #"{"user_id":"2954873201847263","app_id":"\#(InProcessService.appID)"}"#
+        )
+        #expect(revocation.status == 204)
+        let answer = try Self.auth(service, token)
+        #expect(answer.status == 401)
+        #expect(answer.text.contains("login_revoked"))
+        let introspected = try service.answer(
+            "POST",
+            "/introspect",
+            fields: [Self.form, Self.key],
+            body: "token=\(token)"
+        )
+        #expect(introspected.text == #"{"active":false}"#)
+    }
+
+    @Test(
+        "An id token opens no door, a token is narrowed by the gateway's demand, and no own token passes as Facebook's"
+    )
+    func kinds() async throws {
+        let service = try await Self.service()
+        let id = try Self.issued(service, "nonce=n-1&requested_token_type=\(Self.idToken)")
+        #expect(try Self.auth(service, id).status == 401)
+        var claims = Tokens.claims()
+        claims.name = "Jane Doe"
+        let named = try Self.exchange(service, Self.body(try Tokens.mint(claims)))
+        let token = try JSONDecoder().decode(Answer.self, from: Data(named.body)).token
+        #expect(try Self.auth(service, token, "?app_id=\(InProcessService.appID)").status == 200)
+        #expect(try Self.auth(service, token, "?app_id=42").status == 401)
+        #expect(try Self.auth(service, token, "?permissions=email").status == 403)
+        #expect(try Self.auth(service, token, "?permissions=public_profile").status == 200)
+        let fields = ["Content-Type: application/json", Self.key]
+        for path in ["/verify", "/uninstall"] {
+            let body = path == "/verify" ? #"{"id_token":"\#(token)","nonce":"n-1"}"# : #"{"id_token":"\#(token)"}"#
+            #expect(try service.answer("POST", path, fields: fields, body: body).status != 200, "\(path)")
+        }
+        #expect(try Self.exchange(service, Self.body(token)).status == 400)
+    }
+
+    @Test("No mutation of a token is accepted", arguments: [0, 1])
+    func mutations(first: Int) async throws {
+        let keys = first == 0 ? [OwnTokens.rsa, OwnTokens.p256] : [OwnTokens.p256, OwnTokens.rsa]
+        let service = try await Self.service(keys: keys)
+        let token = Array(try Self.issued(service).utf8)
+        var random = SystemRandomNumberGenerator()
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.".utf8)
+        for _ in 0..<5_000 {
+            var mutated = token
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0:
+                mutated[Int.random(in: mutated.indices, using: &random)] = digits.randomElement(using: &random) ?? 0x41
+            case 1: mutated.remove(at: Int.random(in: mutated.indices, using: &random))
+            default:
+                mutated.insert(
+                    digits.randomElement(using: &random) ?? 0x41,
+                    at: Int.random(in: mutated.indices, using: &random)
+                )
+            }
+            guard mutated != token else { continue }
+            // One whose key ID is another may wait for Facebook's keys.
+            let fields = ["Authorization: Bearer \(String(decoding: mutated, as: UTF8.self))"]
+            if case .answered(let answer) = try service.send("GET", "/auth", fields: fields) {
+                #expect(answer.status != 200)
+            }
+        }
+        #expect(try Self.auth(service, String(decoding: token, as: UTF8.self)).status == 200)
+    }
+
+    @Test("Discovery and the key set are public and may be kept for five minutes")
+    func discovery() async throws {
+        let service = try await Self.service()
+        for path in ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"] {
+            let answer = try service.answer("GET", path, fields: [])
+            #expect(answer.status == 200)
+            #expect(answer["cache-control"] == "public, max-age=300")
+            #expect(answer.text.contains(#""issuer":"https://login.example.com""#))
+            #expect(answer.text.contains(#""jwks_uri":"https://login.example.com/.well-known/jwks.json""#))
+        }
+        let keys = try service.answer("GET", "/.well-known/jwks.json", fields: [])
+        #expect(keys.text == (try OwnTokens.settings()).issuer.keys.jsonWebKeySet)
+        let plain = try await InProcessService()
+        #expect(try plain.answer("GET", "/.well-known/jwks.json", fields: []).status == 404)
+        #expect(try plain.answer("POST", "/token", fields: [Self.form], body: "").status == 404)
+    }
+
+    @Test("A key that signs no more still verifies; one that is taken away does not")
+    func rotation() async throws {
+        let service = try await Self.service(keys: [OwnTokens.rsa])
+        let token = try Self.issued(service)
+        func reload(_ keys: [SigningKey?]) throws {
+            let old = service.core.settings.value
+            service.core.settings.publish(
+                RuntimeSettings(
+                    verifier: old.verifier,
+                    clients: old.clients,
+                    gateway: old.gateway,
+                    tokens: try OwnTokens.settings(keys)
+                )
+            )
+        }
+        try reload([OwnTokens.p256, OwnTokens.rsa])
+        #expect(try Self.auth(service, token).status == 200)
+        try reload([OwnTokens.p256])
+        let answer = try Self.auth(service, token)
+        #expect(answer.status == 401)
+        #expect(answer.text.contains("unknown_key"))
+    }
+}

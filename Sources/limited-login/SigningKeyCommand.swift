@@ -139,7 +139,7 @@ struct TokenCommand: ParsableCommand {
             if json {
                 var members: [JSON.Member] = [("accepted", JSON(refusal == nil))]
                 if let refusal {
-                    members += [("code", JSON(refusal.code.rawValue)), ("detail", JSON(refusal.detail))]
+                    members += [("code", JSON(ProblemCode(refusal.kind).text)), ("detail", JSON(refusal.detail))]
                     if let claim = refusal.claim { members.append(("claim", JSON(claim))) }
                 }
                 if let payload { members.append(("claims", JSON(payload))) }
@@ -153,7 +153,7 @@ struct TokenCommand: ParsableCommand {
                 StandardOutput.write(line: "  ok  \(title)")
             }
             if let refusal {
-                StandardOutput.write(line: "refused: \(refusal.code.rawValue)")
+                StandardOutput.write(line: "refused: \(ProblemCode(refusal.kind).text)")
                 StandardOutput.write(line: "  \(refusal.detail)")
             } else if let payload {
                 StandardOutput.write(line: "accepted")

@@ -217,6 +217,7 @@ struct ConfigurationLoaderTests {
         // Those that cannot be left out alone have nothing to be compared with.
         let bound: [ConfigurationKey] = [
             .appIDs, .tlsCertificateFile, .tlsKeyFile, .callbacksSecretFile, .dataDeletionStatusURL,
+            .signingKeysFile,
         ]
         if !bound.contains(key) {
             #expect(byFlag.configuration != (try load(environment: base).configuration))
@@ -239,6 +240,15 @@ struct ConfigurationLoaderTests {
             needed[.callbacksSecretFile] = "/tmp/whsec"
             needed[.dataDeletionStatusURL] = "https://app.example/deletion"
         }
+        let ofTokens: [ConfigurationKey] = [
+            .issuer, .signingKeysFile, .tokenAudiences, .tokenClaims, .tokenExtraClaims, .tokenTypeHeader,
+            .tokenLifetimeSeconds,
+        ]
+        if ofTokens.contains(key) {
+            needed[.issuer] = "https://login.example"
+            needed[.signingKeysFile] = "/tmp/signing-keys"
+            needed[.clientKeysFile] = "/tmp/clients"
+        }
         if key == .listenMode { needed[.listen] = "unix:/tmp/http.sock" }
         if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
         needed[key] = nil
@@ -259,6 +269,12 @@ struct ConfigurationLoaderTests {
         case .graphVersion: ("v27.1", #""v27.1""#)
         case .callbacksURL, .dataDeletionStatusURL: ("https://other.example/x", #""https://other.example/x""#)
         case .callbacksSecretFile: ("/tmp/other", #""/tmp/other""#)
+        case .issuer: ("https://other.example", #""https://other.example""#)
+        case .signingKeysFile: ("/tmp/other", #""/tmp/other""#)
+        case .tokenAudiences: ("a,b", #"["a", "b"]"#)
+        case .tokenClaims: ("name,email", #"["name", "email"]"#)
+        case .tokenExtraClaims: (#"{"role":"user"}"#, #""{\"role\":\"user\"}""#)
+        case .tokenTypeHeader: ("JWT", #""JWT""#)
         case .listen: ("[::1]:9090", #""[::1]:9090""#)
         case .listenMode: ("0666", #""0666""#)
         case .adminListen: ("127.0.0.1:9091", #""127.0.0.1:9091""#)

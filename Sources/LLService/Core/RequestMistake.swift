@@ -85,11 +85,14 @@ enum RequestMistake {
     static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Problem {
         let fault: String
         if let type {
-            let text = String(decoding: type.map { bytes[$0] }, as: UTF8.self)
+            let text = String(decoding: type.map { bytes[$0] }.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
+            // No digits: a nonce or a token in the field's place is not told.
             let isTold =
-                text.utf8.count <= 64
-                && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "/.+-;= ".utf8.contains($0) }
-            fault = isTold && !text.isEmpty ? "The body is declared as \(text)" : "The body is declared as another type"
+                (1...64).contains(text.utf8.count)
+                && text.utf8.allSatisfy {
+                    ASCII.isAlphanumeric($0) && ASCII.digit($0) == nil || "/.+- ".utf8.contains($0)
+                }
+            fault = isTold ? "The body is declared as \(text)" : "The body is declared as another type"
         } else {
             fault = "The request has no Content-Type"
         }

@@ -76,16 +76,18 @@ final class OwnTokenJudge {
         guard let digest = try? SHA256.digest(of: token) else { throw Problem(.internalError, "OpenSSL cannot hash.") }
         let known = tokens.find(digest)
         let judged: OwnToken
+        var isInDoubt = false
         do throws(Refusal) {
             judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
             let app = JSONText.value(judged.payload.span, judged.clientID)
             let user = JSONText.value(judged.payload.span, judged.claims.subject)
             let issuedAt = judged.authenticatedAt.wholeSeconds
-            if revocations.isRevoked(app: app.utf8.span, user: user.utf8.span, issuedAt: issuedAt) {
+            if let latest = revocations.latest(app: app.utf8.span, user: user.utf8.span), issuedAt <= latest.moment {
+                isInDoubt = revocations.isInDoubt(latest, issuedAt: issuedAt)
                 throw .loginRevoked
             }
         } catch {
-            throw Problem(error)
+            throw isInDoubt ? TokenJudge.doubtfulRevocation : Problem(error)
         }
         if let known { tokens.use(known.place) } else { tokens.add(digest, nil) }
         return judged

@@ -1,7 +1,15 @@
 /// The bounds of one answer in RESP2. The connection ends if the server exceeds one.
-///
-/// An array holds no other array, because no command of this project is answered with nested arrays.
-package enum RESPLimits {
+package struct RESPLimits: Sendable {
+    /// An array holds no other array, because only a cluster's nodes and roles are told in nested arrays.
+    static let usual = RESPLimits(wholeBytes: answerBytes, elements: arrayElements, depth: 1)
+    /// The bounds for the map of a cluster and for ROLE. 512 KiB: 4,096 ranges of slots with a primary each, or a
+    /// thousand with three replicas. Five levels: shards, their fields, nodes, their fields, and one to spare.
+    static let map = RESPLimits(wholeBytes: 524_288, elements: 4_096, depth: 5)
+
+    let wholeBytes: Int
+    let elements: Int
+    let depth: Int
+
     /// Bytes of one whole answer. 64 KiB: a section of INFO takes 2 KiB, a page of revocations 40 KiB.
     package static let answerBytes = 65_536
     /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the text of their
@@ -17,10 +25,11 @@ package enum RedisReply: Equatable, Sendable {
     case status(String)
     /// An error. Only its code, the first word, is kept.
     case error(code: String)
+    /// A node of a cluster names another.
+    case redirect(RedisRedirect)
     case integer(Int64)
     case string([UInt8])
     case null
-    /// An array without nested arrays.
     case array([RedisReply])
 
     /// The text of a string or a status.
@@ -28,7 +37,7 @@ package enum RedisReply: Equatable, Sendable {
         switch self {
         case .status(let text): text
         case .string(let bytes): String(decoding: bytes, as: UTF8.self)
-        case .error, .integer, .null, .array: nil
+        case .error, .redirect, .integer, .null, .array: nil
         }
     }
 }
@@ -50,9 +59,10 @@ package struct RESPReader {
     private var position = 0
     /// The number of bytes taken for the answer that is being read.
     private var taken = 0
-    /// The elements of the array that is being read; nil outside an array. ``elementCount`` is their final number.
-    private var elements: [RedisReply]?
-    private var elementCount = 0
+    /// The arrays that are being read, the outermost first.
+    private var open: [(elements: [RedisReply], count: Int)] = []
+    /// The bounds of the next answers.
+    var limits = RESPLimits.usual
 
     package init() {}
 
@@ -69,25 +79,27 @@ package struct RESPReader {
     /// The next whole answer; nil if it needs more bytes.
     package mutating func next() throws(RedisFailure) -> RedisReply? {
         while let item = try nextItem() {
-            guard taken <= RESPLimits.answerBytes else { throw .answerTooLong }
+            guard taken <= limits.wholeBytes else { throw .answerTooLong }
             switch item {
             case .array(let count):
-                guard elements == nil, count <= RESPLimits.arrayElements else { throw .malformedAnswer }
-                elements = []
-                elementCount = count
+                guard open.count < limits.depth, count <= limits.elements else { throw .malformedAnswer }
+                open.append((elements: [], count: count))
             case .whole(let reply):
-                guard elements != nil else { return finished(reply) }
-                elements?.append(reply)
+                guard !open.isEmpty else { return finished(reply) }
+                open[open.count - 1].elements.append(reply)
             }
-            if let array = elements, array.count == elementCount { return finished(.array(array)) }
+            while !open.isEmpty, open[open.count - 1].elements.count == open[open.count - 1].count {
+                let array = RedisReply.array(open.removeLast().elements)
+                guard !open.isEmpty else { return finished(array) }
+                open[open.count - 1].elements.append(array)
+            }
         }
         // All remaining bytes belong to the answer that is being read.
-        guard taken + waitingCount <= RESPLimits.answerBytes else { throw .answerTooLong }
+        guard taken + waitingCount <= limits.wholeBytes else { throw .answerTooLong }
         return nil
     }
 
     private mutating func finished(_ reply: RedisReply) -> RedisReply {
-        elements = nil
         taken = 0
         return reply
     }
@@ -102,12 +114,13 @@ package struct RESPReader {
         let item: Item
         switch kind {
         case UInt8(ascii: "+"): item = .whole(.status(String(decoding: line, as: UTF8.self)))
-        case UInt8(ascii: "-"): item = .whole(.error(code: Self.code(line)))
+        case UInt8(ascii: "-"):
+            item = .whole(RedisRedirect(error: line).map { .redirect($0) } ?? .error(code: Self.code(line)))
         case UInt8(ascii: ":"): item = .whole(.integer(try Self.number(line)))
         default:
             let length = try Self.number(line)
             guard length >= -1 else { throw .malformedAnswer }
-            guard length <= Int64(RESPLimits.answerBytes) else { throw .answerTooLong }
+            guard length <= Int64(limits.wholeBytes) else { throw .answerTooLong }
             if length == -1 {
                 item = .whole(.null)
             } else if kind == UInt8(ascii: "*") {
@@ -115,7 +128,7 @@ package struct RESPReader {
             } else {
                 let start = end
                 end += Int(length) + 2
-                guard taken + end - position <= RESPLimits.answerBytes else { throw .answerTooLong }
+                guard taken + end - position <= limits.wholeBytes else { throw .answerTooLong }
                 guard end <= bytes.count else { return nil }
                 guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformedAnswer }
                 item = .whole(.string(Array(bytes[start..<end - 2])))

@@ -10,13 +10,26 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The answer is longer than ``RESPLimits/answerBytes``.
     case answerTooLong
     case unauthenticated
-    case notPermitted
+    /// The user may not run a command; nil if it is not known which one.
+    case notPermitted(command: String? = nil)
     case readOnly
     case outOfMemory
     case evicting(policy: String)
     case loading
     case cannotPersist
     case unsupportedMode(String)
+    /// The slot of the keys went to another node of the cluster.
+    case moved
+    /// The cluster serves the slot of the keys at no node.
+    case clusterDown
+    /// The nodes of the cluster send from one to the next, or to a node that the cluster does not name.
+    case clusterDisagrees
+    /// The sentinels watch no master of the URL's name.
+    case unknownMaster
+    /// A sentinel refuses the password, or wants one.
+    case sentinelUnauthenticated
+    /// INFO has no `run_id`, so a loss of data would not be seen.
+    case anonymous
     /// The data were replaced while the connection was open.
     case memoryLost
     /// The server's clock changed, so entries dated by it may be out of order.
@@ -30,12 +43,13 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         self =
             switch code {
             case "NOAUTH", "WRONGPASS": .unauthenticated
-            case "NOPERM": .notPermitted
+            case "NOPERM": .notPermitted()
             case "READONLY", "NOREPLICAS": .readOnly
             case "OOM": .outOfMemory
             case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
             case "MISCONF": .cannotPersist
-            case "MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN": .unsupportedMode("cluster")
+            case "CLUSTERDOWN": .clusterDown
+            case "MOVED", "ASK", "CROSSSLOT": .unsupportedMode("cluster")
             default: .refused(code: code)
             }
     }
@@ -55,19 +69,31 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .answerTooLong: "an answer of the server is longer than \(RESPLimits.answerBytes) bytes"
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
-        case .notPermitted:
-            "the user may not run all of INFO, TIME, GET, SET, ZADD, ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE: grant them"
+        case .notPermitted(let command):
+            "the user may not run \(command.map { "\($0); needed are" } ?? "all of") INFO, TIME, GET, SET, ZADD, "
+                + "ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE, in a cluster CLUSTER and ASKING, and with Sentinel ROLE: "
+                + "grant them"
         case .readOnly: "the server is a read-only replica: name the primary"
         case .outOfMemory: "the server has no memory left: raise its maxmemory"
         case .evicting(let policy):
             "the server forgets keys when its memory is full (maxmemory-policy \(policy)): set noeviction"
         case .loading: "the server is busy or still reading its data"
         case .cannotPersist: "the server refuses writes because it cannot save to its disk"
-        case .unsupportedMode(let mode): "the server runs in \(mode) mode: name a single primary"
+        case .unsupportedMode("cluster"): "the server runs in cluster mode: begin the URL with redis+cluster://"
+        case .unsupportedMode("sentinel"):
+            "the server is a sentinel: begin the URL with redis+sentinel:// and end it with the name of the master"
+        case .unsupportedMode(let mode): "the server does not run in \(mode) mode: begin the URL with redis://"
+        case .moved: "the keys went to another node of the cluster"
+        case .clusterDown: "the cluster is down, or has no node for the keys"
+        case .clusterDisagrees: "the nodes of the cluster do not agree which of them holds the keys"
+        case .unknownMaster: "the sentinels watch no master of the name in the URL"
+        case .sentinelUnauthenticated:
+            "a sentinel refuses the password: check LIMITED_LOGIN_REPLAY_STORE_SENTINEL_PASSWORD_FILE"
+        case .anonymous: "the server's INFO has no run_id, so a loss of its data would not be seen"
         case .memoryLost: "the server's data were replaced"
         case .clockChanged: "the server's clock was set, or this machine stood still: run NTP"
         case .tooManyRevocations:
-            "limited-login:revocations has more members than the service writes: find out what else writes there"
+            "the set limited-login:revocations has more members than the service writes: find out what else writes there"
         case .refused(let code): "the server refuses with \(code)"
         }
     }

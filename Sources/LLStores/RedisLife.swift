@@ -31,7 +31,7 @@ package struct RedisLife: Equatable, Sendable {
         var text: String { isAfterLoss ? "\(moment)\(Self.lossMark)" : "\(moment)" }
     }
 
-    /// - Parameter inherited: the content of ``dataKey``.
+    /// - Parameter inherited: the content of ``RedisKeys/data``.
     init(identity: String, written: Beginning, inherited: Beginning?) {
         self.identity = identity
         self.written = written
@@ -39,21 +39,37 @@ package struct RedisLife: Equatable, Sendable {
         isAfterLoss = written.isAfterLoss || inherited?.isAfterLoss == true
     }
 
-    /// The prefix of every key of this project.
-    static let prefix = "limited-login:"
-    /// The key of the data's own beginning, independent of the run that wrote it.
-    static let dataKey = prefix + "life"
-
-    static func key(of identity: String) -> String { dataKey + ":" + identity }
-
-    var key: String { Self.key(of: identity) }
-
     /// A moment from the text of a key or an answer: at most 15 digits.
     static func moment(_ text: Substring) -> UInt64? {
         guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
         else { return nil }
         return UInt64(text)
     }
+}
+
+/// The names of the project's keys.
+struct RedisKeys: Sendable {
+    /// The names outside a cluster.
+    static let usual = RedisKeys(prefix: "limited-login:")
+    /// The names in a cluster: the hash tag puts all keys into one slot.
+    static let cluster = RedisKeys(prefix: "{limited-login}:")
+    /// The slot of the hash tag: the CRC-16 of its text modulo 16,384.
+    /// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
+    static let clusterSlot: Int64 = 16_139
+
+    let prefix: String
+
+    /// The key of the data's own beginning, independent of the run that wrote it.
+    var data: String { prefix + "life" }
+    /// The key of the beginning of one run.
+    func life(of identity: String) -> String { data + ":" + identity }
+    var probe: String { prefix + "probe" }
+    var revocations: [UInt8] { Array((prefix + "revocations").utf8) }
+    func entry(_ key: ReplayKey) -> [UInt8] { Array(prefix.utf8) + key.hexadecimal }
+
+    init(prefix: String) { self.prefix = prefix }
+
+    init(_ kind: ReplayStoreURL.Kind) { self = kind == .cluster ? .cluster : .usual }
 }
 
 extension RedisLife.Beginning {
@@ -93,13 +109,21 @@ package struct RedisServerFacts: Equatable, Sendable {
     /// run.
     package var identity: String { runID + (history.map { ":\($0)" } ?? "") }
 
+    /// The name of the history that a replica of this server has, and the name of the one that this server took over.
+    let replicationID: String?
+    let formerReplicationID: String?
+
     /// Reads INFO, or its sections server, memory, persistence and replication. It refuses a server that is not
     /// reliable for this use.
-    package init(info: String) throws(RedisFailure) {
+    /// - Parameter isInCluster: true if the server may be the node of a cluster.
+    package init(info: String, isInCluster: Bool = false) throws(RedisFailure) {
         let fields = Self.fields(info)
-        guard let runID = fields["run_id"], Self.isIdentifier(runID) else { throw .malformedAnswer }
+        guard let runID = fields["run_id"] else { throw .anonymous }
+        guard Self.isIdentifier(runID) else { throw .malformedAnswer }
         let mode = fields["redis_mode"] ?? fields["server_mode"] ?? "standalone"
-        guard mode == "standalone" else { throw .unsupportedMode(mode == "cluster" ? "cluster" : "sentinel") }
+        guard mode == "standalone" || isInCluster && mode == "cluster" else {
+            throw .unsupportedMode(mode == "cluster" ? "cluster" : "sentinel")
+        }
         guard fields["loading"] ?? "0" == "0" else { throw .loading }
         history = try Self.history(fields)
         let policy = fields["maxmemory_policy"] ?? "unknown"
@@ -109,6 +133,8 @@ package struct RedisServerFacts: Equatable, Sendable {
         }
         room = RedisRoom(fields)
         appendsToFile = fields["aof_enabled"] == "1"
+        replicationID = fields["master_replid"].map { String($0) }
+        formerReplicationID = fields["master_replid2"].map { String($0) }
         self.runID = String(runID)
     }
 
@@ -180,139 +206,5 @@ struct ServerClock {
     /// True if the clock is so far ahead that entries were forgotten before their time.
     func hasJumped(to time: UInt64, at now: MonotonicInstant, _ limits: ReplayLimits) -> Bool {
         time > self.time(at: now) &+ limits.clockJump.wholeNanoseconds / 1_000_000
-    }
-}
-
-/// The exchange that opens a connection: it sends the credentials, checks the server, and reads since when it
-/// remembers.
-struct RedisGreeting {
-    let life: RedisLife
-    /// Entries that came to be since this moment, by this machine's clock, are known.
-    let vouchesSince: UInt64
-    /// The same for tokens: the beginning of time, unless data are known to be lost.
-    let vouchesForTokensSince: UInt64
-    /// The server's clock at the time of the exchange.
-    var clock: ServerClock
-    /// The same as ``RedisServerFacts/history``.
-    let history: String?
-    let room: RedisRoom
-
-    /// - Parameters:
-    ///   - last: the greeting before.
-    ///   - deadline: the latest end of the whole exchange.
-    init(
-        over channel: RedisChannel,
-        _ configuration: RedisReplayStore.Configuration,
-        after last: RedisGreeting?,
-        until deadline: MonotonicInstant
-    ) throws(RedisFailure) {
-        let talk = Talk(channel: channel, limits: configuration.limits, last: last, deadline: deadline)
-        try talk.introduce(configuration)
-        let facts = try RedisServerFacts(info: try talk.info())
-        (history, room) = (facts.history, facts.room)
-        guard let time = try talk.ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
-        let serverTime = time / 1_000
-        clock = ServerClock(milliseconds: serverTime, at: MonotonicClock.now())
-        let ourNow = WallClock.unixMilliseconds()
-        life = try talk.life(facts, now: clock)
-        // Checks that the server accepts writes at all. The first login must not be the one to find out.
-        guard case .status("OK") = try talk.ask(["SET", RedisLife.prefix + "probe", "1", "PX", "60000"]) else {
-            throw .malformedAnswer
-        }
-        // Entries are dated by this machine's clock, the beginning by the server's. The margin grows if the two clocks
-        // are farther apart than it.
-        let ahead = ourNow > serverTime ? ourNow - serverTime : 0
-        vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
-        vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
-    }
-
-    private struct Talk {
-        let channel: RedisChannel
-        let limits: ReplayLimits
-        let last: RedisGreeting?
-        let deadline: MonotonicInstant
-
-        func introduce(_ configuration: RedisReplayStore.Configuration) throws(RedisFailure) {
-            if let password = configuration.password {
-                var words = [Array("AUTH".utf8)]
-                if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
-                words.append(password)
-                // Any refusal here concerns the credentials, whatever its code.
-                guard case .status("OK") = try channel.call(words, until: deadline) else { throw .unauthenticated }
-            }
-            if configuration.url.database != 0 { _ = try ask(["SELECT", String(configuration.url.database)]) }
-        }
-
-        /// The sections of INFO that matter here, read one by one: servers before Redis 7 accept no list of sections.
-        /// Other sections may have any length: errorstats has a line for each error name that a client made up.
-        func info() throws(RedisFailure) -> String {
-            var info = ""
-            for section in ["server", "memory", "persistence", "replication"] {
-                guard let text = try ask(["INFO", section]).text else { throw .malformedAnswer }
-                info += text + "\r\n"
-            }
-            return info
-        }
-
-        func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
-            let reply = try channel.call(words.map { Array($0.utf8) }, until: deadline)
-            if case .error(let code) = reply { throw RedisFailure(code: code) }
-            return reply
-        }
-
-        func life(_ facts: RedisServerFacts, now clock: ServerClock) throws(RedisFailure) -> RedisLife {
-            let key = RedisLife.key(of: facts.identity)
-            let inherited = try beginning(RedisLife.dataKey)
-            let knowsLastRun = try knows(last?.life.identity)
-            // If the clock jumped ahead, entries were forgotten early. They came to be before the time without the jump.
-            let jump = last.flatMap { last in
-                last.clock.hasJumped(to: clock.milliseconds, at: clock.at, limits) ? last.clock.time(at: clock.at) : nil
-            }
-            let now = jump ?? clock.milliseconds
-            let mine: RedisLife.Beginning
-            if let written = try beginning(key) {
-                // The first of the replicas that see a jump writes that.
-                let isJumpNews = jump != nil && last?.life.written == written
-                // The replica that wrote the key may have known no earlier run. This replica knows one, and that run's
-                // data are lost.
-                guard isJumpNews || !knowsLastRun && !written.isAfterLoss else {
-                    return RedisLife(identity: facts.identity, written: written, inherited: inherited)
-                }
-                mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
-                if isJumpNews { _ = try ask(["SET", key, mine.text]) }
-            } else {
-                // A server lost nothing only if each write is on disk before its answer and the data are its own.
-                let isWhole = try writesThrough(facts) && facts.history == nil && knowsLastRun && jump == nil
-                let isAfterLoss = inherited != nil || last != nil
-                let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
-                mine = isWhole ? inherited ?? fresh : fresh
-                // If several replicas see the new run at once, one of them writes, and all read the result.
-                _ = try ask(["SET", key, mine.text, "NX"])
-            }
-            // A loss must reach the other replicas, whichever replica wrote first. They read this key with every batch.
-            if mine.isAfterLoss, try beginning(key)?.isAfterLoss != true { _ = try ask(["SET", key, mine.text]) }
-            guard let agreed = try beginning(key) else { throw .memoryLost }
-            _ = try ask(["SET", RedisLife.dataKey, agreed.text])
-            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
-            if facts.history != nil { _ = try ask(["SET", RedisLife.key(of: facts.runID), agreed.text]) }
-            return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
-        }
-
-        private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
-            RedisLife.Beginning(try ask(["GET", key]))
-        }
-
-        /// True if the server waits for its disk before it answers; false if it does not report the setting.
-        private func writesThrough(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
-            let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
-            guard facts.appendsToFile, case .array(let parts) = try channel.call(words, until: deadline)
-            else { return false }
-            return parts.count == 2 && parts[1].text == "always"
-        }
-
-        private func knows(_ identity: String?) throws(RedisFailure) -> Bool {
-            guard let identity else { return true }
-            return try beginning(RedisLife.key(of: identity)) != nil
-        }
     }
 }

@@ -11,12 +11,25 @@ package final class RedisReplayStore: Sendable {
         package var password: [UInt8]?
         /// The trusted authorities; nil if the URL asks for no TLS.
         package var tls: TLSContext?
+        /// The password of the sentinels; nil if they need none.
+        package var sentinelPassword: [UInt8]?
         package var limits = ReplayLimits()
 
-        package init(url: ReplayStoreURL, password: [UInt8]? = nil, tls: TLSContext? = nil) {
+        package init(
+            url: ReplayStoreURL,
+            password: [UInt8]? = nil,
+            sentinelPassword: [UInt8]? = nil,
+            tls: TLSContext? = nil
+        ) {
             self.url = url
             self.password = password ?? url.password
+            self.sentinelPassword = sentinelPassword
             self.tls = tls
+        }
+
+        /// The age from which a connection is renewed.
+        var connectionAge: Duration {
+            if case .sentinel = url.kind { min(limits.sentinelAge, limits.connectionAge) } else { limits.connectionAge }
         }
     }
 
@@ -138,7 +151,10 @@ enum RedisLink {
 extension RedisReplayStore {
     /// The thread's state that outlives a connection.
     private struct Memory {
-        var last: RedisGreeting?
+        var past: RedisPast?
+        let finder: RedisFinder
+        let trail = RedisTrail()
+        var carried: RedisSession.Carried?
         var exchanges: RedisRevocations
         var pause: GrowingPause
         /// True if another session may follow at once when the next one ends.
@@ -150,13 +166,15 @@ extension RedisReplayStore {
     }
 
     func run() {
+        let keys = RedisKeys(configuration.url.kind)
         var memory = Memory(
-            exchanges: RedisRevocations(revocations, limits: configuration.limits),
+            finder: RedisFinder(configuration, names, signal),
+            exchanges: RedisRevocations(revocations, limits: configuration.limits, keys: keys),
             pause: GrowingPause(configuration.limits)
         )
         while !isStopped {
             do throws(RedisFailure) {
-                let session = try connect(memory.last)
+                let session = try connect(memory)
                 becomeUp(session, &memory)
                 try serveAndAbandon(session, &memory)
             } catch {
@@ -164,24 +182,22 @@ extension RedisReplayStore {
             }
         }
         revocations.setLink(.down)
-        refuseWaiting()
+        refuseWaiting(&memory)
     }
 
     private var isStopped: Bool { state.withLock { $0.isStopped } }
 
-    private func connect(_ last: RedisGreeting?) throws(RedisFailure) -> RedisSession {
+    private func connect(_ memory: Memory) throws(RedisFailure) -> RedisSession {
         let deadline = MonotonicClock.now() + configuration.limits.connectTimeout
-        let url = configuration.url
-        let stream: ClientStream
-        do throws(StreamError) {
-            stream = try ClientStream.open(url.host, port: url.port, names: names, until: deadline)
-            if let context = configuration.tls { try stream.secure(context, hostName: url.host, until: deadline) }
-        } catch {
-            throw RedisFailure(error)
+        let found = try memory.finder.find(after: memory.past, until: deadline)
+        var context = RedisGreeting.Context(last: memory.past, handedOverBy: found.handedOverBy)
+        if configuration.url.kind == .cluster {
+            context.trail = memory.trail
+            context.detour = RedisDetour(memory.finder, from: found.channel.node, memory.trail)
         }
-        let channel = RedisChannel(stream, signal)
-        let greeting = try RedisGreeting(over: channel, configuration, after: last, until: deadline)
-        return RedisSession(channel, greeting, limits: configuration.limits, now: MonotonicClock.now())
+        let greeting = try RedisGreeting(over: found.channel, configuration, context, until: deadline)
+        let now = MonotonicClock.now()
+        return RedisSession(found.channel, greeting, context.detour, limits: configuration.limits, now: now)
     }
 
     /// Serves questions until the session ends. Every question is answered.
@@ -189,6 +205,8 @@ extension RedisReplayStore {
         var failure: RedisFailure?
         do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
         let now = MonotonicClock.now()
+        memory.past?.seenAt = session.seenAt
+        if failure == .moved { memory.carried = session.takeCarried() }
         session.abandon(now: now)
         memory.exchanges.abandon()
         if now >= session.openedAt + configuration.limits.greatestPause {
@@ -202,16 +220,19 @@ extension RedisReplayStore {
             // emptied data. A server that greets well and then fails each time gets only one attempt without a pause.
             guard memory.mayHurry else { throw failure }
             memory.mayHurry = false
-            tellDown(failure, &memory)
+            // A slot that moves is no failure.
+            if failure != .moved { tellDown(failure, &memory) }
         }
         if failure != nil || !isStopped { state.withLock { $0.link = .connecting } }
     }
 
     /// Returns when the store is stopped, or when the session is too old for another question.
     private func serve(_ session: RedisSession, _ memory: inout Memory) throws(RedisFailure) {
+        if let carried = memory.carried.take() { try session.resume(carried, now: MonotonicClock.now()) }
         while !isStopped {
             let now = MonotonicClock.now()
             try session.receive(now: now)
+            if session.isOver { throw .moved }
             if let replies = session.takeFinished() {
                 do throws(RedisFailure) {
                     try memory.exchanges.finish(replies, now)
@@ -224,7 +245,7 @@ extension RedisReplayStore {
                     tellDown(error, &memory)
                 }
             }
-            let isOld = now > session.openedAt + configuration.limits.connectionAge
+            let isOld = now > session.openedAt + configuration.connectionAge
             if isOld, session.isIdle, hasWaiting || memory.exchanges.dueAt(now) <= now { return }
             let questions = isOld ? [] : state.withLock { $0.waiting.take(atMost: session.room) }
             if !questions.isEmpty {
@@ -247,13 +268,13 @@ extension RedisReplayStore {
         state.withLock { ($0.link, $0.vouchesSince) = (.up, greeting.vouchesSince) }
         memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.clock.milliseconds, at: session.openedAt)
         tellUp(greeting.life, &memory)
-        memory.last = greeting
+        memory.past = RedisPast(node: session.node, greeting: greeting, seenAt: session.openedAt)
     }
 
     private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
         state.withLock { $0.link = .down }
         revocations.setLink(.down)
-        refuseWaiting()
+        refuseWaiting(&memory)
         tellDown(failure, &memory)
         let end = memory.pause.end(from: MonotonicClock.now())
         while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
@@ -261,7 +282,7 @@ extension RedisReplayStore {
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
     private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
-        guard memory.last?.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
+        guard memory.past?.greeting.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
         memory.toldDown = nil
         observe(.up(life))
     }
@@ -278,9 +299,10 @@ extension RedisReplayStore {
         observe(.down(failure))
     }
 
-    private func refuseWaiting() {
+    private func refuseWaiting(_ memory: inout Memory) {
         let waiting = state.withLock { $0.waiting.take(atMost: .max) }
         let now = MonotonicClock.now()
+        memory.carried.take()?.abandon(now: now)
         for question in waiting { question.answer([], now: now) }
     }
 }

@@ -9,7 +9,6 @@ internal import LLSockets
 /// beginning of the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the
 /// whole set is read, because other replicas may have read past that score.
 struct RedisRevocations {
-    static let key = Array("limited-login:revocations".utf8)
     /// Most revocations in one command or answer: 512, 40 KiB.
     static let pageCount = 512
     /// Most members noted for removal: 4,096. Further ones are found again at the next reading of the whole set.
@@ -54,6 +53,7 @@ struct RedisRevocations {
 
     let revocations: Revocations
     private let limits: ReplayLimits
+    private let key: [UInt8]
     private var life: RedisLife?
     /// The server's clock at a moment of this machine's monotonic clock.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
@@ -75,7 +75,8 @@ struct RedisRevocations {
     /// True if an exchange failed and ``ReplayLimits/greatestPause`` has not yet passed without another failure.
     private(set) var isFailing = false
 
-    init(_ revocations: Revocations, limits: ReplayLimits) {
+    init(_ revocations: Revocations, limits: ReplayLimits, keys: RedisKeys = .usual) {
+        key = keys.revocations
         self.revocations = revocations
         self.limits = limits
         pause = GrowingPause(limits)
@@ -145,15 +146,15 @@ struct RedisRevocations {
                 let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
                 news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
             }
-            return news.map { Self.read($0, .readNew($0)) }
+            return news.map { read($0, .readNew($0)) }
         case .readAll:
-            if let reading { return Self.read(reading, .readAll(reading)) }
+            if let reading { return read(reading, .readAll(reading)) }
             guard now >= nextReading else { return nil }
             nextReading = now + limits.revocationReadingPause
             revocations.beginReading()
             let page = page(from: 0, now)
             reading = page
-            return Self.readFirst(page)
+            return readFirst(page)
         // The entries to write back and the members to remove are known only after the whole set was read.
         case .writeBack: return reading == nil ? writeBack(now) : nil
         case .remove: return reading == nil && walk == nil ? remove() : nil
@@ -169,13 +170,13 @@ struct RedisRevocations {
         Page(score: score, beganAt: now, serverTime: serverTime(at: now))
     }
 
-    private static func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
-        let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(pageCount)"]
+    private func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
+        let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(Self.pageCount)"]
         return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
     }
 
     /// Removes the expired members and reads the first page.
-    private static func readFirst(_ page: Page) -> Exchange {
+    private func readFirst(_ page: Page) -> Exchange {
         let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
         let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
         var exchange = read(page, .readAll(page))
@@ -183,13 +184,13 @@ struct RedisRevocations {
         return exchange
     }
 
-    private static func command(_ name: String, _ words: [String]) -> [[UInt8]] {
+    private func command(_ name: String, _ words: [String]) -> [[UInt8]] {
         [Array(name.utf8), key] + words.map { Array($0.utf8) }
     }
 
     private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange {
         let time = serverTime(at: now)
-        var words = [Array("ZADD".utf8), Self.key]
+        var words = [Array("ZADD".utf8), key]
         // Each member gets its own score, so that a reading can continue between two of them.
         for (index, revocation) in all.enumerated() {
             words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
@@ -200,14 +201,16 @@ struct RedisRevocations {
     /// Removes members that newer revocations of the same logins replaced, once the newer ones are in Redis.
     private mutating func remove() -> Exchange? {
         let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
-        return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), Self.key] + members])
+        return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), key] + members])
     }
 
     /// Handles the answers to the current exchange. The server's memory must be complete.
     /// - Throws: the reason if the answers are not usable; the caller must then call ``hold(_:)`` or ``abandon()``.
     mutating func finish(_ replies: [RedisReply], _ now: MonotonicInstant) throws(RedisFailure) {
         guard let exchange = underWay else { return }
-        for case .error(let code) in replies { throw RedisFailure(code: code) }
+        for (command, reply) in zip(exchange.commands, replies) {
+            _ = try reply.orFailure(of: String(decoding: command.first ?? [], as: UTF8.self))
+        }
         guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
         guard isNear(time, exchange.serverTime) else {
             serverClock = (time, now)

@@ -9,7 +9,7 @@ internal import LLSockets
 final class RedisSession {
     /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
     /// refused nonce does not use up the token beside it.
-    private struct Asked {
+    fileprivate struct Asked {
         let waiting: WaitingQuestion
         /// Milliseconds since 1970.
         let sentAt: UInt64
@@ -34,6 +34,8 @@ final class RedisSession {
         /// True if the batch also asks how full the server's memory is.
         let looksAtMemory: Bool
         var answers: [RedisReply] = []
+        /// The commands; empty outside a cluster, where none is ever sent again.
+        let commands: [[[UInt8]]]
         let sentAt: MonotonicInstant
         /// The time at which the first question of the batch is over.
         var endsAt: MonotonicInstant
@@ -43,6 +45,23 @@ final class RedisSession {
 
         /// The number of answers before the last one, which is about the history.
         var firstCount: Int { answerCount + (looksAtMemory ? 3 : 2) }
+
+        /// The name of the command to which the next answer belongs; nil among those about revocations.
+        var nextCommand: String? {
+            if answers.count < answerCount { return isAboutRevocations ? nil : "SET" }
+            return answers.count == answerCount ? "GET" : answers.count == answerCount + 1 ? "TIME" : "INFO"
+        }
+    }
+
+    /// Questions that had no answer when the slot of the keys went to another node. Those without an answer were not
+    /// carried out. The others hold if the new node's memory is a continuation.
+    struct Carried {
+        fileprivate var asked: [Asked] = []
+        let life: RedisLife
+
+        func abandon(now: MonotonicInstant) {
+            for question in asked { question.waiting.answer([], now: now) }
+        }
     }
 
     let greeting: RedisGreeting
@@ -54,18 +73,36 @@ final class RedisSession {
     private var memory: RedisRoom
     /// The answers to the commands about revocations, once all have arrived.
     private var finished: [RedisReply]?
+    /// The way to another node while the slot of the keys moves; nil outside a cluster.
+    private let detour: RedisDetour?
+    /// True if the slot of the keys went to another node. Nothing more is sent then.
+    private var isMoved = false
+    private var carried: [Asked] = []
+    /// The time of the last good answer.
+    private(set) var seenAt: MonotonicInstant
 
-    init(_ channel: RedisChannel, _ greeting: RedisGreeting, limits: ReplayLimits, now: MonotonicInstant) {
+    init(
+        _ channel: RedisChannel,
+        _ greeting: RedisGreeting,
+        _ detour: RedisDetour? = nil,
+        limits: ReplayLimits,
+        now: MonotonicInstant
+    ) {
         self.channel = channel
         self.greeting = greeting
+        self.detour = detour
+        seenAt = now
         self.limits = limits
         memory = greeting.room
         openedAt = now
     }
 
     /// The number of questions that may be sent now.
-    var room: Int { batches.count < limits.batchesUnderWay ? limits.batchQuestions : 0 }
+    var room: Int { batches.count < limits.batchesUnderWay && !isMoved ? limits.batchQuestions : 0 }
     var isIdle: Bool { batches.isEmpty }
+    /// True if the slot went away and all answers have come.
+    var isOver: Bool { isMoved && isIdle }
+    var node: RedisNode { channel.node }
 
     /// The time at which the session fails without an answer; `.never` if no answer is awaited.
     var deadline: MonotonicInstant { batches.first.map { $0.sentAt + limits.answerTimeout } ?? .never }
@@ -105,7 +142,7 @@ final class RedisSession {
     }
 
     private func ask(_ asked: [Asked], _ now: MonotonicInstant, looksAtMemory: Bool = false) throws(RedisFailure) {
-        let commands = asked.compactMap { asked in asked.next.map { Self.words($0, asked.sentAt) } }
+        let commands = asked.compactMap { asked in asked.next.map { words($0, asked.sentAt) } }
         if !commands.isEmpty || looksAtMemory { try send(commands, for: asked, looksAtMemory: looksAtMemory, now) }
     }
 
@@ -122,7 +159,8 @@ final class RedisSession {
         _ now: MonotonicInstant
     ) throws(RedisFailure) {
         for command in commands { channel.command(command) }
-        channel.command(["GET", greeting.life.key].map { Array($0.utf8) })
+        let last = ["GET", greeting.keys.life(of: greeting.life.identity)].map { Array($0.utf8) }
+        channel.command(last)
         channel.command([Array("TIME".utf8)])
         if looksAtMemory { channel.command(["INFO", "memory"].map { Array($0.utf8) }) }
         channel.command(["INFO", "replication"].map { Array($0.utf8) })
@@ -132,6 +170,7 @@ final class RedisSession {
                 answerCount: commands.count,
                 isAboutRevocations: asked == nil,
                 looksAtMemory: looksAtMemory,
+                commands: detour == nil ? [] : commands + [last],
                 sentAt: now,
                 endsAt: asked?.map(\.endsAt).min() ?? .never
             )
@@ -147,11 +186,11 @@ final class RedisSession {
 
     /// The command `SET key 1 PX ms NX`. It is one step in the server, so exactly one of any number of callers
     /// succeeds.
-    private static func words(_ entry: ReplayEntry, _ now: UInt64) -> [[UInt8]] {
+    private func words(_ entry: ReplayEntry, _ now: UInt64) -> [[UInt8]] {
         // At most ten years, because the server refuses a time that overflows; at least one second, because it refuses
         // zero.
         let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
-        let key = Array(RedisLife.prefix.utf8) + entry.key.hexadecimal
+        let key = greeting.keys.entry(entry.key)
         let expiry = String(max(left, 1_000))
         return [Array("SET".utf8), key, [UInt8(ascii: "1")], Array("PX".utf8), Array(expiry.utf8), Array("NX".utf8)]
     }
@@ -161,7 +200,10 @@ final class RedisSession {
         try channel.receive()
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
-            if case .error(let code) = reply, !batches[0].bearsRefusal { throw RedisFailure(code: code) }
+            if case .redirect = reply, detour == nil { throw .unsupportedMode("cluster") }
+            if case .error(let code) = reply, !batches[0].bearsRefusal {
+                throw code == "NOPERM" ? .notPermitted(command: batches[0].nextCommand) : RedisFailure(code: code)
+            }
             if batches[0].answers.count < batches[0].firstCount {
                 batches[0].answers.append(reply)
             } else {
@@ -176,24 +218,74 @@ final class RedisSession {
             memory = RedisRoom(RedisServerFacts.fields(info))
         }
         guard let time = batches[0].answers.removeLast().serverMicroseconds else { throw .malformedAnswer }
-        let life = RedisLife.Beginning(batches[0].answers.removeLast())
         guard let info = replication.text else { throw .malformedAnswer }
-        guard try RedisServerFacts.history(info: info) == greeting.history, life == greeting.life.written else {
-            throw .memoryLost
-        }
+        guard try RedisServerFacts.history(info: info) == greeting.history else { throw .memoryLost }
         guard !greeting.clock.hasJumped(to: time / 1_000, at: now, limits) else { throw .clockChanged }
+        try takeDetour()
+        if batches[0].answers.contains(.redirect(.moved)) { isMoved = true }
+        let life = batches[0].answers.removeLast()
+        let knowsLife = life != .redirect(.moved)
+        guard !knowsLife || RedisLife.Beginning(life) == greeting.life.written else { throw .memoryLost }
         var asked = batches[0].asked
-        for (index, reply) in zip(asked.indices, batches[0].answers) {
+        for (index, reply) in zip(asked.indices, batches[0].answers) where reply != .redirect(.moved) {
             asked[index].answers.append(try Self.answer(reply))
         }
-        if batches[0].isAboutRevocations { finished = batches[0].answers }
+        seenAt = now
+        if batches[0].isAboutRevocations, !isMoved { finished = batches[0].answers }
         // The batch is removed before its questions are answered, so that each is answered once or sent again.
         batches.removeFirst()
         asked.removeAll(where: \.isOver)
-        for question in asked where question.next == nil { question.waiting.answer(question.answers, now: now) }
-        asked.removeAll { $0.next == nil }
-        for question in asked where question.endsAt <= now { question.waiting.answer([], now: now) }
-        try ask(asked.filter { $0.endsAt > now }, now)
+        guard knowsLife else {
+            carried += asked
+            return
+        }
+        try goOn(asked, now)
+    }
+
+    /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
+    private func goOn(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+        var rest = asked
+        for question in rest where question.next == nil { question.waiting.answer(question.answers, now: now) }
+        rest.removeAll { $0.next == nil }
+        for question in rest where question.endsAt <= now { question.waiting.answer([], now: now) }
+        rest.removeAll { $0.endsAt <= now }
+        if isMoved { carried += rest } else { try ask(rest, now) }
+    }
+
+    /// Sends the commands of the first batch that the server did not carry out to the node to which the slot moves.
+    private func takeDetour() throws(RedisFailure) {
+        var places: [Int] = []
+        var target: RedisNode?
+        for (place, reply) in batches[0].answers.enumerated() {
+            guard case .redirect(.ask(let node)) = reply else { continue }
+            // A slot is on its way to one node.
+            guard target ?? node == node else { throw .loading }
+            target = node
+            places.append(place)
+        }
+        guard let target, let detour else { return }
+        let commands = batches[0].commands
+        let deadline = MonotonicClock.now() + limits.answerTimeout
+        let replies = try detour.call(places.map { commands[$0] }, at: target, until: deadline)
+        for (place, reply) in zip(places, replies) {
+            if case .error(let code) = reply, !batches[0].isAboutRevocations || place == batches[0].answerCount {
+                throw RedisFailure(code: code)
+            }
+            batches[0].answers[place] = reply
+        }
+    }
+
+    /// Goes on with the questions of an earlier session.
+    func resume(_ carried: Carried, now: MonotonicInstant) throws(RedisFailure) {
+        let (life, old) = (greeting.life, carried.life)
+        guard life.since == old.since, life.isAfterLoss == old.isAfterLoss else { return carried.abandon(now: now) }
+        try goOn(carried.asked, now)
+    }
+
+    /// The questions that another session may answer. They are returned only once.
+    func takeCarried() -> Carried {
+        defer { carried = [] }
+        return Carried(asked: carried, life: greeting.life)
     }
 
     /// Answers the questions whose own time is over. The server's answers about them come too late.
@@ -211,7 +303,7 @@ final class RedisSession {
         switch reply {
         case .status("OK"): return .first
         case .null: return .seen
-        case .error, .status, .integer, .string, .array: throw .malformedAnswer
+        case .error, .redirect, .status, .integer, .string, .array: throw .malformedAnswer
         }
     }
 
@@ -231,75 +323,7 @@ final class RedisSession {
     /// Ends all questions under way: the server will not answer them.
     func abandon(now: MonotonicInstant) {
         for question in batches.flatMap(\.asked) where !question.isOver { question.waiting.answer([], now: now) }
-        batches = []
-    }
-}
-
-/// Sends commands and receives answers over one connection.
-final class RedisChannel {
-    private let stream: ClientStream
-    private let signal: WakeSignal
-    private var reader = RESPReader()
-    private var output: [UInt8] = []
-    private var sent = 0
-    private var input = [UInt8](repeating: 0, count: 16_384)
-
-    /// - Parameter signal: ends waits from other threads.
-    init(_ stream: ClientStream, _ signal: WakeSignal) {
-        self.stream = stream
-        self.signal = signal
-    }
-
-    func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
-
-    /// Sends as many bytes as the connection accepts now.
-    func flush() throws(RedisFailure) {
-        do throws(StreamError) {
-            while sent < output.count {
-                guard case .bytes(let count) = try stream.send(output, from: sent) else { return }
-                sent += count
-            }
-        } catch {
-            throw RedisFailure(error)
-        }
-        output.removeAll(keepingCapacity: output.capacity <= 262_144)
-        sent = 0
-    }
-
-    /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
-    func receive() throws(RedisFailure) {
-        do throws(StreamError) {
-            while reader.waitingCount < RESPLimits.answerBytes {
-                let count: Int
-                switch try stream.receive(into: &input) {
-                case .bytes(let received): count = received
-                case .wouldBlock: return
-                case .endOfStream: throw .closed
-                }
-                reader.feed(input, count: count)
-                // A short read means that the socket is empty.
-                if count < input.count { return }
-            }
-        } catch {
-            throw RedisFailure(error)
-        }
-    }
-
-    func next() throws(RedisFailure) -> RedisReply? { try reader.next() }
-
-    /// Waits until the connection is ready, the signal is given, or the deadline passes.
-    func wait(until deadline: MonotonicInstant) {
-        if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
-    }
-
-    func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
-        command(words)
-        while true {
-            try flush()
-            try receive()
-            if let reply = try next() { return reply }
-            guard MonotonicClock.now() < deadline else { throw .timedOut }
-            wait(until: deadline)
-        }
+        for question in carried { question.waiting.answer([], now: now) }
+        (batches, carried) = ([], [])
     }
 }

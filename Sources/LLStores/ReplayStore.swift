@@ -77,6 +77,12 @@ package struct ReplayLimits: Sendable, Equatable {
     /// The age from which a connection is renewed before the next question. The server's facts, mainly its policy for
     /// full memory, are therefore never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
+    /// The same with Sentinel. 3 s: a server that the sentinels have replaced unheard is left within ``clockMargin``, so
+    /// before nonces that its successor accepts come to be.
+    package var sentinelAge: Duration = .seconds(3)
+    /// The time since the last good answer of a cluster's node within which it may tell that it handed the keys over.
+    /// 10 s: a failover of a third node in between takes longer with the usual settings.
+    package var handOverTime: Duration = .seconds(10)
 
     /// The greatest lead of a revocation from Redis over the clock. 60 s, the default of the setting.
     package var revocationSkew: Duration = .seconds(60)

@@ -2,36 +2,65 @@ internal import LLBytes
 internal import LLSockets
 
 /// The address of a store: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS.
+///
+/// `redis+cluster://` and `rediss+cluster://` take several places, separated by commas, and database 0 alone.
+/// `redis+sentinel://` and `rediss+sentinel://` take the places of the sentinels and the name of the master as the path.
 package struct ReplayStoreURL: Equatable, Sendable {
     /// Why a text is not such an address. The text may hold a password, so no description quotes it.
     package enum ParsingError: String, Error, CustomStringConvertible {
-        case scheme = "it must be memory, or begin with redis:// or rediss://"
+        case scheme = "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel"
         case userInformation = "its user information is not user:password, with other bytes percent-encoded"
         case host = "its host or port is none"
         case query = "it has a query, and nothing can be set by one: leave out ? and what follows"
         case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
+        case clusterPath = "a cluster has database 0 alone: leave out the path"
+        case masterName = "its path must be the name of the master that the sentinels watch, such as /mymaster"
+        case places = "it names more than 16 places"
 
         package var description: String { rawValue }
     }
 
+    /// The kind of servers behind the address.
+    package enum Kind: Equatable, Sendable {
+        /// One primary.
+        case single
+        /// The nodes of a Redis Cluster.
+        case cluster
+        /// Sentinels that tell the present primary. The value is the name by which they watch it.
+        case sentinel(master: String)
+    }
+
+    /// Most places in an address: 16. A few are enough to find the others.
+    private static let placeLimit = 16
+    private static let schemes: [(text: String, isSecure: Bool, kind: Kind, port: UInt16)] = [
+        ("redis://", false, .single, 6379), ("rediss://", true, .single, 6379),
+        ("redis+cluster://", false, .cluster, 6379), ("rediss+cluster://", true, .cluster, 6379),
+        ("redis+sentinel://", false, .sentinel(master: ""), 26379),
+        ("rediss+sentinel://", true, .sentinel(master: ""), 26379),
+    ]
+
+    package let kind: Kind
     package let isSecure: Bool
     /// The user name; empty for the server's default user.
     package let user: [UInt8]
     /// The password; nil if the URL has none.
     package let password: [UInt8]?
-    /// The host in lower case; an IPv6 address has no brackets.
-    package let host: String
-    package let port: UInt16
+    /// The server, the first nodes, or the sentinels; at least one.
+    package let places: [RedisNode]
     package let database: Int
+
+    /// The host of the first place in lower case; an IPv6 address has no brackets.
+    package var host: String { places[0].host }
+    package var port: UInt16 { places[0].port }
 
     package init(parsing text: String) throws(ParsingError) {
         let bytes = Array(text.utf8)
-        let scheme = ["redis://", "rediss://"].first { scheme in
-            bytes.count > scheme.utf8.count && bytes.lazy.map(ASCII.lowercased).starts(with: scheme.utf8)
+        let scheme = Self.schemes.first { scheme in
+            bytes.count > scheme.text.utf8.count && bytes.lazy.map(ASCII.lowercased).starts(with: scheme.text.utf8)
         }
         guard let scheme else { throw .scheme }
-        isSecure = scheme == "rediss://"
-        let rest = bytes.dropFirst(scheme.utf8.count)
+        isSecure = scheme.isSecure
+        let rest = bytes.dropFirst(scheme.text.utf8.count)
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         var authority = rest[..<end]
         var credentials: [[UInt8]] = []
@@ -52,27 +81,69 @@ package struct ReplayStoreURL: Equatable, Sendable {
         }
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
-        // Host and port follow the grammar of all other URLs.
-        guard let place = try? HostAndPort(parsing: authority) else {
-            throw authority.contains(UInt8(ascii: "?")) ? .query : .host
+        places = try Self.places(authority, scheme.kind, standardPort: scheme.port)
+        let path = rest[end...].dropFirst()
+        guard !path.contains(UInt8(ascii: "?")) else { throw .query }
+        switch scheme.kind {
+        case .single:
+            guard path.count <= 5, path.allSatisfy({ (0x30...0x39).contains($0) }),
+                let database = UInt16(path.isEmpty ? "0" : String(decoding: path, as: UTF8.self))
+            else { throw .database }
+            (kind, self.database) = (.single, Int(database))
+        case .cluster:
+            guard path.isEmpty || path == [UInt8(ascii: "0")] else { throw .clusterPath }
+            (kind, database) = (.cluster, 0)
+        case .sentinel:
+            // The alphabet that Sentinel itself allows for names.
+            guard (1...100).contains(path.count),
+                path.allSatisfy({ ASCII.isAlphanumeric($0) || ".-_".utf8.contains($0) })
+            else { throw .masterName }
+            (kind, database) = (.sentinel(master: String(decoding: path, as: UTF8.self)), 0)
         }
-        (host, port) = (place.host, place.port ?? 6379)
-        let digits = rest[end...].dropFirst()
-        guard !digits.contains(UInt8(ascii: "?")) else { throw .query }
-        guard digits.count <= 5, digits.allSatisfy({ (0x30...0x39).contains($0) }),
-            let database = UInt16(digits.isEmpty ? "0" : String(decoding: digits, as: UTF8.self))
-        else { throw .database }
-        self.database = Int(database)
+    }
+
+    /// Host and port follow the grammar of all other URLs.
+    private static func places(
+        _ authority: ArraySlice<UInt8>,
+        _ kind: Kind,
+        standardPort: UInt16
+    ) throws(ParsingError) -> [RedisNode] {
+        let comma = UInt8(ascii: ",")
+        let parts = kind == .single ? [authority] : authority.split(separator: comma, omittingEmptySubsequences: false)
+        guard parts.count <= placeLimit else { throw .places }
+        var places: [RedisNode] = []
+        for part in parts {
+            guard let place = try? HostAndPort(parsing: part) else {
+                throw authority.contains(UInt8(ascii: "?")) ? .query : .host
+            }
+            places.append(RedisNode(host: place.host, port: place.port ?? standardPort))
+        }
+        return places
     }
 
     /// The address without user and password, safe to display.
     package var shown: String {
-        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
-        return "\(isSecure ? "rediss" : "redis")://\(name):\(port)/\(database)"
+        let scheme = isSecure ? secureScheme : "redis" + secureScheme.dropFirst("rediss".count)
+        let path =
+            switch kind {
+            case .single: "/\(database)"
+            case .cluster: ""
+            case .sentinel(let master): "/\(master)"
+            }
+        return "\(scheme)\(places.map(\.description).joined(separator: ","))\(path)"
     }
 
-    /// True if the host is `localhost` or a loopback address.
+    /// The beginning of such an address with TLS.
+    package var secureScheme: String {
+        switch kind {
+        case .single: "rediss://"
+        case .cluster: "rediss+cluster://"
+        case .sentinel: "rediss+sentinel://"
+        }
+    }
+
+    /// True if every host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {
-        SocketAddress(host: host)?.isLoopback == true
+        places.allSatisfy { SocketAddress(host: $0.host)?.isLoopback == true }
     }
 }

@@ -78,9 +78,21 @@ enum ServiceParts {
         let trust = try trust(configuration)
         let file = configuration.replayStorePasswordFile
         let password = try read(.replayStorePasswordFile, file, limit: passwordByteLimit, password(parsing:place:))
+        let sentinelFile = configuration.replayStoreSentinelPasswordFile
+        let sentinelPassword = try read(
+            .replayStoreSentinelPasswordFile,
+            sentinelFile,
+            limit: passwordByteLimit,
+            password(parsing:place:)
+        )
         return try part("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: ") {
             let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
-            var store = RedisReplayStore.Configuration(url: url, password: password, tls: tls)
+            var store = RedisReplayStore.Configuration(
+                url: url,
+                password: password,
+                sentinelPassword: sentinelPassword,
+                tls: tls
+            )
             store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
             return .redis(try RedisReplayStore(store, observe: onEvent))
         }

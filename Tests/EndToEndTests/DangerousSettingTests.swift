@@ -16,6 +16,9 @@ struct DangerousSettingTests {
             environment["LIMITED_LOGIN_TLS_KEY_FILE"] = certificates.good.keyFile
         }
         if name == "replay_store_password_file" { environment["LIMITED_LOGIN_REPLAY_STORE"] = "redis://127.0.0.1:1" }
+        if name == "replay_store_sentinel_password_file" {
+            environment["LIMITED_LOGIN_REPLAY_STORE"] = "redis+sentinel://127.0.0.1:1/main"
+        }
         environment["LIMITED_LOGIN_\(name.uppercased())"] = file
         return environment
     }
@@ -235,6 +238,7 @@ struct DangerousSettingTests {
         "A named pipe in a file's place is refused at once and named with its setting",
         arguments: [
             "ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "replay_store_password_file",
+            "replay_store_sentinel_password_file",
             "tls_certificate_file", "tls_key_file", "tls_client_ca_file", "config",
         ]
     )
@@ -268,6 +272,7 @@ struct DangerousSettingTests {
         "A file that is not there is told with its setting's name",
         arguments: [
             "ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "replay_store_password_file",
+            "replay_store_sentinel_password_file",
             "tls_certificate_file", "tls_key_file", "tls_client_ca_file",
         ]
     )

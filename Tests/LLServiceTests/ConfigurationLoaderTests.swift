@@ -251,6 +251,7 @@ struct ConfigurationLoaderTests {
         }
         if key == .listenMode { needed[.listen] = "unix:/tmp/http.sock" }
         if key == .replayStorePasswordFile { needed[.replayStore] = "redis://cache.example" }
+        if key == .replayStoreSentinelPasswordFile { needed[.replayStore] = "redis+sentinel://cache.example/main" }
         needed[key] = nil
         return Dictionary(uniqueKeysWithValues: needed.map { ($0.key.environmentName, $0.value) })
     }
@@ -286,7 +287,7 @@ struct ConfigurationLoaderTests {
         case .gatewayOrigin: ("https://a.example", #""https://a.example""#)
         case .dpop: ("ignored", #""ignored""#)
         case .authHeaders: ("X-A=sub,X-B=name", #"["X-A=sub", "X-B=name"]"#)
-        case .nonceSecretFile, .replayStorePasswordFile: ("/tmp/secret", #""/tmp/secret""#)
+        case .nonceSecretFile, .replayStorePasswordFile, .replayStoreSentinelPasswordFile: ("/tmp/secret", #""/tmp/secret""#)
         case .signatureCacheEntries: ("0", "0")
         case .replay: ("reject", #""reject""#)
         case .replayStore: ("rediss://u@cache.example:7000/2", #""rediss://u@cache.example:7000/2""#)

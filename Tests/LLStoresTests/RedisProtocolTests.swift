@@ -119,7 +119,7 @@ struct RedisProtocolTests {
             ("redis_mode:standalone", "redis_mode:cluster", RedisFailure.unsupportedMode("cluster")),
             ("redis_mode:standalone", "redis_mode:sentinel", .unsupportedMode("sentinel")),
             ("role:master", "role:slave", .readOnly), ("loading:0", "loading:1", .loading),
-            ("run_id:0", "run_id:g", .malformedAnswer), ("run_id:", "x:", .malformedAnswer),
+            ("run_id:0", "run_id:g", .malformedAnswer), ("run_id:", "x:", .anonymous),
             ("second_repl_offset:-1", "second_repl_offset:5", .malformedAnswer),
             (
                 "maxmemory:0\r\nmaxmemory_policy:noeviction", "maxmemory:9\r\nmaxmemory_policy:allkeys-lru",
@@ -143,6 +143,13 @@ struct RedisProtocolTests {
         #expect(throws: failure) { try RedisServerFacts(info: bad) }
     }
 
+    @Test("The node of a cluster serves where a cluster is asked for")
+    func clusterMode() throws {
+        let node = Self.info.split(separator: "redis_mode:standalone").joined(separator: "redis_mode:cluster")
+        #expect(throws: Never.self) { try RedisServerFacts(info: node, isInCluster: true) }
+        #expect(throws: Never.self) { try RedisServerFacts(info: Self.info, isInCluster: true) }
+    }
+
     @Test("A server has another identity after a start and after it took over")
     func identities() throws {
         let plain = try RedisServerFacts(info: Self.info)
@@ -155,8 +162,10 @@ struct RedisProtocolTests {
     @Test("Every failure has a sentence of its own")
     func sentences() {
         let all: [RedisFailure] = [
-            .connection("x"), .timedOut, .malformedAnswer, .unauthenticated, .notPermitted, .readOnly, .outOfMemory,
+            .connection("x"), .timedOut, .malformedAnswer, .unauthenticated, .notPermitted(), .readOnly, .outOfMemory,
             .evicting(policy: "allkeys-lru"), .loading, .cannotPersist, .unsupportedMode("cluster"), .memoryLost,
+            .unsupportedMode("sentinel"), .unsupportedMode("x"), .notPermitted(command: "INFO"), .moved, .clusterDown,
+            .clusterDisagrees, .unknownMaster, .sentinelUnauthenticated, .anonymous,
             .clockChanged, .tooManyRevocations, .refused(code: "X"),
         ]
         #expect(Set(all.map(\.description)).count == all.count)

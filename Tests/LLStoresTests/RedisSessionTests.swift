@@ -51,8 +51,8 @@ struct RedisSessionTests {
         let end = start + .seconds(600)
         let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
         let signal = WakeSignal()
-        let channel = RedisChannel(stream, signal)
-        let greeting = try RedisGreeting(over: channel, configuration, after: nil, until: end)
+        let channel = RedisChannel(stream, signal, configuration.url.places[0])
+        let greeting = try RedisGreeting(over: channel, configuration, until: end)
         let session = RedisSession(channel, greeting, limits: limits, now: start)
 
         let verdict = Locked<ReplayVerdict?>(nil)
@@ -82,10 +82,13 @@ struct RedisSessionTests {
             url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
         )
         let end = MonotonicClock.now() + .seconds(600)
+        let node = configuration.url.places[0]
         func greet(after last: RedisGreeting?) throws -> (RedisChannel, RedisGreeting) {
             let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
-            let channel = RedisChannel(stream, WakeSignal())
-            return (channel, try RedisGreeting(over: channel, configuration, after: last, until: end))
+            let channel = RedisChannel(stream, WakeSignal(), node)
+            let past = last.map { RedisPast(node: node, greeting: $0, seenAt: $0.clock.at) }
+            let context = RedisGreeting.Context(last: past)
+            return (channel, try RedisGreeting(over: channel, configuration, context, until: end))
         }
         let (channel, first) = try greet(after: nil)
         #expect(try greet(after: first).1.life == first.life)

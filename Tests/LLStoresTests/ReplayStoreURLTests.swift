@@ -19,6 +19,21 @@ struct ReplayStoreURLTests {
         #expect(try ReplayStoreURL(parsing: "REDIS://Host").host == "host")
     }
 
+    @Test("A cluster's address has several places, and that of sentinels also the name of the master")
+    func groups() throws {
+        let cluster = try ReplayStoreURL(parsing: "rediss+cluster://u:p@h1,[::1]:7001,H3:7002")
+        #expect(cluster.kind == .cluster && cluster.isSecure && cluster.database == 0)
+        #expect(cluster.places.map(\.description) == ["h1:6379", "[::1]:7001", "h3:7002"])
+        #expect(cluster.shown == "rediss+cluster://h1:6379,[::1]:7001,h3:7002")
+        #expect(try ReplayStoreURL(parsing: "redis+cluster://h/0").shown == "redis+cluster://h:6379")
+        let sentinels = try ReplayStoreURL(parsing: "redis+sentinel://:p@s1,s2:26380/my.master-1")
+        #expect(sentinels.kind == .sentinel(master: "my.master-1") && !sentinels.isSecure)
+        #expect(sentinels.shown == "redis+sentinel://s1:26379,s2:26380/my.master-1")
+        #expect(sentinels.secureScheme == "rediss+sentinel://" && cluster.secureScheme == "rediss+cluster://")
+        #expect(try !ReplayStoreURL(parsing: "redis+cluster://cache.example,127.0.0.1").isLoopbackHost)
+        #expect(try ReplayStoreURL(parsing: "redis+cluster://[::1],127.0.0.1").isLoopbackHost)
+    }
+
     @Test(
         "What is no address is refused, and the reason does not repeat it",
         arguments: [
@@ -26,12 +41,24 @@ struct ReplayStoreURLTests {
             "redis://host/65536", "redis://host/-1", "redis://host/0?x=1", "redis://host:0", "redis://host:65536",
             "redis://host:x", "redis://ho st", "redis://host#x", "redis://us er@host", "redis://u:%zz@host",
             "redis://u:%4@host", "redis://a@b@", "redis://host/ 1", "redis://hunter2\u{0}@host", "redis://-x",
-            "redis://host?db=1",
+            "redis://host?db=1", "redis://a,b", "redis+cluster://", "redis+cluster://a,", "redis+cluster://a,,b",
+            "redis+cluster://a/1", "redis+cluster://a/x", "redis+cluster://a;b", "redis+sentinel://a",
+            "redis+sentinel://a/", "redis+sentinel://a/m/0", "redis+sentinel://a/m m", "redis+sentinel://a,b:x/m",
+            "redis+sentinel://a/m?x=1", "redis+cluster+sentinel://a", "redis+cluster:a",
         ]
     )
     func refused(text: String) {
         let error = #expect(throws: ReplayStoreURL.ParsingError.self) { try ReplayStoreURL(parsing: text) }
         #expect(error?.description.contains("hunter2") == false)
         #expect((error == .query) == text.contains("?"))
+    }
+
+    @Test("An address with more places than a search needs is refused")
+    func manyPlaces() throws {
+        let places = Array(repeating: "a", count: 16).joined(separator: ",")
+        #expect(try ReplayStoreURL(parsing: "redis+cluster://\(places)").places.count == 16)
+        #expect(throws: ReplayStoreURL.ParsingError.places) {
+            try ReplayStoreURL(parsing: "redis+cluster://\(places),a")
+        }
     }
 }

@@ -39,6 +39,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case replay = "replay"
     case replayStore = "replay_store"
     case replayStorePasswordFile = "replay_store_password_file"
+    case replayStoreSentinelPasswordFile = "replay_store_sentinel_password_file"
     case replayStoreCapacity = "replay_store_capacity"
     case appSecretsFile = "app_secrets_file"
     case graphURL = "graph_url"

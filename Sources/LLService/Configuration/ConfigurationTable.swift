@@ -62,7 +62,8 @@ extension ConfigurationKey {
             )
         case .replay: (.choice(["accept", "reject"]), .text("accept"), .takesEffect)
         case .replayStore: (.text, .text("memory"), .needsRestart)
-        case .replayStorePasswordFile: (.secretFile, .nothing("none"), .needsRestart)
+        case .replayStorePasswordFile, .replayStoreSentinelPasswordFile:
+            (.secretFile, .nothing("none"), .needsRestart)
         case .replayStoreCapacity: (.integer(1_000...10_000_000), .number(ReplayLimits.defaultCapacity), .needsRestart)
         case .appSecretsFile:
             (.secretFile, .nothing("none: the routes for permissions and callbacks are 404"), .rereads)
@@ -143,8 +144,10 @@ extension ConfigurationKey {
         case .nonceTTLSeconds: "How long an issued nonce is good."
         case .replay: "Whether POST /verify accepts a token (its claim jti) again, or only once."
         case .replayStore:
-            "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or redis:// or rediss:// for replicas."
+            "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or for replicas redis:// or rediss://, "
+                + "also with +cluster or +sentinel."
         case .replayStorePasswordFile: "A file with the password of the Redis server, instead of one in its URL."
+        case .replayStoreSentinelPasswordFile: "A file with the password of the sentinels, if they have one."
         case .replayStoreCapacity: "How many used nonces, tokens and proofs are remembered in memory; beyond that, 503."
         case .appSecretsFile: "A file of the apps' ids and secrets, for Graph and for Facebook's callbacks."
         case .graphURL: "Where Facebook's Graph API is; https, or http on a loopback address."

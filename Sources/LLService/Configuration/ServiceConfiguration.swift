@@ -48,6 +48,7 @@ package struct ServiceConfiguration: Sendable, Equatable {
     /// The server that remembers used nonces, tokens and proofs; nil if this process does.
     package var replayStore: ReplayStoreURL?
     package var replayStorePasswordFile: String?
+    package var replayStoreSentinelPasswordFile: String?
     package var replayStoreCapacity: Int
     package var appSecretsFile: String?
     package var graph: GraphConfiguration
@@ -128,6 +129,7 @@ extension ServiceConfiguration {
             fileWithPassword = path
         }
         replayStorePasswordFile = try reader.optionalText(.replayStorePasswordFile)
+        replayStoreSentinelPasswordFile = try reader.optionalText(.replayStoreSentinelPasswordFile)
         replayStoreCapacity = try reader.number(.replayStoreCapacity)
         appSecretsFile = try reader.optionalText(.appSecretsFile)
         graph = try reader.graph()
@@ -169,6 +171,14 @@ extension ServiceConfiguration {
                 throw reader.failure(
                     .replayStorePasswordFile,
                     "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
+                )
+            }
+        }
+        if replayStoreSentinelPasswordFile != nil {
+            guard case .sentinel? = replayStore?.kind else {
+                throw reader.failure(
+                    .replayStoreSentinelPasswordFile,
+                    "\(ConfigurationKey.replayStore.rawValue) names no sentinels: set it to a redis+sentinel:// URL"
                 )
             }
         }
@@ -242,10 +252,10 @@ extension ServiceConfiguration {
         }
         doubts += doubtsOfCallers + doubtsOfGateways
         if let replayStore, !replayStore.isSecure, !replayStore.isLoopbackHost,
-            replayStore.password != nil || replayStorePasswordFile != nil
+            replayStore.password != nil || replayStorePasswordFile != nil || replayStoreSentinelPasswordFile != nil
         {
             doubts.append(
-                "The password of replay_store goes over the network in the clear to \(replayStore.host): use rediss://."
+                "The password of replay_store goes over the network in the clear to \(replayStore.host): use \(replayStore.secureScheme)."
             )
         }
         let fitting = signaturesPerWorker

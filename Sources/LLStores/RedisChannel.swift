@@ -1,0 +1,135 @@
+internal import LLSockets
+
+/// Sends commands and receives answers over one connection.
+final class RedisChannel {
+    let node: RedisNode
+    private let stream: ClientStream
+    private let signal: WakeSignal
+    private var reader = RESPReader()
+    private var output: [UInt8] = []
+    private var sent = 0
+    private var input = [UInt8](repeating: 0, count: 16_384)
+
+    /// - Parameters:
+    ///   - signal: ends waits from other threads.
+    ///   - node: the server at the other end.
+    init(_ stream: ClientStream, _ signal: WakeSignal, _ node: RedisNode) {
+        self.node = node
+        self.stream = stream
+        self.signal = signal
+    }
+
+    /// The bounds of the next answers.
+    var limits: RESPLimits {
+        get { reader.limits }
+        set { reader.limits = newValue }
+    }
+
+    func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
+
+    /// Sends as many bytes as the connection accepts now.
+    func flush() throws(RedisFailure) {
+        do throws(StreamError) {
+            while sent < output.count {
+                guard case .bytes(let count) = try stream.send(output, from: sent) else { return }
+                sent += count
+            }
+        } catch {
+            throw RedisFailure(error)
+        }
+        output.removeAll(keepingCapacity: output.capacity <= 262_144)
+        sent = 0
+    }
+
+    /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
+    func receive() throws(RedisFailure) {
+        do throws(StreamError) {
+            while reader.waitingCount < RESPLimits.answerBytes {
+                let count: Int
+                switch try stream.receive(into: &input) {
+                case .bytes(let received): count = received
+                case .wouldBlock: return
+                case .endOfStream: throw .closed
+                }
+                reader.feed(input, count: count)
+                // A short read means that the socket is empty.
+                if count < input.count { return }
+            }
+        } catch {
+            throw RedisFailure(error)
+        }
+    }
+
+    func next() throws(RedisFailure) -> RedisReply? { try reader.next() }
+
+    /// Waits until the connection is ready, the signal is given, or the deadline passes.
+    func wait(until deadline: MonotonicInstant) {
+        if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
+    }
+
+    func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        command(words)
+        return try answer(until: deadline)
+    }
+
+    /// Sends the commands that wait and returns the next answer.
+    func answer(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        while true {
+            try flush()
+            if let reply = try next() { return reply }
+            try receive()
+            if let reply = try next() { return reply }
+            guard MonotonicClock.now() < deadline else { throw .timedOut }
+            wait(until: deadline)
+        }
+    }
+}
+
+extension RedisChannel {
+    /// Sends the credentials and chooses the database.
+    func introduce(
+        _ configuration: RedisReplayStore.Configuration,
+        until deadline: MonotonicInstant
+    ) throws(RedisFailure) {
+        if let password = configuration.password {
+            var words = [Array("AUTH".utf8)]
+            if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
+            words.append(password)
+            // Any refusal here concerns the credentials, whatever its code.
+            guard case .status("OK") = try call(words, until: deadline) else { throw .unauthenticated }
+        }
+        if configuration.url.database != 0 {
+            _ = try ask(["SELECT", String(configuration.url.database)], until: deadline)
+        }
+    }
+
+    /// The sections of INFO that matter here, read one by one: servers before Redis 7 accept no list of sections. Other
+    /// sections may have any length: errorstats has a line for each error name that a client made up.
+    func info(until deadline: MonotonicInstant) throws(RedisFailure) -> String {
+        var info = ""
+        for section in ["server", "memory", "persistence", "replication"] {
+            guard let text = try ask(["INFO", section], until: deadline).text else { throw .malformedAnswer }
+            info += text + "\r\n"
+        }
+        return info
+    }
+
+    /// The answer to a command.
+    /// - Throws: the reason if the server refuses it.
+    func ask(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        try call(words.map { Array($0.utf8) }, until: deadline).orFailure(of: words[0])
+    }
+}
+
+extension RedisReply {
+    /// The answer itself if it is no refusal of a command.
+    func orFailure(of command: String, isInCluster: Bool = false) throws(RedisFailure) -> RedisReply {
+        switch self {
+        case .error("NOPERM"): throw .notPermitted(command: command)
+        case .error(let code): throw RedisFailure(code: code)
+        case .redirect(.moved): throw isInCluster ? .moved : .unsupportedMode("cluster")
+        case .redirect(.ask): throw isInCluster ? .loading : .unsupportedMode("cluster")
+        case .status, .integer, .string, .null, .array: return self
+        }
+    }
+}

@@ -1,0 +1,171 @@
+internal import LLBytes
+internal import LLSockets
+
+/// The place of one server: a node of a cluster, a sentinel, or a single primary.
+package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
+    /// A name in lower case or an address; an IPv6 address has no brackets.
+    package let host: String
+    package let port: UInt16
+
+    package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
+
+    package var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+extension RedisNode {
+    /// A node from the host and port that a server tells; nil if they are none.
+    /// - Parameter teller: the node that tells it. Its own host counts if the told host is empty or null.
+    init?(_ host: RedisReply, _ port: RedisReply, toldBy teller: RedisNode) {
+        guard let number = port.number.flatMap({ UInt16(exactly: $0) }), number > 0 else { return nil }
+        switch host {
+        case .null: self.init(host: teller.host, port: number)
+        case .string(let bytes): self.init(host: bytes[...], port: number, toldBy: teller)
+        case .status, .error, .redirect, .integer, .array: return nil
+        }
+    }
+
+    /// - Parameter host: a name or an address without brackets; empty for the host of the teller.
+    fileprivate init?(host: ArraySlice<UInt8>, port: UInt16, toldBy teller: RedisNode?) {
+        if host.isEmpty, let teller {
+            self.init(host: teller.host, port: port)
+            return
+        }
+        let isBare = host.contains(UInt8(ascii: ":"))
+        let authority = isBare ? [UInt8(ascii: "[")] + host + [UInt8(ascii: "]")] : Array(host)
+        // A node without a known name is told as `?`, which is no host.
+        guard let place = try? HostAndPort(parsing: authority[...]), place.port == nil else { return nil }
+        self.init(host: place.host, port: port)
+    }
+}
+
+extension RedisReply {
+    /// The number that an integer or a string holds.
+    fileprivate var number: Int64? {
+        switch self {
+        case .integer(let number): number
+        case .string(let bytes): DecimalNumber.parse(bytes).map { Int64($0) }
+        case .status, .error, .redirect, .null, .array: nil
+        }
+    }
+
+    /// The elements of an array.
+    var elements: [RedisReply]? {
+        if case .array(let elements) = self { elements } else { nil }
+    }
+
+    /// The values of an array of names and values.
+    fileprivate var fields: [String: RedisReply] {
+        guard let elements else { return [:] }
+        var fields: [String: RedisReply] = [:]
+        for index in stride(from: 0, to: elements.count - 1, by: 2) {
+            if let name = elements[index].text { fields[name] = elements[index + 1] }
+        }
+        return fields
+    }
+}
+
+/// The answer of a cluster's node that sends to another node.
+package enum RedisRedirect: Equatable, Sendable {
+    /// The slot belongs to another node. The map of the cluster tells which, so the answer's own name is not used.
+    case moved
+    /// The slot is on its way to a node, and this key is there or nowhere. The node has an empty host if it is the host
+    /// of the node that answers.
+    case ask(RedisNode)
+
+    /// The redirection that an error means: `MOVED slot host:port` or `ASK slot host:port`; nil for other errors.
+    init?(error line: ArraySlice<UInt8>) {
+        let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        guard words.count == 3, let slot = DecimalNumber.parse(words[1]), slot < 16_384,
+            let colon = words[2].lastIndex(of: UInt8(ascii: ":")),
+            let number = DecimalNumber.parse(words[2][(colon + 1)...]), let port = UInt16(exactly: number), port > 0
+        else { return nil }
+        if words[0].elementsEqual("MOVED".utf8) {
+            self = .moved
+            return
+        }
+        let empty = RedisNode(host: "", port: port)
+        guard words[0].elementsEqual("ASK".utf8),
+            let node = RedisNode(host: words[2][..<colon], port: port, toldBy: empty)
+        else { return nil }
+        self = .ask(node)
+    }
+}
+
+/// The nodes of a cluster, as one of them tells.
+struct RedisClusterMap: Equatable {
+    /// Most nodes that are kept: 512. A cluster has a thousand at most, by its own documentation.
+    static let nodeLimit = 512
+
+    /// The node that holds the keys; nil if there is none.
+    let owner: RedisNode?
+    /// All nodes that are told, the owner first.
+    let nodes: [RedisNode]
+
+    /// Reads the answer to CLUSTER SLOTS: ranges of slots, each with its primary and its replicas.
+    init(slots reply: RedisReply, toldBy teller: RedisNode, slot: Int64 = RedisKeys.clusterSlot) throws(RedisFailure) {
+        guard let ranges = reply.elements else { throw .malformedAnswer }
+        var owner: RedisNode?
+        var nodes: [RedisNode] = []
+        for range in ranges {
+            guard let parts = range.elements, parts.count >= 3, let first = parts[0].number, let last = parts[1].number
+            else { throw .malformedAnswer }
+            for (index, part) in parts.dropFirst(2).enumerated() {
+                guard let words = part.elements, words.count >= 2 else { throw .malformedAnswer }
+                guard let node = RedisNode(words[0], words[1], toldBy: teller) else { continue }
+                nodes.append(node)
+                if index == 0, (first...max(first, last)).contains(slot) { owner = node }
+            }
+        }
+        self.owner = owner
+        self.nodes = Self.bounded((owner.map { [$0] } ?? []) + nodes)
+    }
+
+    /// The nodes in the answer to CLUSTER SHARDS, which also tells nodes without slots.
+    /// - Parameter isSecure: true if the nodes' ports for TLS count.
+    static func nodes(shards reply: RedisReply, toldBy teller: RedisNode, isSecure: Bool) -> [RedisNode] {
+        var nodes: [RedisNode] = []
+        for shard in reply.elements ?? [] {
+            for node in shard.fields["nodes"]?.elements ?? [] {
+                let fields = node.fields
+                guard let port = fields[isSecure ? "tls-port" : "port"] ?? fields["port"] else { continue }
+                for name in ["endpoint", "hostname", "ip"] {
+                    if let host = fields[name], let node = RedisNode(host, port, toldBy: teller) { nodes.append(node) }
+                }
+            }
+        }
+        return bounded(nodes)
+    }
+
+    private static func bounded(_ nodes: [RedisNode]) -> [RedisNode] {
+        var seen: Set<RedisNode> = []
+        return Array(nodes.filter { seen.insert($0).inserted }.prefix(nodeLimit))
+    }
+}
+
+/// The present primary, as a sentinel tells it.
+struct RedisSentinelAnswer: Equatable {
+    let primary: RedisNode
+    /// The number of the configuration. It grows with each failover.
+    let epoch: Int64
+
+    /// Reads the answer to SENTINEL MASTER: names and values.
+    init(_ reply: RedisReply, toldBy teller: RedisNode) throws(RedisFailure) {
+        switch reply {
+        case .error(let code):
+            switch code {
+            case "NOAUTH", "WRONGPASS": throw .sentinelUnauthenticated
+            // The code of an unknown name.
+            case "ERR": throw .unknownMaster
+            case "NOPERM": throw .notPermitted(command: "SENTINEL")
+            default: throw RedisFailure(code: code)
+            }
+        case .array:
+            let fields = reply.fields
+            guard let host = fields["ip"], let port = fields["port"],
+                let primary = RedisNode(host, port, toldBy: teller), let epoch = fields["config-epoch"]?.number
+            else { throw .malformedAnswer }
+            (self.primary, self.epoch) = (primary, epoch)
+        case .redirect, .status, .integer, .string, .null: throw .malformedAnswer
+        }
+    }
+}

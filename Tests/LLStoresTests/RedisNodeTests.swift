@@ -1,0 +1,186 @@
+import Testing
+
+@testable import LLStores
+
+@Suite("Nodes that a cluster or a sentinel tells")
+struct RedisNodeTests {
+    private static let teller = RedisNode(host: "10.0.0.9", port: 6379)
+
+    /// The answer in these bytes, read with the bounds of a map.
+    private static func reply(_ text: String) throws -> RedisReply? {
+        var reader = RESPReader()
+        reader.limits = .map
+        let bytes = Array(text.utf8)
+        reader.feed(bytes, count: bytes.count)
+        return try reader.next()
+    }
+
+    @Test(
+        "A redirection is read, and what is none is an error with its code",
+        arguments: [
+            ("MOVED 3999 127.0.0.1:6381", RedisReply.redirect(.moved)), ("MOVED 3999 :6381", .redirect(.moved)),
+            ("ASK 12182 127.0.0.1:17101", .redirect(.ask(RedisNode(host: "127.0.0.1", port: 17_101)))),
+            ("ASK 1 Node-1.example:7000", .redirect(.ask(RedisNode(host: "node-1.example", port: 7_000)))),
+            ("ASK 1 ::1:7000", .redirect(.ask(RedisNode(host: "::1", port: 7_000)))),
+            ("ASK 1 :7000", .redirect(.ask(RedisNode(host: "", port: 7_000)))),
+            ("ASK 16384 a:7000", .error(code: "ASK")), ("ASK -1 a:7000", .error(code: "ASK")),
+            ("ASK x a:7000", .error(code: "ASK")), ("ASK 1 a:0", .error(code: "ASK")),
+            ("ASK 1 a:65536", .error(code: "ASK")), ("ASK 1 a", .error(code: "ASK")),
+            ("ASK 1 ?:1", .error(code: "ASK")),
+            ("ASK 1 a b:7000", .error(code: "ASK")), ("ASK 1 a:7000 x", .error(code: "ASK")),
+            ("MOVED", .error(code: "MOVED")), ("MOVED 1 a:", .error(code: "MOVED")),
+            ("ASKING 1 a:1", .error(code: "ASKING")),
+            ("ask 1 a:7000", .error(code: "ERR")), ("CLUSTERDOWN The cluster is down", .error(code: "CLUSTERDOWN")),
+            ("TRYAGAIN Multiple keys", .error(code: "TRYAGAIN")),
+        ]
+    )
+    func redirections(text: String, reply: RedisReply) throws {
+        #expect(try Self.reply("-\(text)\r\n") == reply)
+    }
+
+    @Test(
+        "What a node refuses is told by its reason",
+        arguments: [
+            ("CLUSTERDOWN", RedisFailure.clusterDown), ("TRYAGAIN", .loading), ("READONLY", .readOnly),
+            ("MASTERDOWN", .loading), ("CROSSSLOT", .unsupportedMode("cluster")),
+        ]
+    )
+    func refusals(code: String, failure: RedisFailure) {
+        #expect(throws: failure) { try RedisReply.error(code: code).orFailure(of: "GET") }
+        #expect(throws: RedisFailure.notPermitted(command: "GET")) {
+            try RedisReply.error(code: "NOPERM").orFailure(of: "GET")
+        }
+        #expect(throws: RedisFailure.moved) { try RedisReply.redirect(.moved).orFailure(of: "GET", isInCluster: true) }
+        #expect(throws: RedisFailure.unsupportedMode("cluster")) {
+            try RedisReply.redirect(.moved).orFailure(of: "GET")
+        }
+    }
+
+    @Test("The map of a cluster gives the owner of the keys first, and all nodes once")
+    func map() throws {
+        let text =
+            "*2\r\n*4\r\n:0\r\n:8191\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n*4\r\n$1\r\nb\r\n:7001\r\n$2\r\nid\r\n*2\r\n$2\r\nip\r\n$1\r\nx\r\n"
+            + "*5\r\n:8192\r\n:16383\r\n*3\r\n$0\r\n\r\n:7002\r\n$2\r\nid\r\n*2\r\n$-1\r\n:7003\r\n*2\r\n$1\r\n?\r\n:7004\r\n"
+        let reply = try #require(try Self.reply(text))
+        let map = try RedisClusterMap(slots: reply, toldBy: Self.teller)
+        #expect(map.owner == RedisNode(host: "10.0.0.9", port: 7_002))
+        #expect(map.nodes.map(\.description) == ["10.0.0.9:7002", "a:7000", "b:7001", "10.0.0.9:7003"])
+        #expect(
+            try RedisClusterMap(slots: reply, toldBy: Self.teller, slot: 0).owner == RedisNode(host: "a", port: 7_000)
+        )
+        #expect(try RedisClusterMap(slots: .array([]), toldBy: Self.teller).owner == nil)
+    }
+
+    @Test(
+        "What is no map is refused",
+        arguments: [
+            "+OK", "$-1", "*1\r\n:1", "*1\r\n*2\r\n:1\r\n:2", "*1\r\n*3\r\n:0\r\n:16383\r\n:7",
+            "*1\r\n*3\r\n+a\r\n:1\r\n*0",
+        ]
+    )
+    func noMap(text: String) throws {
+        let reply = try #require(try Self.reply(text + "\r\n"))
+        #expect(throws: RedisFailure.malformedAnswer) { try RedisClusterMap(slots: reply, toldBy: Self.teller) }
+    }
+
+    @Test("A range that ends before it begins, or at no slot, owns nothing")
+    func oddRanges() throws {
+        for (first, last) in [("16383", "0"), ("-5", "16138"), ("16140", "9223372036854775807")] {
+            let reply = try #require(try Self.reply("*1\r\n*3\r\n:\(first)\r\n:\(last)\r\n*2\r\n$1\r\na\r\n:7000\r\n"))
+            #expect(try RedisClusterMap(slots: reply, toldBy: Self.teller).owner == nil)
+        }
+    }
+
+    @Test("Shards tell nodes without slots, each with its port for TLS where there is one")
+    func shards() throws {
+        func node(_ fields: [(String, RedisReply)]) -> RedisReply {
+            .array(fields.flatMap { [RedisReply.string(Array($0.0.utf8)), $0.1] })
+        }
+        let nodes: [RedisReply] = [
+            node([("id", .null), ("port", .integer(7_000)), ("tls-port", .integer(7_100)), ("ip", .string([49]))]),
+            node([("port", .integer(7_001)), ("endpoint", .string(Array("n.example".utf8)))]),
+            node([("endpoint", .string(Array("n.example".utf8)))]), .integer(1),
+        ]
+        let shard = node([("slots", .array([])), ("nodes", .array(nodes))])
+        let plain = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: false)
+        #expect(plain.map(\.description) == ["1:7000", "n.example:7001"])
+        let secure = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: true)
+        #expect(secure.map(\.description) == ["1:7100", "n.example:7001"])
+        #expect(RedisClusterMap.nodes(shards: .null, toldBy: Self.teller, isSecure: false).isEmpty)
+    }
+
+    @Test("A sentinel's answer gives the primary and the number of the configuration")
+    func sentinels() throws {
+        let words = ["name", "main", "ip", "10.0.0.1", "port", "6380", "flags", "master", "config-epoch", "3"]
+        let answer = try RedisSentinelAnswer(.array(words.map { .string(Array($0.utf8)) }), toldBy: Self.teller)
+        #expect(answer.primary == RedisNode(host: "10.0.0.1", port: 6_380) && answer.epoch == 3)
+        let failures: [(RedisReply, RedisFailure)] = [
+            (.error(code: "ERR"), .unknownMaster), (.error(code: "NOAUTH"), .sentinelUnauthenticated),
+            (.error(code: "NOPERM"), .notPermitted(command: "SENTINEL")), (.null, .malformedAnswer),
+            (.array(words.dropLast(2).map { .string(Array($0.utf8)) }), .malformedAnswer),
+            (.array(words.map { .string(Array(($0 == "6380" ? "0" : $0).utf8)) }), .malformedAnswer),
+        ]
+        for (reply, failure) in failures {
+            #expect(throws: failure) { try RedisSentinelAnswer(reply, toldBy: Self.teller) }
+        }
+    }
+
+    @Test("The slot of the keys is that of their hash tag")
+    func slot() {
+        var crc: UInt16 = 0
+        for byte in "limited-login".utf8 {
+            crc ^= UInt16(byte) << 8
+            for _ in 0..<8 { crc = crc & 0x8000 != 0 ? crc << 1 ^ 0x1021 : crc << 1 }
+        }
+        #expect(Int64(crc % 16_384) == RedisKeys.clusterSlot)
+        #expect(RedisKeys.cluster.prefix.hasPrefix("{limited-login}"))
+        // The keys of a single server keep their names, so that an update forgets nothing.
+        #expect(RedisKeys.usual.data == "limited-login:life")
+        #expect(RedisKeys.usual.revocations == Array("limited-login:revocations".utf8))
+    }
+
+    @Test("Nested arrays are read to a bounded depth, and only where a map is expected")
+    func depth() throws {
+        func nested(_ depth: Int) -> String { String(repeating: "*1\r\n", count: depth) + ":1\r\n" }
+        #expect(try Self.reply(nested(5)) != nil)
+        #expect(throws: RedisFailure.malformedAnswer) { try Self.reply(nested(6)) }
+        #expect(throws: RedisFailure.malformedAnswer) { try Self.reply("*4097\r\n") }
+        #expect(throws: RedisFailure.answerTooLong) { try Self.reply("$524289\r\n") }
+        #expect(try Self.reply("*2\r\n*0\r\n*1\r\n*0\r\n") == .array([.array([]), .array([.array([])])]))
+    }
+
+    @Test("What nodes took while the slot was on its way is remembered until it has arrived or is lost")
+    func trail() throws {
+        let (node, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "b", port: 1))
+        let trail = RedisTrail()
+        #expect(trail.permits("x", of: node))
+        try trail.note("x", of: node)
+        try trail.note("x", of: node)
+        #expect(trail.permits("x", of: node) && !trail.permits("y", of: node) && !trail.permits("x", of: other))
+        #expect(
+            trail.contradicts("y", of: node) && !trail.contradicts("x", of: node) && !trail.contradicts("z", of: other)
+        )
+        #expect(throws: RedisFailure.memoryLost) { try trail.note("y", of: node) }
+        #expect(trail.hasLost && !trail.permits("x", of: node))
+        trail.forget()
+        #expect(trail.permits("y", of: node) && !trail.hasLost)
+    }
+
+    @Test("A node whose clock jumped ahead while the slot was on its way to it has lost something")
+    func trailClock() throws {
+        let node = RedisNode(host: "a", port: 1)
+        let (trail, limits) = (RedisTrail(), ReplayLimits())
+        let start = MonotonicInstant(nanoseconds: 5_000_000_000)
+        try trail.note(ServerClock(milliseconds: 100_000, at: start), of: node, limits)
+        try trail.note(ServerClock(milliseconds: 160_000, at: start + .seconds(60)), of: node, limits)
+        // The clock of another node may differ.
+        try trail.note(ServerClock(milliseconds: 900_000, at: start), of: RedisNode(host: "b", port: 1), limits)
+        #expect(trail.clock(of: node)?.milliseconds == 160_000 && !trail.hasLost)
+        #expect(throws: RedisFailure.clockChanged) {
+            try trail.note(ServerClock(milliseconds: 221_000, at: start + .seconds(90)), of: node, limits)
+        }
+        #expect(trail.hasLost)
+        trail.forget()
+        #expect(trail.clock(of: node) == nil)
+    }
+}

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves, a primary is killed, writes are
+lost, and everything is down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
+
+usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
+  cluster   three primaries with a replica each
+  sentinel  a primary with a replica, three sentinels, passwords for both
+--patient gives all times room for a machine that has much else to do.
+Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
+are named and left out.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+
+import live
+import redis_groups
+from attack_parts import PAUSES
+from live import check, failures
+from redis_groups import wait_for
+from replay_test import request
+from revocation_test import FIELDS, KeyedFleet, outcome, revoke
+
+THREADS = 4
+# The longest times in seconds: a refusal in a move, an answer, and from a failover to the next good login.
+MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
+PATIENT_FACTOR = 6
+HELD = 8
+
+
+class KeyedNonces(KeyedFleet):
+    """Replicas that issue nonces to a caller with a key."""
+
+    def nonce(self, replica=0):
+        """A nonce; None while the store has not been reached since the start."""
+        status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}", FIELDS)
+        return answer["nonce"] if status == 200 else None
+
+
+class Logins:
+    """Threads that log in again and again, each time with a nonce of its own, and try each used nonce once more at every
+    replica."""
+
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.finished = self.twice = 0
+        self.bodies, self.waits, self.lost, self.slow = [], [], [], []
+        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(THREADS)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, number):
+        while not self.over.is_set():
+            number += 1
+            nonce = self.fleet.nonce(number)
+            if nonce is None:
+                time.sleep(0.02)
+            else:
+                self.log_in(number, self.fleet.use(nonce))
+
+    def ask(self, number, body):
+        began = time.monotonic()
+        code = outcome(self.fleet.ports[number % len(self.fleet.ports)], body)
+        took = time.monotonic() - began
+        with self.lock:
+            self.slow.append(took)
+        return code
+
+    def log_in(self, number, body):
+        began = time.monotonic()
+        while (code := self.ask(number, body)) == "replay_store_unavailable" and not self.over.is_set():
+            number += 1
+            time.sleep(0.02)
+        waited = time.monotonic() - began
+        again = 0
+        if code == "accepted":
+            again = sum(self.ask(number + step, body) == "accepted" for step in range(2))
+        with self.lock:
+            self.twice += again
+            if code == "accepted":
+                self.finished += 1
+                self.waits.append(waited)
+                self.bodies.append(body)
+            elif code != "replay_store_unavailable":
+                self.lost.append(code)
+
+    def wait_for_more(self, count=2 * THREADS):
+        """Waits until further logins, which began after this call, are accepted."""
+        with self.lock:
+            goal = self.finished + count
+        wait_for(lambda: self.finished >= goal, "logins go on")
+
+    def take(self):
+        """The longest wait, the refused ones and the longest answer since this was asked last."""
+        with self.lock:
+            taken = max(self.waits, default=0), self.lost, max(self.slow, default=0)
+            self.waits, self.lost, self.slow = [], [], []
+        return taken
+
+    def again(self):
+        """How many of the used nonces are accepted once more."""
+        with self.lock:
+            bodies = self.bodies[-300:]
+        return sum(outcome(port, body) == "accepted" for body in bodies for port in self.fleet.ports)
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+class Rounds:
+    """Rounds with one group of servers."""
+
+    def __init__(self, binary, group, factor):
+        self.binary, self.group, self.factor = binary, group, factor
+        self.folder = tempfile.TemporaryDirectory()
+        self.environment = {"LIMITED_LOGIN_REPLAY_STORE": group.url()}
+        for name, password in (("", group.password), ("_SENTINEL", group.password and redis_groups.SENTINEL_PASSWORD)):
+            if password:
+                file = pathlib.Path(self.folder.name) / f"password{name}"
+                file.touch(mode=0o600)
+                file.write_text(password + "\n")
+                self.environment[f"LIMITED_LOGIN_REPLAY_STORE{name}_PASSWORD_FILE"] = str(file)
+        self.fleet = KeyedNonces(binary, 2, self.environment)
+        self.users = []
+        self.worst = {}
+
+    def stop(self):
+        self.fleet.stop()
+        self.folder.cleanup()
+
+    def within(self, what, seconds, bound):
+        """Notes a time, and checks it where it is too long."""
+        self.worst[what] = max(self.worst.get(what, 0), seconds)
+        bound = bound * self.factor + PAUSES.take() / 1000
+        if seconds > bound:
+            check(False, f"{what}: {seconds:.2f} s, at most {bound:.2f}")
+
+    def never(self, what, count):
+        if count:
+            check(False, f"{what}: {count}")
+
+    def revoke_some(self):
+        for index in range(2):
+            user = 5000 + len(self.users)
+            while revoke(self.fleet.ports[index], user) not in (204, 503):
+                time.sleep(0.02)
+            self.users.append(user)
+
+    def held(self):
+        """Requests with nonces that are not used yet."""
+        nonces = []
+        while len(nonces) < HELD:
+            nonce = self.fleet.nonce(len(nonces))
+            if nonce:
+                nonces.append(nonce)
+        return [self.fleet.use(nonce) for nonce in nonces]
+
+    def move(self):
+        """The slot of the keys goes to another primary, key by key."""
+        source = self.group.owner()
+        target = next(node for node in self.group.primaries() if node is not source)
+        held = self.held()
+        logins = Logins(self.fleet)
+        try:
+            logins.wait_for_more()
+            PAUSES.take()
+            logins.take()
+            self.group.begin_move(source, target)
+            logins.wait_for_more()
+            self.group.move_keys(source, target, 30)
+            self.revoke_some()
+            logins.wait_for_more()
+            self.group.end_move(source, target)
+            logins.wait_for_more()
+        finally:
+            logins.stop()
+        waited, lost, _ = logins.take()
+        self.within("the longest refusal while a slot moves", waited, MOVE_SECONDS)
+        self.never("logins refused for ever by a slot that moves", lost)
+        self.never("nonces accepted twice while a slot moves", logins.twice + logins.again())
+        codes = [outcome(self.fleet.ports[index % 2], body) for index, body in enumerate(held)]
+        self.never("nonces from before a move that are refused after it", [code for code in codes if code != "accepted"])
+
+    def fail_over(self, cuts):
+        """The primary of the keys is killed, and its replica takes over; with `cuts`, it was cut off before."""
+        owner = self.group.owner()
+        successor = self.group.replicas(owner)[0]
+        logins = Logins(self.fleet)
+        unheard = []
+        try:
+            logins.wait_for_more()
+            if cuts:
+                owner.cut_off_replicas()
+                wait_for(lambda: not successor.is_synchronised(), "the link is cut")
+                unheard = self.held()
+                codes = [outcome(self.fleet.ports[index % 2], body) for index, body in enumerate(unheard)]
+                self.never("logins refused though the primary is there", [code for code in codes if code != "accepted"])
+            self.revoke_some()
+            logins.take()
+            owner.kill()
+            wait_for(lambda: self.group.owner() is successor, "the replica takes over")
+            began = time.monotonic()
+            PAUSES.take()
+            logins.wait_for_more()
+            self.within("from a failover to good logins", time.monotonic() - began, RECOVERY_SECONDS)
+        finally:
+            logins.stop()
+        self.within("the slowest answer around a failover", logins.take()[2], ANSWER_SECONDS)
+        used = sum(outcome(port, body) == "accepted" for body in unheard for port in self.fleet.ports)
+        self.never("nonces accepted twice after a lost write", used)
+        self.never("nonces accepted twice around a failover", logins.twice + logins.again())
+        owner.start()
+        self.group.wait_until_whole()
+
+    def down(self):
+        """The primary of the keys and its replica are gone, and come back empty."""
+        owner = self.group.owner()
+        both = [owner, *self.group.replicas(owner)]
+        logins = Logins(self.fleet)
+        try:
+            logins.wait_for_more()
+            held = self.held()
+            for node in reversed(both):
+                node.kill()
+            PAUSES.take()
+            codes = set()
+            for index in range(10):
+                began = time.monotonic()
+                codes.add(outcome(self.fleet.ports[index % 2], held[index % HELD]))
+                self.within("the slowest answer without a primary", time.monotonic() - began, ANSWER_SECONDS)
+            self.never("other answers than 503 without a primary", codes - {"replay_store_unavailable"})
+            self.revoke_some()
+            for node in both:
+                node.start()
+            self.group.wait_until_whole()
+            logins.wait_for_more()
+        finally:
+            logins.stop()
+        self.never("nonces accepted twice around an outage", logins.twice + logins.again())
+
+    def revocations(self):
+        """Every revocation counts at every replica, and at one that starts now."""
+        late = KeyedNonces(self.binary, 1, self.environment)
+        try:
+            for fleet in (self.fleet, late):
+                # Issued before the first round began.
+                bodies = [(user, fleet.token(user, 3000)) for user in self.users]
+                forgotten = [user for user, body in bodies for port in fleet.ports if outcome(port, body) != "login_revoked"]
+                self.never("forgotten revocations", forgotten)
+        finally:
+            late.stop()
+
+
+def rounds_of(name, binary, rounds, factor, make, steps):
+    if not redis_groups.is_installed():
+        live.skip(f"{name}: {live.REDIS_PROGRAM} is not installed")
+        return
+    group = make()
+    before = len(failures)
+    try:
+        rounds_here = Rounds(binary, group, factor)
+        try:
+            for number in range(rounds):
+                began = time.monotonic()
+                for step in steps(rounds_here):
+                    step()
+                rounds_here.revocations()
+                if "VERBOSE" in os.environ:
+                    print(f"  round {number + 1}: {time.monotonic() - began:.0f} s {json.dumps(rounds_here.worst)}", flush=True)
+        except RuntimeError as error:
+            check(False, f"{name}: {error}")
+        finally:
+            if len(failures) > before:
+                for service in rounds_here.fleet.services:
+                    print("\n".join(line for line in service.output().split("\n") if "replay store" in line)[-4000:])
+            rounds_here.stop()
+    finally:
+        group.stop()
+    figures = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in rounds_here.worst.items())
+    check(len(failures) == before, f"{name}: {rounds} rounds, {len(rounds_here.users)} revocations; {figures}")
+
+
+def cluster(binary, rounds, factor):
+    rounds_of("cluster", binary, rounds, factor, redis_groups.Cluster,
+              lambda test: [test.move, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
+
+
+def sentinel(binary, rounds, factor):
+    rounds_of("sentinel", binary, rounds, factor, redis_groups.Watched,
+              lambda test: [lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", help="the program; else it is built")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--patient", action="store_true")
+    tests = {"cluster": cluster, "sentinel": sentinel}
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
+    arguments = parser.parse_args()
+    binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
+    for name in arguments.names or tests:
+        tests[name](binary, arguments.rounds, PATIENT_FACTOR if arguments.patient else 1)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

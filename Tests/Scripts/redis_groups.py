@@ -1,0 +1,280 @@
+"""Real Redis or Valkey servers in groups for tests: a cluster of three primaries with a replica each, and one primary with a
+replica that three sentinels watch."""
+import contextlib
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import live
+
+# How long a group may take for anything: a slow machine is no failure.
+PATIENCE_SECONDS = 120
+# The slot of the tag {limited-login}.
+SLOT = 16139
+NODE_PASSWORD = "a-password-of-nodes"
+SENTINEL_PASSWORD = "a-password-of-sentinels"
+
+
+def free_ports(count):
+    """Different ports that nothing uses."""
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def wait_for(holds, what, seconds=PATIENCE_SECONDS):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, Refused):
+            if holds():
+                return
+        time.sleep(0.02)
+    raise RuntimeError(f"never: {what}")
+
+
+class Refused(Exception):
+    """An error that a server answers."""
+
+
+class Node:
+    """One server process with a folder of its own, which it keeps when it is started again."""
+
+    def __init__(self, port, *options, password=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="limited-login-redis-")
+        self.port, self.options, self.password = port, options, password
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [live.REDIS_PROGRAM, *self.arguments()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        wait_for(lambda: self.ask("PING") == "PONG", f"{self.port} answers")
+
+    def arguments(self):
+        passwords = ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
+        return ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+                "--repl-diskless-sync-delay", "0", *passwords, *self.options]
+
+    def ask(self, *words):
+        """The answer to one command."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as client, client.makefile("rwb") as stream:
+            if self.password:
+                self.exchange(stream, ["AUTH", self.password])
+            return self.exchange(stream, words)
+
+    def exchange(self, stream, words):
+        parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        stream.write(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+        stream.flush()
+        return self.read(stream)
+
+    def read(self, stream):
+        line = stream.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server ended the connection")
+        kind, text = line[:1], line[1:-2].decode()
+        if kind == b"-":
+            raise Refused(text)
+        if kind in b"+:":
+            return text
+        if int(text) < 0:
+            return None
+        if kind == b"*":
+            return [self.read(stream) for _ in range(int(text))]
+        return stream.read(int(text) + 2)[:-2].decode(errors="replace")
+
+    def role(self):
+        return self.ask("ROLE")[0]
+
+    def is_synchronised(self):
+        role = self.ask("ROLE")
+        return role[0] == "slave" and role[3] == "connected"
+
+    def cut_off_replicas(self):
+        """Takes the right to replicate from the server's replicas, and ends their connections."""
+        self.ask("ACL", "SETUSER", "default", "-psync", "-sync")
+        self.ask("CLIENT", "KILL", "TYPE", "replica")
+
+    def kill(self):
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def stop(self):
+        self.kill()
+        self.folder.cleanup()
+
+
+class Cluster:
+    """Three primaries with a replica each; every node may become a primary."""
+
+    node_timeout_ms = 2000
+    password = None
+
+    def __init__(self):
+        ports = free_ports(12)
+        options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--appendonly", "no",
+                   "--cluster-node-timeout", str(self.node_timeout_ms), "--cluster-replica-validity-factor", "0",
+                   "--cluster-allow-replica-migration", "no"]
+        self.nodes = [Node(port, *options, "--cluster-port", str(bus)) for port, bus in zip(ports[:6], ports[6:])]
+        try:
+            self.make(ports[6:])
+        except BaseException:
+            self.stop()
+            raise
+
+    def make(self, buses):
+        for node in self.nodes:
+            node.start()
+        primaries, replicas = self.nodes[:3], self.nodes[3:]
+        for index, node in enumerate(primaries):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", index + 1)
+            node.ask("CLUSTER", "ADDSLOTSRANGE", index * 16384 // 3, (index + 1) * 16384 // 3 - 1)
+        for node, bus in zip(self.nodes[1:], buses[1:]):
+            self.nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
+        for node in self.nodes:
+            wait_for(lambda node=node: "cluster_known_nodes:6" in node.ask("CLUSTER", "INFO"), "all nodes know all")
+        for primary, replica in zip(primaries, replicas):
+            name = primary.ask("CLUSTER", "MYID")
+            wait_for(lambda name=name, replica=replica: replica.ask("CLUSTER", "REPLICATE", name) == "OK", "a replica")
+        self.wait_until_whole()
+
+    def url(self):
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:2])
+
+    def wait_until_whole(self):
+        """Waits until the cluster serves all slots and each primary has its replica."""
+        for node in self.nodes:
+            wait_for(lambda node=node: "cluster_state:ok" in node.ask("CLUSTER", "INFO"), "the cluster serves")
+            wait_for(lambda node=node: node.role() == "master" or node.is_synchronised(), "the replicas follow")
+        wait_for(lambda: sum(node.role() == "master" for node in self.nodes) == 3, "three primaries")
+
+    def owner(self):
+        """The primary of the keys, as its own map tells."""
+        found = [node for node in self.nodes if node.process and self.owns(node)]
+        return found[0] if len(found) == 1 else None
+
+    def owns(self, node):
+        with contextlib.suppress(OSError, Refused):
+            for first, last, primary, *_ in node.ask("CLUSTER", "SLOTS"):
+                if int(first) <= SLOT <= int(last):
+                    return int(primary[1]) == node.port and node.role() == "master"
+        return False
+
+    def replicas(self, primary):
+        """Those that follow a primary."""
+        return [node for node in self.nodes
+                if node.process and (role := node.ask("ROLE"))[0] == "slave" and int(role[2]) == primary.port]
+
+    def primaries(self):
+        return [node for node in self.nodes if node.process and node.role() == "master"]
+
+    def begin_move(self, source, target):
+        target.ask("CLUSTER", "SETSLOT", SLOT, "IMPORTING", source.ask("CLUSTER", "MYID"))
+        source.ask("CLUSTER", "SETSLOT", SLOT, "MIGRATING", target.ask("CLUSTER", "MYID"))
+
+    def move_keys(self, source, target, count):
+        """Moves some keys; False if there was none."""
+        keys = source.ask("CLUSTER", "GETKEYSINSLOT", SLOT, count)
+        if keys:
+            source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        return bool(keys)
+
+    def end_move(self, source, target):
+        name = target.ask("CLUSTER", "MYID")
+        while True:
+            while self.move_keys(source, target, 100):
+                pass
+            target.ask("CLUSTER", "SETSLOT", SLOT, "NODE", name)
+            try:
+                source.ask("CLUSTER", "SETSLOT", SLOT, "NODE", name)
+                break
+            except Refused:
+                # A key came meanwhile.
+                continue
+        wait_for(lambda: self.owner() is target, "the slot has moved")
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+
+
+class Sentinel(Node):
+    """One sentinel; its file is its own, because it writes there."""
+
+    def __init__(self, port, primary):
+        super().__init__(port, password=SENTINEL_PASSWORD)
+        self.file = pathlib.Path(self.folder.name) / "sentinel.conf"
+        self.file.write_text(
+            f"port {port}\nbind 127.0.0.1\ndir {self.folder.name}\nrequirepass {SENTINEL_PASSWORD}\n"
+            f"sentinel sentinel-pass {SENTINEL_PASSWORD}\nsentinel monitor main 127.0.0.1 {primary} 2\n"
+            f"sentinel auth-pass main {NODE_PASSWORD}\nsentinel down-after-milliseconds main 1000\n"
+            "sentinel failover-timeout main 4000\n"
+        )
+
+    def arguments(self):
+        return [str(self.file), "--sentinel"]
+
+
+class Watched:
+    """A primary with a replica, and three sentinels; passwords for both."""
+
+    password = NODE_PASSWORD
+
+    def __init__(self):
+        ports = free_ports(5)
+        self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD) for port in ports[:2]]
+        self.sentinels = [Sentinel(port, ports[0]) for port in ports[2:]]
+        try:
+            for node in self.nodes:
+                node.start()
+            self.nodes[1].ask("REPLICAOF", "127.0.0.1", ports[0])
+            wait_for(self.nodes[1].is_synchronised, "the replica follows")
+            for sentinel in self.sentinels:
+                sentinel.start()
+            self.wait_until_whole()
+        except BaseException:
+            self.stop()
+            raise
+
+    def url(self):
+        return "redis+sentinel://" + ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels) + "/main"
+
+    def told(self, sentinel):
+        """The primary that a sentinel tells."""
+        port = int(sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")[1])
+        return next(node for node in self.nodes if node.port == port)
+
+    def wait_until_whole(self):
+        for sentinel in self.sentinels:
+            wait_for(lambda sentinel=sentinel: len(sentinel.ask("SENTINEL", "SENTINELS", "main")) == 2, "three sentinels")
+            wait_for(lambda sentinel=sentinel: len(sentinel.ask("SENTINEL", "REPLICAS", "main")) == 1, "a known replica")
+            wait_for(lambda sentinel=sentinel: "OK" in sentinel.ask("SENTINEL", "CKQUORUM", "main"), "a quorum")
+        wait_for(lambda: self.owner() is not None and len(self.replicas(self.owner())) == 1, "the replica follows")
+
+    def owner(self):
+        """The primary on which all sentinels agree and which knows it."""
+        with contextlib.suppress(OSError, Refused):
+            told = {self.told(sentinel) for sentinel in self.sentinels}
+            if len(told) == 1 and (node := told.pop()).process and node.role() == "master":
+                return node
+        return None
+
+    def replicas(self, primary):
+        return [node for node in self.nodes if node is not primary and node.process and node.is_synchronised()]
+
+    def stop(self):
+        for node in [*self.nodes, *self.sentinels]:
+            node.stop()
+
+
+def is_installed():
+    return bool(shutil.which(live.REDIS_PROGRAM))

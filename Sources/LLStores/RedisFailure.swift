@@ -70,7 +70,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
         case .notPermitted(let command):
-            "the user may not run \(command.map { "\($0); needed are" } ?? "all of") INFO, TIME, GET, SET, ZADD, "
+            "the user may not run \(command.map { "\($0), or not with its keys; needed are" } ?? "all of") INFO, TIME, GET, SET, ZADD, "
                 + "ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE, in a cluster CLUSTER and ASKING, and with Sentinel ROLE: "
                 + "grant them"
         case .readOnly: "the server is a read-only replica: name the primary"

@@ -34,7 +34,7 @@ struct RedisReconnectionTests {
         }
         // One at once, then pauses of at least 25, 50, 100, 200, 400, 500, 500 and 500 ms, and the one that asks this.
         #expect(try server.connectionCount() <= connections + 10)
-        #expect(store.failures == [.notPermitted()])
+        #expect(store.failures == [.notPermitted(command: "SET")])
         #expect(store.changes.count <= 3)
     }
 

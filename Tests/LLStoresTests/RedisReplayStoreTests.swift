@@ -352,7 +352,7 @@ struct RedisReplayStoreTests {
         let server = try RedisServer(["--user", "svc", "on", ">p", "~*", "+get", "+set"])
         let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
         #expect(store.wait { !$0.failures.isEmpty })
-        #expect(store.failures == [.notPermitted()])
+        #expect(store.failures == [.notPermitted(command: "INFO")])
     }
 
     @Test("TLS: the certificate and its name are verified")

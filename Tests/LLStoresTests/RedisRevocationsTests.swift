@@ -207,7 +207,7 @@ struct RedisRevocationsTests {
         #expect(store.failures.isEmpty)
         let poor = try RedisServer(["--user", "svc", "on", ">p", "~*"] + used)
         let refused = try StoreUnderTest("redis://svc:p@127.0.0.1:\(poor.port)")
-        #expect(refused.wait { $0.failures.contains(.notPermitted()) })
+        #expect(refused.wait { $0.failures.contains(.notPermitted(command: "ZREMRANGEBYSCORE")) })
         #expect(!refused.store.revocations.isKnown)
     }
 
@@ -227,7 +227,7 @@ struct RedisRevocationsTests {
         // Two of one login, so that there is something to remove.
         let now = WallClock.unixSeconds()
         for moment in [now - 5, now] { _ = Self.revoke(store, 1, at: moment) }
-        #expect(store.wait { $0.failures == [.notPermitted()] })
+        #expect(store.wait { $0.failures == [.notPermitted(command: command.uppercased())] })
         #expect((1...200).allSatisfy { store.use($0) == .accepted })
         #expect(store.store.isUp)
         #expect(store.failures.count == 1)

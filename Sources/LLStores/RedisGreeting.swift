@@ -36,7 +36,13 @@ struct RedisGreeting {
         until deadline: MonotonicInstant
     ) throws(RedisFailure) {
         let keys = RedisKeys(configuration.url.kind)
-        let talk = Talk(channel: channel, limits: configuration.limits, context: context, keys: keys, deadline: deadline)
+        let talk = Talk(
+            channel: channel,
+            limits: configuration.limits,
+            context: context,
+            keys: keys,
+            deadline: deadline
+        )
         let isInCluster = configuration.url.kind == .cluster
         let facts = try RedisServerFacts(info: try channel.info(until: deadline), isInCluster: isInCluster)
         (history, room, self.keys) = (facts.history, facts.room, keys)

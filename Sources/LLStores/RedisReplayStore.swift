@@ -282,7 +282,9 @@ extension RedisReplayStore {
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
     private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
-        guard memory.past?.greeting.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else { return }
+        guard memory.past?.greeting.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else {
+            return
+        }
         memory.toldDown = nil
         observe(.up(life))
     }

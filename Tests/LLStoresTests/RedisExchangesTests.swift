@@ -173,7 +173,8 @@ struct RedisExchangesTests {
     @Test(
         "What answers no command about revocations ends the exchange, with the reason",
         arguments: [
-            (RedisReply.error(code: "NOPERM"), RedisFailure.notPermitted(command: "ZRANGEBYSCORE")), (.error(code: "OOM"), .outOfMemory),
+            (RedisReply.error(code: "NOPERM"), RedisFailure.notPermitted(command: "ZRANGEBYSCORE")),
+            (.error(code: "OOM"), .outOfMemory),
             (.error(code: "WRONGTYPE"), .refused(code: "WRONGTYPE")), (.null, .malformedAnswer),
             (.status("OK"), .malformedAnswer), (.array([.null]), .malformedAnswer), (.integer(1), .malformedAnswer),
         ]

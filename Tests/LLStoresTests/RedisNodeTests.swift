@@ -1,3 +1,4 @@
+import LLSockets
 import Testing
 
 @testable import LLStores
@@ -97,15 +98,18 @@ struct RedisNodeTests {
             .array(fields.flatMap { [RedisReply.string(Array($0.0.utf8)), $0.1] })
         }
         let nodes: [RedisReply] = [
-            node([("id", .null), ("port", .integer(7_000)), ("tls-port", .integer(7_100)), ("ip", .string([49]))]),
+            node([
+                ("id", .null), ("port", .integer(7_000)), ("tls-port", .integer(7_100)),
+                ("ip", .string(Array("10.0.0.1".utf8))),
+            ]),
             node([("port", .integer(7_001)), ("endpoint", .string(Array("n.example".utf8)))]),
             node([("endpoint", .string(Array("n.example".utf8)))]), .integer(1),
         ]
         let shard = node([("slots", .array([])), ("nodes", .array(nodes))])
         let plain = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: false)
-        #expect(plain.map(\.description) == ["1:7000", "n.example:7001"])
+        #expect(plain.map(\.description) == ["10.0.0.1:7000", "n.example:7001"])
         let secure = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: true)
-        #expect(secure.map(\.description) == ["1:7100", "n.example:7001"])
+        #expect(secure.map(\.description) == ["10.0.0.1:7100", "n.example:7001"])
         #expect(RedisClusterMap.nodes(shards: .null, toldBy: Self.teller, isSecure: false).isEmpty)
     }
 

@@ -156,8 +156,16 @@ class Rounds:
                 time.sleep(0.02)
             self.users.append(user)
 
+    def settle(self):
+        """Waits until every replica accepts its own nonces: one that has not yet heard of a failover issues nonces that it
+        refuses a moment later."""
+        for index, port in enumerate(self.fleet.ports):
+            wait_for(lambda index=index, port=port: (nonce := self.fleet.nonce(index)) is not None
+                     and outcome(port, self.fleet.use(nonce)) == "accepted", "each replica accepts logins")
+
     def held(self):
         """Requests with nonces that are not used yet."""
+        self.settle()
         nonces = []
         while len(nonces) < HELD:
             nonce = self.fleet.nonce(len(nonces))

@@ -147,7 +147,7 @@ extension ConfigurationKey {
             "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or for replicas redis:// or rediss://, "
                 + "also with +cluster or +sentinel."
         case .replayStorePasswordFile: "A file with the password of the Redis server, instead of one in its URL."
-        case .replayStoreSentinelPasswordFile: "A file with the password of the sentinels, if they have one."
+        case .replayStoreSentinelPasswordFile: "The sentinels have a password of their own: a file with it."
         case .replayStoreCapacity: "How many used nonces, tokens and proofs are remembered in memory; beyond that, 503."
         case .appSecretsFile: "A file of the apps' ids and secrets, for Graph and for Facebook's callbacks."
         case .graphURL: "Where Facebook's Graph API is; https, or http on a loopback address."

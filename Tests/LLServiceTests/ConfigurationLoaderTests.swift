@@ -287,7 +287,8 @@ struct ConfigurationLoaderTests {
         case .gatewayOrigin: ("https://a.example", #""https://a.example""#)
         case .dpop: ("ignored", #""ignored""#)
         case .authHeaders: ("X-A=sub,X-B=name", #"["X-A=sub", "X-B=name"]"#)
-        case .nonceSecretFile, .replayStorePasswordFile, .replayStoreSentinelPasswordFile: ("/tmp/secret", #""/tmp/secret""#)
+        case .nonceSecretFile, .replayStorePasswordFile, .replayStoreSentinelPasswordFile:
+            ("/tmp/secret", #""/tmp/secret""#)
         case .signatureCacheEntries: ("0", "0")
         case .replay: ("reject", #""reject""#)
         case .replayStore: ("rediss://u@cache.example:7000/2", #""rediss://u@cache.example:7000/2""#)

@@ -21,6 +21,7 @@ public struct LoginConfiguration: Equatable, Sendable {
     /// Checks a configuration.
     /// - Parameters:
     ///   - permissions: with ``LoginTracking/limited`` those of ``Permission``; otherwise 1 to 64 of `[a-z_.]` each.
+    ///   - tracking: the tracking that the login asks for.
     ///   - nonce: not empty, and without white space of any kind.
     public init(
         permissions: [String],

@@ -99,6 +99,7 @@ public struct TokenIssuer: Sendable {
     /// Makes a token.
     /// - Parameters:
     ///   - login: the login, which was verified.
+    ///   - kind: the kind of token: an access token by default.
     ///   - audience: one of the policy's; the first one if nil.
     ///   - tokenID: `jti`: a name that no other token has.
     ///   - now: the moment of issue; whole seconds count.

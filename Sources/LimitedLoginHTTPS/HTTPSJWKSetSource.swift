@@ -18,7 +18,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
     /// - Parameters:
     ///   - url: `https`; `http` only for `localhost`, 127.0.0.0/8 and ::1.
     ///   - authoritiesFile: PEM file of the only authorities to trust; nil for the system's trust store.
-    /// - Throws: ``JWKSetSourceError`` if the URL is none of these, if the file cannot be used, or if `HTTPS_PROXY` is
+    /// - Throws: `JWKSetSourceError` if the URL is none of these, if the file cannot be used, or if `HTTPS_PROXY` is
     ///   malformed. Errors that no retry would cure are thus found before the first fetch.
     public convenience init(url: String, authoritiesFile: String? = nil) throws(JWKSetSourceError) {
         let proxy: ProxySettings

@@ -1,9 +1,9 @@
 internal import LLSockets
 package import Testing
 
-/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Two minutes: no machine that is merely slow needs them, and a
+/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Ten minutes: no machine that is merely slow needs them, and a
 /// run that would hang ends.
-package let patienceOfTests = Duration.seconds(120)
+package let patienceOfTests = Duration.seconds(600)
 
 /// Waits for what other threads bring about, and leaves the processor to them for a millisecond between two looks. Where it
 /// does not come, the test fails and goes on, so that it can end what it began.

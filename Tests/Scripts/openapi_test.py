@@ -150,7 +150,7 @@ judged = verify.sync(client=client, body=VerifyAccessToken(access_token=access, 
 assert judged.access_token.user_id == judged.profile.user_id == "2954873201847263", judged
 assert judged.profile.name == "Jane Doe" and judged.missing_permissions == ["user_likes"], judged
 issued = issue_nonce.sync(client=client, body=NonceRequest(expires_in=60))
-assert len(issued.nonce) == 60 and issued.expires_at - issued.issued_at == 60, issued
+assert len(issued.nonce) == 90 and issued.expires_at - issued.issued_at == 60, issued
 assert introspect.sync(client=client, body=IntrospectRequest(token=good)).active is True
 assert introspect.sync(client=client, body=IntrospectRequest(token=expired)).active is False
 listed = list_permissions.sync(client=client, user_id="2954873201847263", permissions="email,user_friends")
@@ -182,6 +182,13 @@ print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists
 """
 
 
+def signing_key(program, folder):
+    file = pathlib.Path(folder) / "signing-key.pem"
+    file.write_text(subprocess.run([program, "signing-key", "new"], check=True, capture_output=True, text=True).stdout)
+    file.chmod(0o600)
+    return file
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--requests", type=int, default=5000, help="generated requests at least (default 5000)")
@@ -194,7 +201,9 @@ def main():
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"the tools could not be installed: {error}")
     program = live.build()
-    with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept") as service:
+    with tempfile.TemporaryDirectory() as folder, live.Issuer(program) as issuer, \
+            live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",
+                         signing_keys_file=signing_key(program, folder)) as service:
         service.wait_until_ready()
         # The person of the document's examples, as far as Graph knows.
         issuer.token(email="jane@example.com")

@@ -25,12 +25,17 @@ public struct TokenIssuer: Sendable {
 
     /// A claim about the person that a token may tell.
     public enum Claim: String, Sendable, CaseIterable {
+        /// The whole name.
         case name
+        /// The first name.
         case givenName = "given_name"
+        /// The middle name.
         case middleName = "middle_name"
+        /// The last name.
         case familyName = "family_name"
         /// Comes with `email_verified`, which is false: Facebook vouches for no address.
         case email
+        /// The URL of the profile's picture.
         case picture
     }
 

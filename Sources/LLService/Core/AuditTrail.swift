@@ -4,13 +4,13 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import Logging
 
-/// One line for each answer of `/auth` and `/verify`, where the setting `audit_log` is on: who, what, the outcome and the
-/// request's id. Nothing of a token, a name or an e-mail address is in it.
+/// One log line for each answer of `/auth` and `/verify`, if the setting `audit_log` is on. It has the caller, the
+/// person, the outcome and the request's id. It never contains a part of a token, a name or an e-mail address.
 ///
-/// The person is told by ``hash(appID:userID:)``, and only where the token is good: a refused token
-/// proves no person.
+/// The line names the person by ``hash(appID:userID:)``, and only if the token is good: a refused token proves no
+/// person.
 struct AuditTrail {
-    /// Writes every line, whatever the level of the others.
+    /// Writes every line; `log_level` has no effect on it.
     let logger: Logger
 
     /// - Parameter problem: nil for a good token.
@@ -28,7 +28,7 @@ struct AuditTrail {
             "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
         if problem == nil {
-            // Of `/verify` the answer, since what it was made of may be gone: a request can have waited.
+            // For `/verify` the person is read from the answer: after a wait the claims may be gone.
             let person =
                 route === Route.auth
                 ? Self.bearer(head, bytes)
@@ -42,15 +42,16 @@ struct AuditTrail {
         logger.info("audit", metadata: facts)
     }
 
-    /// SHA-256 of `APP_ID:USER_ID` in hexadecimal: an operator who has the id finds its lines by it.
+    /// SHA-256 of `APP_ID:USER_ID` in hexadecimal. An operator with the user id can compute it and find the person's
+    /// lines.
     static func hash(appID: String, userID: String) -> String? {
         try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
     }
 
-    /// The person of the token in the request's one `Authorization` field, which was judged and is good.
+    /// The person of the token in the request's only `Authorization` field. The token was judged and is good.
     private static func bearer(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let value = head.value(of: "authorization", in: bytes) else { return nil }
-        // Behind the scheme and its spaces.
+        // The token begins after the scheme and its spaces.
         var start = value.upperBound
         while start > value.lowerBound, bytes[start - 1] != ASCII.space { start -= 1 }
         let token = bytes.extracting(start..<value.upperBound)
@@ -61,7 +62,7 @@ struct AuditTrail {
         return person(in: payload.span, nil, "aud", "sub")
     }
 
-    /// The hash of two members of an object, or of one in it.
+    /// The hash of two members of an object, or of an object inside it.
     private static func person(
         in text: Span<UInt8>,
         _ object: StaticString?,
@@ -78,7 +79,7 @@ struct AuditTrail {
         guard var appNode = document.member(app, of: node, in: text),
             let userNode = document.member(user, of: node, in: text)
         else { return nil }
-        // An audience may be an array of one.
+        // An audience may be an array with one element.
         if document.kind(appNode) == .array { appNode = document.firstChild(appNode) }
         return hash(appID: document.string(appNode, in: text), userID: document.string(userNode, in: text))
     }

@@ -1,12 +1,12 @@
 internal import LLHTTPServer
 internal import LLSockets
 
-/// Threads for work that blocks, such as asking another server. They are few, begin when there is work and end when there
-/// is none. A bounded number of jobs waits for them.
+/// Threads for work that blocks, such as asking another server. Their number is small. They start when there is work
+/// and end when there is none. The queue of waiting jobs is bounded.
 ///
-/// Jobs may have owners, which then take turns. When all places are taken, jobs that nobody waits for any longer lose theirs.
-/// If there are none, an owner with fewer waiting jobs gets the place of the newest job of the owner with the most: a flood
-/// from one leaves room for all others.
+/// Jobs may have owners, which then take turns. When the queue is full, jobs that are no longer wanted are dropped. If
+/// there are none, a job of an owner with fewer waiting jobs replaces the newest job of the owner with the most: a
+/// flood from one owner leaves room for all others.
 final class BlockingThreads: Sendable {
     /// One piece of work; it must end by itself.
     typealias Job = @Sendable () -> Void
@@ -22,7 +22,7 @@ final class BlockingThreads: Sendable {
         var waiting: [JobOwner: [Waiting]] = [:]
         /// The owners of waiting jobs; the first has the next turn.
         var turns: [JobOwner] = []
-        /// Jobs that wait or are under way.
+        /// The number of jobs that wait or run.
         var unfinished = 0
         var threads = 0
     }
@@ -42,13 +42,13 @@ final class BlockingThreads: Sendable {
         self.queueLimit = queueLimit
     }
 
-    /// Has a job done on another thread.
+    /// Queues a job for another thread.
     /// - Parameters:
-    ///   - owner: On whose behalf it is done.
+    ///   - owner: The client that caused the job.
     ///   - drop: Called in place of the job if it loses its place while it waits. It must not block.
-    ///   - isWanted: False if the job need not be done any longer, because its client has left. It then loses its place as
-    ///     soon as another job needs one.
-    /// - Returns: False where too many wait already, or the system has no thread left; then nothing is done.
+    ///   - isWanted: False if the job is no longer needed because its client has left. It is then dropped as soon as
+    ///     another job needs its place.
+    /// - Returns: False if the queue is full, or the system cannot start a thread; the job is then not queued.
     func submit(
         owner: JobOwner = .all,
         drop: @escaping Job = {},
@@ -57,7 +57,7 @@ final class BlockingThreads: Sendable {
     ) -> Bool {
         let (isTaken, needsThread, dropped) = state.withLock { state -> (Bool, Bool, [Waiting]) in
             var dropped: [Waiting] = []
-            // Not by those that wait: a thread that was just begun has not taken its job yet.
+            // The waiting jobs alone are the wrong count: a thread that has just started has not taken its job yet.
             if state.unfinished >= threadLimit + queueLimit {
                 dropped = Self.removeUnwanted(&state)
                 if dropped.isEmpty, let newest = Self.takePlace(for: owner, &state) { dropped = [newest] }
@@ -75,7 +75,7 @@ final class BlockingThreads: Sendable {
         guard needsThread, !LoopQueue.start(name, { self.work() }) else { return isTaken }
         return state.withLock { state in
             state.threads -= 1
-            // Another thread takes the job, if there is one.
+            // A running thread takes the job.
             guard state.threads == 0 else { return true }
             _ = state.waiting[owner]?.popLast()
             if state.waiting[owner]?.isEmpty == true {
@@ -87,7 +87,7 @@ final class BlockingThreads: Sendable {
         }
     }
 
-    /// Removes the waiting jobs that are no longer wanted: a look at each.
+    /// Removes the waiting jobs that are no longer wanted. It visits every waiting job.
     private static func removeUnwanted(_ state: inout State) -> [Waiting] {
         var removed: [Waiting] = []
         for (owner, jobs) in state.waiting {
@@ -99,8 +99,8 @@ final class BlockingThreads: Sendable {
         return removed
     }
 
-    /// Removes the newest waiting job of the owner with the most; nil unless that has two more than `owner`. A look at every
-    /// owner: at most as many as jobs may wait.
+    /// Removes the newest waiting job of the owner with the most; nil unless that owner has two more than `owner`. It
+    /// visits every owner; there are at most as many as jobs may wait.
     private static func takePlace(for owner: JobOwner, _ state: inout State) -> Waiting? {
         guard let greatest = state.waiting.max(by: { $0.value.count < $1.value.count }),
             greatest.value.count >= (state.waiting[owner]?.count ?? 0) + 2
@@ -117,7 +117,7 @@ final class BlockingThreads: Sendable {
 
     private func take() -> Job? {
         state.withLock { state in
-            // An owner in the list has a job: one that loses a job keeps at least another.
+            // Each owner in the list has a job: an owner that loses one keeps at least one other.
             guard let owner = state.turns.first, let next = state.waiting[owner]?.first else {
                 state.threads -= 1
                 return nil
@@ -134,9 +134,9 @@ final class BlockingThreads: Sendable {
     }
 }
 
-/// On whose behalf a job is done: jobs of different owners take turns.
+/// The client that caused a job. Jobs of different owners take turns.
 enum JobOwner: Hashable, Sendable {
-    /// All callers of jobs that need no owner, and callers without an address (Unix sockets).
+    /// The owner of jobs without a client, and of all callers without an address (Unix sockets).
     case all
     /// A caller with a key, by its position in the keys' file.
     case client(Int)

@@ -20,7 +20,7 @@ package enum JSONWriter {
     }
 
     package static func integer(_ value: Int, to bytes: inout [UInt8]) {
-        // A sign and the twenty digits of 64 bits.
+        // A 64-bit number has at most a sign and twenty digits.
         bytes.append(addingCapacity: 21) { (output: inout OutputSpan<UInt8>) in output.append(decimal: value) }
     }
 
@@ -39,14 +39,14 @@ package enum JSONWriter {
 
     // MARK: Members of the object that the buffer ends with
 
-    /// Appends `"name":`, behind a comma unless it is the first member: then the buffer ends with the object's brace.
+    /// Appends `"name":`, preceded by a comma unless the buffer ends with the object's brace.
     package static func name(_ name: StaticString, to bytes: inout [UInt8]) {
         raw(bytes.last == UInt8(ascii: "{") ? "\"" : ",\"", to: &bytes)
         raw(name, to: &bytes)
         raw("\":", to: &bytes)
     }
 
-    /// Appends a member; nothing if there is no value.
+    /// Appends a member; does nothing if `value` is nil.
     package static func member(_ name: StaticString, _ value: String?, to bytes: inout [UInt8]) {
         guard let value else { return }
         self.name(name, to: &bytes)

@@ -4,14 +4,14 @@ internal import Synchronization
 
 /// Writes each log event as one line on standard error, as a JSON object or as text.
 ///
-/// With every value the line stays one line that a terminal may show (``TerminalText``), in both formats.
+/// In both formats no value can break the line or control a terminal (``TerminalText``).
 package struct LineLogHandler: LogHandler {
     package enum Format: Sendable, Equatable {
         case json
         case text
     }
 
-    /// The switch's level, unless a logger was given one of its own.
+    /// The level of the switch, unless the logger has its own.
     package var logLevel: Logger.Level {
         get { ownLevel ?? levelSwitch.level }
         set { ownLevel = newValue }
@@ -24,7 +24,7 @@ package struct LineLogHandler: LogHandler {
     private let format: Format
     private let write: @Sendable ([UInt8]) -> Void
 
-    /// - Parameter write: takes one whole line, its line feed included.
+    /// - Parameter write: Takes one whole line, including its line feed.
     package init(
         label: String,
         level: LogLevelSwitch,
@@ -48,7 +48,7 @@ package struct LineLogHandler: LogHandler {
         write(line(event.level, event.message, facts))
     }
 
-    /// The line of an event, its line feed included.
+    /// The line of an event, including its line feed.
     package func line(_ level: Logger.Level, _ message: Logger.Message, _ facts: Logger.Metadata) -> [UInt8] {
         let sorted = facts.sorted { $0.key < $1.key }
         var line: [UInt8] = []
@@ -79,7 +79,7 @@ package struct LineLogHandler: LogHandler {
     }
 }
 
-/// The least severity that is logged, shared by all handlers, so that a reload can change it.
+/// The lowest level that is logged. All handlers share it, so that a reload can change it.
 package final class LogLevelSwitch: Sendable {
     private let position: Atomic<Int>
 
@@ -96,21 +96,22 @@ package final class LogLevelSwitch: Sendable {
     private static func position(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
-/// Text from outside as a terminal may see it: a claim, a key ID or an argument may hold anything, and a terminal must
-/// neither obey it nor show its letters in another order.
+/// Makes text from outside safe for a terminal. A claim, a key ID or an argument may contain any character; the
+/// terminal must neither obey control characters nor reorder letters.
 ///
-/// A Swift string is valid UTF-8: invalid bytes were replaced by U+FFFD.
+/// A Swift string is always valid UTF-8: invalid bytes were replaced by U+FFFD earlier.
 package enum TerminalText {
-    /// The text as one line, with U+FFFD in place of each control.
+    /// The text on one line, with each control character replaced by U+FFFD.
     package static func safe(_ text: String) -> String { replacing(text) { _ in "\u{fffd}" } }
 
-    /// The same for text of several lines.
+    /// The text with each control character except the line feed replaced by U+FFFD.
     package static func safe(lines text: String) -> String { replacing(text) { $0 == "\n" ? "\n" : "\u{fffd}" } }
 
-    /// The same for JSON on one line, which loses nothing: controls stand in its strings alone, and are escaped there.
+    /// The same JSON on one line, with each control character escaped. Control characters are only inside strings, so
+    /// that no value changes.
     package static func safe(json text: String) -> String {
         replacing(text) { control in
-            // All are below U+10000: four digits (RFC 8259, 7).
+            // All control characters are below U+10000 and need four digits (RFC 8259 section 7).
             let digits = String(control.value, radix: 16)
             return "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
         }

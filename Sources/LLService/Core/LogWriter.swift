@@ -1,30 +1,31 @@
 internal import Glibc
 package import LLSockets
 
-/// Writes log lines to a descriptor on a thread of its own, so that no other thread ever waits for the reader of the log.
+/// Writes log lines to a descriptor on its own thread, so that no other thread waits for the reader of the log.
 ///
-/// Lines wait in a bounded queue. A line that does not fit, or that the descriptor does not take, is dropped and counted; one
-/// line tells how many, once lines are written again.
+/// Lines wait in a bounded queue. A line that does not fit, or that the descriptor does not accept, is dropped and
+/// counted. When writing succeeds again, one line reports the number of dropped lines.
 package final class LogWriter: Sendable {
     package enum Share: Sendable {
-        /// Lines of the audit may fill the queue.
+        /// Audit lines may fill the whole queue.
         case audit
-        /// Other lines may fill a quarter of it, so that a flood of them leaves room for the audit.
+        /// Other lines may fill a quarter of the queue, so that a flood of them leaves room for audit lines.
         case other
 
         var byteLimit: Int { self == .audit ? LogWriter.byteLimit : LogWriter.byteLimit / 4 }
     }
 
-    /// The most bytes that wait: 1 MiB, some 4,000 lines of the audit.
+    /// The greatest size of the queue in bytes: 1 MiB, about 4,000 audit lines.
     static let byteLimit = 1_048_576
-    /// One write: 4 KiB (PIPE_BUF), which a pipe takes as a whole (pipe(7)). A longer line is written alone.
+    /// The size of one write: 4 KiB (PIPE_BUF), which a pipe accepts as a whole (pipe(7)). A longer line is written
+    /// alone.
     private static let chunkBytes = 4_096
-    /// Lines that are dropped while others are written are told of once a second.
+    /// While other lines are written, dropped lines are reported once a second.
     private static let tellingPause: Duration = .seconds(1)
 
     private struct State {
         var chunks: [[UInt8]] = []
-        /// Bytes in `chunks`, and those being written.
+        /// The bytes in `chunks` and those being written.
         var bytes = 0
         var dropped = 0
         var told = 0
@@ -32,13 +33,13 @@ package final class LogWriter: Sendable {
         /// True if the last write succeeded.
         var canWrite = true
         var isWriting = false
-        /// The thread waits for a line.
+        /// True while the thread waits for a line.
         var isAsleep = false
     }
 
     private enum Work {
         case lines([UInt8])
-        /// To tell that so many lines were dropped.
+        /// Report the number of dropped lines.
         case telling(Int)
     }
 
@@ -48,11 +49,11 @@ package final class LogWriter: Sendable {
     package init(descriptor: Int32) { self.descriptor = descriptor }
 
     /// Starts the thread, which lives as long as the process.
-    /// - Parameter line: the line that tells how many were dropped, its line feed included.
-    /// - Returns: False if the system has no thread left.
+    /// - Parameter line: Makes the line that reports the number of dropped lines, including its line feed.
+    /// - Returns: False if the system cannot start a thread.
     package func start(tellingOfDropped line: @escaping @Sendable (Int) -> [UInt8]) -> Bool {
         LoopQueue.start("log-writer") { [self] in
-            // Whether the last write ended within a line.
+            // True if the last write ended inside a line.
             var isWithinLine = false
             while true {
                 switch next() {
@@ -68,7 +69,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Takes a line, its line feed included; never waits.
+    /// Queues a line, including its line feed; never waits.
     package func write(_ line: [UInt8], _ share: Share) {
         let mustWake = state.withLock { state in
             guard state.bytes + line.count <= share.byteLimit else {
@@ -88,7 +89,7 @@ package final class LogWriter: Sendable {
         if mustWake { state.wake() }
     }
 
-    /// How many lines were dropped since the start.
+    /// The number of lines dropped since the start.
     package var droppedLines: Int { state.withLock { $0.dropped } }
 
     /// Waits until all lines are written, or until `deadline`.
@@ -101,7 +102,7 @@ package final class LogWriter: Sendable {
     }
 }
 
-/// The thread.
+/// The work of the thread.
 extension LogWriter {
     private static let lineFeed: UInt8 = 0x0A
 
@@ -124,7 +125,7 @@ extension LogWriter {
         }
     }
 
-    /// - Parameter told: how many dropped lines were told of; nil where none were, or could not be.
+    /// - Parameter told: The number of dropped lines that were reported; nil if the write was no report, or failed.
     private func finish(_ bytes: Int, dropped: Int, told: Int? = nil) {
         let isDone = state.withLock { state in
             state.bytes -= bytes
@@ -137,8 +138,8 @@ extension LogWriter {
         if isDone { state.wake() }
     }
 
-    /// Writes for as long as it takes.
-    /// - Returns: How many bytes were written; fewer than all where the descriptor takes no more.
+    /// Writes all bytes, and waits until the descriptor accepts them.
+    /// - Returns: The number of bytes written; fewer than all if the descriptor accepts no more.
     private func write(_ bytes: [UInt8], after isWithinLine: inout Bool) -> Int {
         if isWithinLine, put([Self.lineFeed]) == 1 { isWithinLine = false }
         let written = put(bytes)
@@ -149,14 +150,14 @@ extension LogWriter {
     private func put(_ bytes: [UInt8]) -> Int {
         var written = 0
         while written < bytes.count {
-            // Bounds: 0 <= written < count, so the rest of the array is what may be read.
+            // Bounds: 0 <= written < count, so the pointer and the length stay inside the array.
             let count = unsafe bytes.withUnsafeBytes { all in
                 unsafe Glibc.write(descriptor, all.baseAddress.map { unsafe $0 + written }, all.count - written)
             }
             if count > 0 {
                 written += count
             } else if count < 0, errno == EAGAIN {
-                // A user of the descriptor made it non-blocking, and that holds for all its users.
+                // Another process made the descriptor non-blocking; the flag applies to all processes that share it.
                 let interest = (descriptor: descriptor, wantsInput: false, wantsSpace: true)
                 _ = BlockingWait.wait(for: [interest], until: .never)
             } else if count == 0 || errno != EINTR {

@@ -1,8 +1,8 @@
 internal import CLLOpenAPI
 
-/// The OpenAPI 3.1 document of the service's listener. Tests hold it to ``Route`` and ``ProblemCode``.
+/// The OpenAPI 3.1 document of the service's listener. Tests compare it with ``Route`` and ``ProblemCode``.
 package enum OpenAPIDocument {
-    /// The document without the white space between its values; made when it is first asked for.
+    /// The document without white space between its values, made at first use.
     package static let bytes: [UInt8] = {
         var bytes: [UInt8] = []
         var isInString = false

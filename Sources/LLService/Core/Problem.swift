@@ -3,29 +3,30 @@ internal import LLHTTP1
 internal import LLHTTPServer
 package import LimitedLogin
 
-/// One refusal: the content of its `application/problem+json` (RFC 9457).
+/// The content of one refusal's `application/problem+json` (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {
     package let code: ProblemCode
-    /// One sentence on this occurrence; never a token, a nonce or a claim's value before the signature is good.
+    /// One sentence about this occurrence. It never quotes a token or a nonce, and no claim before the signature is
+    /// verified.
     package let detail: String
-    /// The remedy, in one sentence without a word of the client's.
+    /// The remedy, in one sentence. It quotes nothing from the request.
     package let hint: String
-    /// The claim at fault, if it is one.
+    /// The claim at fault; nil if the fault is elsewhere.
     package let claim: String?
-    /// Seconds after which another try makes sense (RFC 9110 section 10.2.3); nil if none does.
+    /// The time after which another attempt makes sense, in seconds (RFC 9110 section 10.2.3); nil if none does.
     package let retryAfterSeconds: Int?
-    /// The scope that would be enough (RFC 6750 section 3), separated by spaces; nil for any other problem.
+    /// The scope that the request needs (RFC 6750 section 3), separated by spaces; nil for any other problem.
     package let scope: String?
-    /// Graph's error, if that is the problem.
+    /// Graph's error; nil for any other problem.
     package let graph: GraphFailure?
-    /// The scheme that the credentials came under, whose challenge a 401 carries.
+    /// The authentication scheme of the request; a 401 has a challenge of this scheme.
     var scheme = AuthScheme.bearer
-    /// Whether a caller that is refused presented credentials: without any its challenge has no error (RFC 6750 section 3).
+    /// True if the refused caller sent credentials. Without any, the challenge has no `error` (RFC 6750 section 3).
     var hasCredentials = false
 
     /// - Parameters:
-    ///   - hint: the remedy; by default the code's own.
-    ///   - retryAfter: seconds; by default the code's suggestion.
+    ///   - hint: The remedy; by default that of the code.
+    ///   - retryAfter: In seconds; by default the suggestion of the code.
     package init(
         _ code: ProblemCode,
         _ detail: String,
@@ -52,23 +53,24 @@ package struct Problem: Error, Sendable, Equatable {
         self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
     }
 
-    /// - Parameter token: the refused one; a mistake in copying it is named.
+    /// - Parameter token: The refused token. The problem names a mistake in copying it.
     package init(_ refusal: Refusal, of token: Span<UInt8> = Span()) {
         self.init(ProblemCode(refusal.kind), refusal.detail, hint: refusal.hint(for: token), claim: refusal.claim)
     }
 
-    /// The problem of a call that failed at Graph, or on the way there.
+    /// The problem for a call to Graph that failed there or on the way.
     package init(_ failure: GraphFailure) {
         self.init(.graph(failure.error), failure.sentence, retryAfter: failure.retryAfterSeconds, graph: failure)
     }
 }
 
-/// How a route tells problems, besides RFC 9457.
+/// The members that a route adds to a problem of RFC 9457.
 enum ProblemDialect: Sendable {
     case plain
     /// OAuth's `error` and `error_description` beside the other members (RFC 6749 section 5.2).
     case introspection
-    /// The same, where a refused subject token is a bad request (RFC 8693 section 2.2.2), and every outage 503.
+    /// The same as `introspection`, but a refused subject token is a bad request (RFC 8693 section 2.2.2), and every
+    /// outage is 503.
     case exchange
 
     func status(of code: ProblemCode) -> Int {
@@ -80,7 +82,7 @@ enum ProblemDialect: Sendable {
         }
     }
 
-    /// OAuth's code; nil for a route that is none of OAuth's.
+    /// OAuth's error code; nil for a route outside OAuth.
     func error(of code: ProblemCode) -> StaticString? {
         guard self != .plain else { return nil }
         return switch (code, status(of: code)) {
@@ -93,7 +95,7 @@ enum ProblemDialect: Sendable {
     }
 }
 
-/// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the fields its status needs.
+/// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the header fields that its status needs.
 enum ProblemAnswer {
     static func write(
         _ problem: Problem,
@@ -113,23 +115,23 @@ enum ProblemAnswer {
         writeBody(problem, in: dialect, requestID: requestID, to: &response.body)
     }
 
-    /// When to try again after an outage that names no time.
+    /// The default `Retry-After` of an outage, in seconds.
     private static let outageSeconds = 5
 
-    /// RFC 6750 section 3: a 401 carries a challenge, and `error` says which; none where no credentials came.
+    /// RFC 6750 section 3: a 401 has a challenge with `error`; without credentials in the request there is no `error`.
     private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.scheme.rawValue
         switch problem.code {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
             .invalidSignedPlayerInfo:
-            // `code` reaches the client through gateways that keep the field and drop the body.
+            // Some gateways keep this field and drop the body, so `code` is in both.
             response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
         case .unauthorizedClient:
             let error = problem.hasCredentials ? ", error=\"invalid_token\"" : ""
             response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
-            // RFC 6749 section 5.2: OAuth clients authenticate by Basic, so a challenge of that scheme stands beside it. Other
-            // routes keep to one challenge, as RFC 9110 section 11.6.1 demands: on Basic a browser asks for a password, and
-            // Linux's URLSession never ends.
+            // RFC 6749 section 5.2: OAuth clients authenticate with Basic, so the answer has a challenge of that scheme
+            // too. Other routes send one challenge (RFC 9110 section 11.6.1): a Basic challenge makes a browser ask for
+            // a password, and URLSession on Linux hang.
             if speaksOAuth { response.addField("WWW-Authenticate: Basic realm=\"limited-login\"") }
         case .missingToken: response.addField("WWW-Authenticate: Bearer realm=\"limited-login\"")
         // RFC 9449 section 7.1.
@@ -159,7 +161,7 @@ enum ProblemAnswer {
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
         if let error = dialect.error(of: problem.code) {
-            // RFC 6749 section 5.2. The title is a constant of ASCII, as `error_description` must be.
+            // RFC 6749 section 5.2. `error_description` must be ASCII; the title is an ASCII constant.
             JSONWriter.member("error", "\(error)", to: &body)
             JSONWriter.member("error_description", problem.code.title, to: &body)
         }

@@ -2,7 +2,7 @@ internal import LLGraph
 internal import LimitedLogin
 
 extension ProblemCode {
-    /// All that is known about a code.
+    /// The properties of a code.
     struct Row {
         let text: String
         let status: Int
@@ -28,31 +28,32 @@ extension ProblemCode {
 extension ProblemCode {
     static let ofGraph: [ProblemCode] = GraphError.allCases.map { .graph($0) }
 
-    /// Those of questions about an access token that failed at Graph: nothing is the person's or the caller's fault there.
+    /// The codes for a failed question to Graph about an access token. Such a failure is never the person's or the
+    /// caller's fault.
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.status == 429 || $0.status >= 500 }
 
-    /// Those of refused access tokens alone.
+    /// The codes of refused access tokens alone.
     static let ofAccessTokens: [ProblemCode] = [
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
     ]
 
-    /// Those of refused id tokens and of refused access tokens.
+    /// The codes of both refused id tokens and refused access tokens.
     static let ofTokensOfEitherKind = TokenRejection.Code.allCases.filter(\.isOfAccessTokens).map {
         ProblemCode.rejectedToken($0)
     }
 
-    /// Those of a nonce that other credentials than id tokens bring.
+    /// The codes of a nonce that comes with a credential other than an id token.
     static let ofNonces = TokenRejection.Code.allCases.filter(\.isOfNonces).map { ProblemCode.rejectedToken($0) }
 
     static let ofTokens = TokenRejection.Code.allCases.map { ProblemCode.rejectedToken($0) }
 
-    /// Those of refused tokens that are tied to no login: nonce, subject, device, access token and an earlier use are not
-    /// looked at.
+    /// The codes of refused tokens that are tied to no login. Nonce, subject, device, access token and earlier use are
+    /// not checked.
     static let ofUnboundTokens = TokenRejection.Code.allCases.filter { !$0.isOfLogin }.map {
         ProblemCode.rejectedToken($0)
     }
 
-    /// What any path may answer: a request that cannot be read, a path or method that is not there, an overload.
+    /// The codes that any path may answer: a request that cannot be read, an unknown path or method, an overload.
     static let ofAnyPath: [ProblemCode] = [
         .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
         .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
@@ -60,9 +61,9 @@ extension ProblemCode {
 }
 
 extension ProblemCode {
-    /// The status of a call that failed at Graph: 403 and 404 where the person or the app is at fault, 429 where Graph is
-    /// asked too often, 503 where it is down, 504 where it cannot be reached or is too slow, 502 where its answer or our
-    /// configuration is no good (RFC 9110 section 15).
+    /// The row for a failed call to Graph (RFC 9110 section 15). The status is 403 or 404 if the person or the app is
+    /// at fault, 429 if Graph is asked too often, 503 if it is down, 504 if it is unreachable or too slow, and 502 if
+    /// its answer or our configuration is invalid.
     static func row(of error: GraphError) -> Row {
         let (status, title) = error.answer
         let subject: Subject = status == 429 || status >= 500 ? .outage : .caller
@@ -91,7 +92,7 @@ extension ProblemCode {
 }
 
 extension GraphError {
-    /// Seconds until another try makes sense, if Graph did not say.
+    /// The default time until another attempt makes sense, in seconds, if Graph gave none.
     fileprivate var retryAfterSeconds: Int? {
         if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
         return isTransient ? 5 : nil
@@ -133,10 +134,10 @@ extension GraphError {
 }
 
 extension ProblemCode {
-    /// The code that fits a status that the HTTP server itself decided on.
+    /// The code for a status that the HTTP server itself chose.
     init(serverStatus status: Int) { self = Self.ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 
-    /// The rows of what HTTP itself refuses.
+    /// The rows of refusals by the HTTP layer.
     var rowOfHTTP: Row {
         switch self {
         case .uriTooLong:

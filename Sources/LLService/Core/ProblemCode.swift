@@ -1,10 +1,10 @@
 package import LLGraph
 package import LimitedLogin
 
-/// Every stable error code of the service's answers; part of the API, listed in `openapi.json`.
+/// The stable error codes of the service's answers. They are part of the API and listed in `openapi.json`.
 ///
-/// A code is one row: its text, its status, its subject, its title, and a remedy for refusals without a closer one. The rows
-/// of tokens stand in the library's catalogue (``Refusal``), those of calls to Graph in `ProblemCode+Sets`.
+/// Each code has one row: its text, status, subject, title, and a remedy for refusals without a more precise one. The
+/// rows of tokens are in the library's catalogue (``Refusal``), those of calls to Graph in `ProblemCode+Sets`.
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
@@ -45,7 +45,7 @@ package enum ProblemCode: Sendable, Hashable {
             .overloaded, .draining, .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,
         ] + ofGraph
 
-    /// The code as clients compare it.
+    /// The code's text in answers; clients compare it.
     package var text: String { row.text }
 
     /// The status code of the answer (RFC 9110 section 15, RFC 6585).
@@ -54,13 +54,13 @@ package enum ProblemCode: Sendable, Hashable {
     /// The kind of problem in words, the same for every occurrence (RFC 9457 section 3.1.3).
     package var title: String { row.title }
 
-    /// The remedy, in one sentence, for refusals without a closer one.
+    /// The remedy, in one sentence, for refusals without a more precise one.
     package var hint: String { row.hint }
 
-    /// Seconds until another try makes sense, by default; nil if the same request would fail again.
+    /// The default time until another attempt makes sense, in seconds; nil if the same request would fail again.
     package var retryAfterSeconds: Int? { row.retryAfterSeconds }
 
-    /// The fault is a token's or a proof's, the caller's, or an outage of this service or of another.
+    /// The party at fault: a token or proof, the caller, or an outage of this service or of another.
     package var subject: Subject { row.subject }
 
     package enum Subject: Sendable { case token, caller, outage }

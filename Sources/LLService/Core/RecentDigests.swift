@@ -2,16 +2,16 @@ internal import LLBytes
 package import LLCrypto
 package import LimitedLogin
 
-/// The digests that were used last, each with a value, at most `capacity` of them: beyond that, the one whose use is
-/// longest ago goes.
+/// The most recently used digests, each with a value. When `capacity` is exceeded, the least recently used digest is
+/// removed.
 ///
-/// It is an exact LRU, so a digest is lost only after `capacity` others were used since: no flood of others can push it
-/// out earlier. Each operation takes constant time: which digests share a bucket depends on a secret, so that nobody can
-/// choose those that do. Memory is taken as it fills, ``bytesPerEntry`` for each digest.
+/// The LRU order is exact: a digest is removed only after `capacity` others were used since, so that a flood cannot
+/// remove it earlier. Each operation takes constant time. A random secret decides which digests share a bucket, so that
+/// a client cannot choose digests that collide. Memory grows with the number of digests, ``bytesPerEntry`` each.
 package struct RecentDigests: Sendable {
-    /// Nil for a token that ``TokenReading`` has no room for.
+    /// Nil for a token that does not fit into ``TokenReading``.
     package typealias Value = TokenReading?
-    /// A digest's place; good until another digest is added.
+    /// The position of a digest; valid until another digest is added.
     package typealias Place = Int
 
     private struct Entry {
@@ -26,21 +26,21 @@ package struct RecentDigests: Sendable {
     private static var none: UInt32 { .max }
     private static var leastAllocation: Int { 64 }
 
-    /// The memory of a digest with its value, in bytes; for its bucket 2 to 4 of them.
+    /// The memory of a digest with its value, in bytes. Its bucket takes 2 to 4 of them.
     package static var bytesPerEntry: Int { MemoryLayout<Entry>.stride + MemoryLayout<UInt32>.stride }
 
-    /// The most digests that are kept.
+    /// The greatest number of digests.
     package let capacity: Int
     private var entries: [Entry] = []
     /// The first entry of each bucket; their number is a power of two.
     private var buckets: [UInt32] = []
-    /// An odd number, with which a digest is multiplied: the highest bits of the product are its bucket. Any two digests
-    /// share one with little more than the likelihood of chance (Dietzfelbinger's multiply-shift hashing).
+    /// A random odd number. The highest bits of its product with a digest are the bucket's index. Two digests collide
+    /// hardly more often than by chance (Dietzfelbinger's multiply-shift hashing).
     private let secret = UInt64.random(in: .min ... .max) | 1
     private var newest = UInt32.max
     private var oldest = UInt32.max
 
-    /// - Parameter capacity: below 2³²; with zero or less nothing is kept.
+    /// - Parameter capacity: Below 2³²; zero or less keeps nothing.
     package init(capacity: Int) { self.capacity = min(max(0, capacity), Int(UInt32.max) - 1) }
 
     package var count: Int { entries.count }
@@ -49,7 +49,7 @@ package struct RecentDigests: Sendable {
         entries.capacity * MemoryLayout<Entry>.stride + buckets.capacity * MemoryLayout<UInt32>.stride
     }
 
-    /// Where a digest is, and the value it came with; nil where it is not among those kept. All its 32 bytes are compared.
+    /// The position of a digest and its value; nil if it is not kept. All 32 bytes are compared.
     package func find(_ digest: SHA256Digest) -> (place: Place, value: Value)? {
         guard !buckets.isEmpty else { return nil }
         var index = buckets[bucket(of: digest)]
@@ -61,21 +61,21 @@ package struct RecentDigests: Sendable {
         return nil
     }
 
-    /// In no constant time: digests are no secrets.
+    /// Digests are no secrets, so this comparison need not take constant time.
     private static func areEqual(_ left: SHA256Digest, _ right: SHA256Digest) -> Bool {
         let (left, right) = (left.bytes.span, right.bytes.span)
         return left.word(at: 0) == right.word(at: 0) && left.word(at: 8) == right.word(at: 8)
             && left.word(at: 16) == right.word(at: 16) && left.word(at: 24) == right.word(at: 24)
     }
 
-    /// The digest at this place is the one used last.
+    /// Marks the digest at this position as the most recently used.
     package mutating func use(_ place: Place) {
         guard newest != UInt32(truncatingIfNeeded: place), entries.indices.contains(place) else { return }
         unlink(place)
         linkAsNewest(place)
     }
 
-    /// Adds a digest that is not there as the one used last.
+    /// Adds a digest that is not kept yet, as the most recently used.
     package mutating func add(_ digest: SHA256Digest, _ value: Value) {
         guard capacity > 0 else { return }
         let place: Int
@@ -113,13 +113,13 @@ package struct RecentDigests: Sendable {
     // MARK: The buckets
 
     private func bucket(of digest: SHA256Digest) -> Int {
-        // There is at least one bucket wherever this is asked.
+        // Every caller makes sure that there is at least one bucket.
         let product = digest.bytes.span.word(at: 0) &* secret
         return Int(truncatingIfNeeded: product >> (64 - buckets.count.trailingZeroBitCount))
     }
 
-    /// Puts an entry in the place of another one of its bucket, or of the bucket's end: a search that found nothing has just
-    /// gone there, and what goes first mostly stands first.
+    /// Replaces an entry in a bucket's chain, or the end of the chain, by another entry. A failed search has just
+    /// visited this chain, and the least recently used entry is mostly its first.
     private mutating func put(_ index: UInt32, inPlaceOf other: UInt32, bucket: Int) {
         guard buckets[bucket] != other else { return buckets[bucket] = index }
         var last = Int(buckets[bucket])
@@ -127,12 +127,12 @@ package struct RecentDigests: Sendable {
         entries[last].nextInBucket = index
     }
 
-    /// Doubles the memory when it is full, up to what ``capacity`` needs.
+    /// Doubles the memory when it is full, up to the need of ``capacity``.
     private mutating func growIfNeeded() {
         guard entries.count == entries.capacity || buckets.isEmpty else { return }
         let wanted = min(capacity, max(Self.leastAllocation, 2 * entries.count))
         entries.reserveCapacity(wanted)
-        // One to two digests for each bucket.
+        // Each bucket has one to two digests on average.
         var bucketCount = 1
         while 2 * bucketCount <= wanted { bucketCount *= 2 }
         guard bucketCount > buckets.count else { return }

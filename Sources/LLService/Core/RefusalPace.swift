@@ -1,15 +1,15 @@
 internal import LLSockets
 
-/// The number of log lines about refusals. One for each worker.
+/// Limits the log lines about refusals. Each worker has one.
 ///
 /// Each client can send bad tokens, so a flood of them must not fill the log.
 struct RefusalPace {
-    /// 10: enough to find a mistake by hand, and at most a gigabyte a week for each worker.
+    /// 10 a second: enough to find a mistake by hand, and at most 1 GB a week for each worker.
     static let linesPerSecond = 10
 
     private var secondEnds = MonotonicInstant(nanoseconds: 0)
     private var lineCount = 0
-    /// The refusals without a line that no line has counted yet.
+    /// The number of refusals without a line that no line has reported yet.
     private(set) var untoldCount = 0
 
     /// - Returns: True if the refusal at this moment gets a line.

@@ -3,23 +3,23 @@ internal import LLHTTP1
 internal import LLHTTPServer
 internal import LLJOSE
 
-/// What body a route takes. Its media type is judged by the head, before a byte of it is read (RFC 9110 sections 8.3,
-/// 8.4, 15.5.16).
+/// The kind of body that a route accepts. The head alone decides about the media type, before the body is read (RFC
+/// 9110 sections 8.3, 8.4, 15.5.16).
 enum RequestBody: Sendable {
-    /// The head is the whole request; a body that comes is dropped.
+    /// The head is the whole request; a body is dropped.
     case none
-    /// The head is the whole request, whatever body it declares: gateways pass on their client's head alone.
+    /// The head is the whole request, even if it declares a body: gateways pass on their client's head alone.
     case ignored
-    /// A body must be empty.
+    /// The body must be empty.
     case empty
-    /// Uncompressed JSON, at most so many bytes.
+    /// Uncompressed JSON of at most this many bytes.
     case json(atMost: Int)
-    /// The same; without a body nothing need be declared.
+    /// The same, or no body; a request without a body needs no `Content-Type`.
     case jsonOrNothing(atMost: Int)
-    /// An uncompressed form, at most so many bytes.
+    /// An uncompressed form of at most this many bytes.
     case form(atMost: Int)
 
-    /// What the server does after the head; nil if the head is answered at once.
+    /// The server's next step after the head; nil if the head is answered at once.
     var decision: HeadDecision? {
         switch self {
         case .none: nil
@@ -34,7 +34,7 @@ enum RequestBody: Sendable {
         if case .readBody(let limit) = decision { limit } else { nil }
     }
 
-    /// Refuses a head that declares another body.
+    /// Refuses a head that declares another kind of body.
     func require(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -68,7 +68,7 @@ enum RequestBody: Sendable {
 /// Reads a media type (RFC 9110 section 8.3.1) as far as this service needs it.
 package enum MediaType {
     /// True if the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
-    /// (RFC 8259 section 8.1), and another charset would be another text.
+    /// (RFC 8259 section 8.1), so another charset is refused.
     package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         let (type, parameters) = split(bytes, value)
         return bytes.equalIgnoringCase(type, "application/json")
@@ -76,8 +76,8 @@ package enum MediaType {
                 || bytes.equalIgnoringCase(parameters, "charset=\"utf-8\""))
     }
 
-    /// True if the field value is `application/x-www-form-urlencoded`. Its parameters are passed over: the type has
-    /// none, and what clients add (`charset=UTF-8`) changes nothing.
+    /// True if the field value is `application/x-www-form-urlencoded`. Parameters are ignored: the type defines none,
+    /// and `charset=UTF-8`, which some clients add, changes nothing.
     static func isForm(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
         bytes.equalIgnoringCase(split(bytes, value).type, "application/x-www-form-urlencoded")
     }
@@ -101,13 +101,14 @@ package enum MediaType {
 }
 
 extension JSONLimits {
-    /// Those of a request's body, whose bytes the route bounds. Names are compared with each other before it shows that some
-    /// are not known, so that more than the nine which any route knows are refused early.
+    /// The limits of a request's body; the route limits its length. Duplicate names are found by comparing all names,
+    /// before unknown names are refused. No route knows more than nine names, so this limit refuses a longer object
+    /// early.
     static let ofRequest = JSONLimits(byteCount: VerifyEndpoint.bodyLimit, depth: 4, memberCount: 16, nodeCount: 1_024)
 }
 
 extension JSONDocument {
-    /// The members of a request's body that has strings alone.
+    /// The members of a request's body; each value must be a string.
     static func texts(_ body: Span<UInt8>, known: [String]) throws(Problem) -> [String: String] {
         var document = JSONDocument(limits: .ofRequest)
         try document.parseObject(body)
@@ -123,7 +124,7 @@ extension JSONDocument {
         return members
     }
 
-    /// Reads a request's body, which must be one JSON object; its limits are this document's.
+    /// Reads a request's body, which must be one JSON object. The limits of this document apply.
     @inline(__always)
     mutating func parseObject(_ body: Span<UInt8>) throws(Problem) {
         do throws(JSONError) {
@@ -135,14 +136,14 @@ extension JSONDocument {
     }
 }
 
-/// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a request's query, or a form's body.
+/// Reads `application/x-www-form-urlencoded` text (RFC 6749 appendix B): a query or the body of a form.
 struct FormParameters {
-    /// Greatest number of parameters: a form has few, a query perhaps many of another party.
+    /// The greatest number of parameters. A form has few, but a query may contain many of another party.
     static let countLimit = 1_024
 
     private var parameters: [(name: [UInt8], value: [UInt8])] = []
 
-    /// - Parameter last: the name of a parameter that ends the reading: it and what follows it are left alone.
+    /// - Parameter last: The name of a parameter that ends the reading: it and all parameters after it are ignored.
     /// - Returns: nil if the text has a broken escape or more than ``countLimit`` parameters.
     init?(_ bytes: Span<UInt8>, _ range: Range<Int>, endingAt last: StaticString? = nil) {
         var start = range.lowerBound
@@ -165,14 +166,14 @@ struct FormParameters {
 
     var count: Int { parameters.count }
 
-    /// True if two parameters have one name (RFC 6749 section 3.2), compared after decoding.
+    /// True if two parameters have the same name after decoding (RFC 6749 section 3.2).
     var hasRepeatedName: Bool { Set(parameters.map(\.name)).count < parameters.count }
 
     func count(of name: StaticString) -> Int {
         parameters.count { $0.name.span.equal($0.name.indices, name) }
     }
 
-    /// The name of the first parameter that is none of these.
+    /// The name of the first parameter outside `known`; nil if there is none.
     func firstName(except known: [String]) -> String? {
         parameters.lazy.map { String(decoding: $0.name, as: UTF8.self) }.first { !known.contains($0) }
     }

@@ -3,22 +3,23 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import LimitedLogin
 
-/// The sentences about a wrong request: the fault with the client's own word, and the nearest right one.
+/// Sentences about a wrong request: they quote the client's word and suggest the nearest right one.
 ///
-/// A client's word stands in `detail` alone. It is told if it is short and harmless: `[A-Za-z_]{1,32}`.
+/// A client's word is quoted in `detail` alone, and only if it matches `[A-Za-z_]{1,32}`: it is then short and
+/// harmless.
 enum RequestMistake {
-    /// A member, parameter or permission that is none of the known ones.
+    /// The sentence about a member, a parameter or a permission that is not known.
     /// - Parameters:
-    ///   - word: the client's.
-    ///   - subject: the sentence's beginning, such as "The member".
-    ///   - fault: its end, such as "is unknown".
+    ///   - word: The client's word.
+    ///   - subject: The sentence's beginning, such as "The member".
+    ///   - fault: The sentence's end, such as "is unknown".
     static func sentence(_ word: String, _ subject: String, _ fault: String, known: [String]) -> String {
         guard isTold(word) else { return "\(subject) \(fault)." }
         let proposal = nearest(word, known).map { "; did you mean \($0)?" } ?? "."
         return "\(subject) \(word) \(fault)\(proposal)"
     }
 
-    /// A member that no body of the route has.
+    /// The problem of a member that the route does not know.
     static func unknownMember(_ word: String, known: [String]) -> Problem {
         let names =
             known.count > 1 ? known.dropLast().joined(separator: ", ") + " and " + known[known.count - 1] : known[0]
@@ -29,7 +30,7 @@ enum RequestMistake {
         )
     }
 
-    /// A permission outside Limited Login's scope.
+    /// The problem of a permission outside Limited Login's scope.
     static func unknownPermission(_ code: ProblemCode, _ word: String) -> Problem {
         let known = Permission.allCases.map(\.rawValue)
         return Problem(
@@ -39,7 +40,7 @@ enum RequestMistake {
         )
     }
 
-    /// The word is harmless in a sentence.
+    /// True if the word is harmless in a sentence.
     static func isTold(_ word: String) -> Bool {
         (1...32).contains(word.utf8.count)
             && word.utf8.allSatisfy {
@@ -47,8 +48,8 @@ enum RequestMistake {
             }
     }
 
-    /// The likeliest of the known words: the same but for case and underscores, else one that ends in the word, else one at
-    /// most two letters away.
+    /// The known word that the client most likely meant: the same except for case and underscores, else one that ends
+    /// with the word, else one at most two letters away.
     static func nearest(_ word: String, _ known: [String]) -> String? {
         let folded = fold(word)
         guard folded.count > 2 else { return nil }
@@ -59,7 +60,7 @@ enum RequestMistake {
 
     private static func fold(_ word: String) -> String { word.lowercased().filter { $0 != "_" && $0 != "-" } }
 
-    /// A body that is no JSON, and the byte at which it breaks.
+    /// The problem of a body that is no JSON. It names the byte at which the error is.
     static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Problem {
         let isByte = [.unexpectedByte, .trailingBytes].contains(error.reason) && error.offset < body.count
         let fault = isByte ? "unexpected \(name(of: body[error.offset])) at byte \(error.offset)" : "\(error)"
@@ -80,13 +81,13 @@ enum RequestMistake {
         }
     }
 
-    /// A body that is declared as another type.
-    /// - Parameter type: the value of `Content-Type`; nil without that field.
+    /// The problem of a body that is declared as another type.
+    /// - Parameter type: The value of `Content-Type`; nil without that field.
     static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Problem {
         let fault: String
         if let type {
             let text = String(decoding: type.map { bytes[$0] }.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
-            // No digits: a nonce or a token in the field's place is not told.
+            // A value with digits is not quoted, because it could be a misplaced nonce or token.
             let isTold =
                 (1...64).contains(text.utf8.count)
                 && text.utf8.allSatisfy {
@@ -105,7 +106,7 @@ enum RequestMistake {
         )
     }
 
-    /// A method that the path does not have.
+    /// The problem of a method that the path does not have.
     static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Problem {
         let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
         return Problem(
@@ -115,8 +116,8 @@ enum RequestMistake {
         )
     }
 
-    /// A path that leads nowhere.
-    /// - Parameter routes: those that are there.
+    /// The problem of an unknown path.
+    /// - Parameter routes: The known routes.
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Problem {
         let proposal = nearestPath(path, in: bytes, routes)
         return Problem(
@@ -126,7 +127,8 @@ enum RequestMistake {
         )
     }
 
-    /// Greatest length of a path that is compared with others, in bytes: 128, four times the longest of the table.
+    /// The greatest length of a path that is compared with known paths, in bytes: 128, four times the longest of the
+    /// table.
     private static let pathByteLimit = 128
 
     private static func nearestPath(_ path: Range<Int>, in bytes: Span<UInt8>, _ routes: [Route]) -> String? {
@@ -134,7 +136,7 @@ enum RequestMistake {
         let slash = UInt8(ascii: "/")
         var end = path.upperBound
         while end > path.lowerBound + 1, bytes[end - 1] == slash { end -= 1 }
-        // Without what stands before it, such as /v1 or /api.
+        // The comparison also skips a prefix, such as /v1 or /api.
         for start in path.lowerBound..<end where bytes[start] == slash {
             if let route = routes.first(where: { $0.matches(start..<end, bytes) }) { return "\(route.path)" }
         }

@@ -3,30 +3,31 @@ package import LLHTTP1
 internal import LLHTTPServer
 internal import LimitedLogin
 
-/// One path that the service answers. All that is known of it stands in its row of ``table``: its
-/// methods, callers and answers.
+/// One path that the service answers. Its row in ``table`` has its methods, callers and answers.
 package final class Route: Sendable {
-    /// The path of a request; `{name}` stands for one part of it. Also the label `http_route` of the metrics.
+    /// The path of a request; `{name}` stands for one part of it. It is also the label `http_route` of the metrics.
     package let path: StaticString
-    /// True if the paths below it are its own too.
+    /// True if the route also answers all paths below its own.
     package let takesPathsBelow: Bool
-    /// The methods it answers, besides OPTIONS, which tells them; nil where every method, OPTIONS too, is judged alike.
+    /// The methods that the route answers besides OPTIONS, which lists them. Nil if it treats all methods the same,
+    /// including OPTIONS.
     package let methods: [HTTPMethod]?
     package let listeners: [ListenerRole]
     /// The configuration the route needs; without it the path is 404.
     let requirement: Requirement?
     let caller: Caller
     let body: RequestBody
-    /// Whether it says how the service itself is, so that it is answered when other requests are refused for overload.
+    /// True for a route about the health of the service. It is answered even when other requests are refused for
+    /// overload.
     let isHealth: Bool
     let dialect: ProblemDialect
-    /// The codes it may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
+    /// The codes that the route may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
     package let problems: [ProblemCode]
     let answer: Answer
 
-    /// Answers one request whose path, method, caller and media type are good, or says what it waits for. Called on its
-    /// worker's thread, and again on the same bytes after a wait. The response is empty; it is filled in where the outcome
-    /// says so. Throws why a request is refused where that is no verdict on a token.
+    /// Answers a request after its path, method, caller and media type were checked, or lets it wait. The worker's
+    /// thread calls it, and calls it again with the same bytes after a wait. The response is empty at first; the
+    /// outcome says if it was filled in. It throws a refusal that is no verdict on a token.
     typealias Answer =
         @Sendable (
             _ worker: WorkerParts,
@@ -73,7 +74,7 @@ package final class Route: Sendable {
 
     func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
 
-    /// True if the path of a request is this route's; compared byte for byte, percent escapes as they stand.
+    /// True if the path of a request belongs to this route. Bytes are compared without decoding percent escapes.
     @inline(__always)
     func matches(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
         if bytes.equal(path, self.path) { return true }
@@ -81,8 +82,8 @@ package final class Route: Sendable {
         return hasParameters && parameters(path, bytes) != nil
     }
 
-    /// The parts of a request's path that `{name}` stands for, in their order; nil where the path is another's. No part
-    /// is empty.
+    /// The parts of a request's path for each `{name}`, in their order; nil if the path belongs to another route. No
+    /// part is empty.
     func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
         let slash = UInt8(ascii: "/")
         var found: [Range<Int>] = []
@@ -116,23 +117,23 @@ package final class Route: Sendable {
 /// The callers that a route admits.
 enum Caller: Sendable {
     case anybody
-    /// One of the clients, if clients are configured.
+    /// Any caller if no clients are configured; otherwise one of the clients.
     case knownWhereConfigured
     /// One of the clients; without configured clients every caller is refused.
     case known
-    /// The same, where a caller may also present its key in the form: an OAuth client.
+    /// The same as `known`, but a caller may also send its key in the form, as OAuth clients do.
     case knownByForm
 }
 
-/// The configuration that a route needs to be there.
+/// The configuration that enables a route.
 enum Requirement: Sendable {
-    /// A bearer token is tied to no login, so the gateways' routes are there only where they are asked for.
+    /// The gateway routes are disabled by default, because a bearer token is tied to no login.
     case gateway
     case nonceIssuer
     case tokenIssuer
     case permissions
     case callbacks
-    /// Without a backend that is told, nothing would be deleted.
+    /// Without a configured backend no data would be deleted.
     case dataDeletion
 
     func isMet(_ settings: RuntimeSettings) -> Bool {
@@ -145,7 +146,7 @@ enum Requirement: Sendable {
         }
     }
 
-    /// The text of the 404 without that configuration.
+    /// The text of the 404 if the configuration is missing.
     var sentence: String {
         switch self {
         case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
@@ -158,23 +159,23 @@ enum Requirement: Sendable {
     }
 }
 
-/// Which of the two listeners a request came in by.
+/// The listener that accepted a request.
 package enum ListenerRole: Sendable {
-    /// The app backends': `POST /verify` and health.
+    /// The listener for app backends: `POST /verify` and health.
     case service
-    /// The operators': metrics and health.
+    /// The listener for operators: metrics and health.
     case administration
 }
 
 extension Route {
-    /// Every path there is; a request's is looked for in this order.
+    /// All routes; a request's path is compared with them in this order.
     package static let table: [Route] = [
         verify, auth, introspect, token, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions,
         permission,
         deauthorize, dataDeletion, revocations, openIDConfiguration, authorizationServer, keySet,
     ]
 
-    /// The metrics' name for every path that is not in the table.
+    /// The metrics' label for all paths outside the table.
     package static let unmatchedLabel: StaticString = "_unmatched"
 
     static let verify = Route(
@@ -189,8 +190,8 @@ extension Route {
         answer: VerifyEndpoint.answer
     )
 
-    /// OAuth 2.0 Token Introspection. Only for callers with a key: an endpoint anybody may ask would tell the good tokens
-    /// from the bad (RFC 7662 section 4).
+    /// OAuth 2.0 Token Introspection. It is only for callers with a key: an open endpoint would let attackers find out
+    /// which tokens are good (RFC 7662 section 4).
     static let introspect = Route(
         "/introspect",
         methods: [.post],
@@ -203,7 +204,7 @@ extension Route {
         answer: IntrospectEndpoint.answer
     )
 
-    /// OAuth 2.0 Token Exchange. Never public: whoever asks gets a token that others take for a login.
+    /// OAuth 2.0 Token Exchange. It is never public: the caller gets a token that others accept as a login.
     static let token = Route(
         "/token",
         methods: [.post],
@@ -219,7 +220,7 @@ extension Route {
         answer: TokenEndpoint.answer
     )
 
-    /// What consumers of the tokens read by themselves (OpenID Connect Discovery, RFC 8414, RFC 7517).
+    /// Documents that consumers of the tokens read by themselves (OpenID Connect Discovery, RFC 8414, RFC 7517).
     static let openIDConfiguration = published("/.well-known/openid-configuration") { $0.discovery }
     static let authorizationServer = published("/.well-known/oauth-authorization-server") { $0.discovery }
     static let keySet = published("/.well-known/jwks.json") { $0.keySet }
@@ -238,7 +239,7 @@ extension Route {
         }
     }
 
-    /// What gateways ask: a gateway may append the path that its own client asked for, and passes on its method.
+    /// The route for gateways. A gateway may append its own client's path, and passes on that client's method.
     static let auth = Route(
         "/auth",
         takesPathsBelow: true,
@@ -265,8 +266,8 @@ extension Route {
         answer: NoncesEndpoint.answer
     )
 
-    /// What a person has granted, and the whole login to be revoked. For callers with a key alone, as the two below:
-    /// a caller that may revoke a login may end anybody's.
+    /// Lists a person's permissions, and revokes the whole login. This route and the two below need a key: a caller
+    /// that may revoke logins can revoke the login of every person.
     static let permissions = Route(
         "/users/{user_id}/permissions",
         methods: [.get, .delete],
@@ -287,7 +288,8 @@ extension Route {
         answer: PermissionsEndpoint.answer
     )
 
-    /// Limited Login's own way of uninstalling the app. The id token is what Facebook asks for, so no app secret is needed.
+    /// Limited Login's own way of uninstalling the app. Facebook asks for the id token alone, so no app secret is
+    /// needed.
     static let uninstall = Route(
         "/uninstall",
         methods: [.post],
@@ -306,7 +308,7 @@ extension Route {
     /// Facebook says that a person wants their data deleted.
     static let dataDeletion = callback("/callbacks/data-deletion", .dataDeletion, requirement: .dataDeletion)
 
-    /// Public: the signature is the key.
+    /// The route is public: Facebook's signature authenticates the caller.
     private static func callback(_ path: StaticString, _ kind: CallbackKind, requirement: Requirement) -> Route {
         Route(
             path,
@@ -345,7 +347,7 @@ extension Route {
     /// An older name of `/livez`.
     static let healthz = health("/healthz")
 
-    /// - Parameter problems: why the service is not ready; none where only the process is asked about.
+    /// - Parameter problems: The reasons why the service may not be ready; empty for a route about the process alone.
     private static func health(_ path: StaticString, problems: [ProblemCode] = []) -> Route {
         Route(
             path,

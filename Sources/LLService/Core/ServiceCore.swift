@@ -8,8 +8,8 @@ package import LimitedLoginKeys
 package import Logging
 internal import Synchronization
 
-/// What all workers share: the policy, the keys, the metrics and whether the service is stopping. Immutable but for
-/// one flag and what callbacks share, so that nothing on the path of a verdict takes a lock.
+/// The state that all workers share: the policy, the keys, the metrics and the flag for stopping. It is immutable
+/// except for this flag and the state of callbacks, so that no verdict takes a lock.
 package final class ServiceCore: Sendable {
     package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
@@ -20,17 +20,17 @@ package final class ServiceCore: Sendable {
     /// Logs each answer of `/auth` and `/verify`; nil if `audit_log` is off.
     package let auditLogger: Logger?
     package let signatureCacheEntries: Int
-    /// Asks Graph; nil where there is nothing to ask it with.
+    /// Makes calls to Graph; nil if the service has no credentials for them.
     package let graph: GraphWorkers?
-    /// Tells the backend of Facebook's callbacks; nil if it is not told.
+    /// Sends Facebook's callbacks to the backend; nil if no backend is configured.
     package let webhooks: WebhookSender?
-    /// The callbacks under way and those of the day.
+    /// The callbacks in progress and those of the last day.
     let callbackLedger: Locked<CallbackLedger>
-    /// The refused callbacks that the log has not told of.
+    /// The refused callbacks that are not logged yet.
     let refusedCallbacks = Locked(RefusedCallbacks())
     /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
-    /// Names a thread that has not turned for too long; nil if all turn.
+    /// The name of a thread that has made no progress for too long; nil if there is none.
     package let stuckThread: @Sendable (_ now: MonotonicInstant) -> String?
     private let draining = Atomic<Bool>(false)
 
@@ -72,13 +72,14 @@ package final class ServiceCore: Sendable {
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
 
-/// The state that the requests of one worker share; only ever used on its thread.
+/// The state that the requests of one worker share. Only the worker's thread uses it.
 final class WorkerParts {
-    /// Goes on with a request once the job that it waits for is over, or its time is.
+    /// Continues a request when its job has ended or its time is over.
     typealias Continuation =
         @Sendable (_ worker: WorkerParts, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) ->
         Outcome
-    /// Those that wait for jobs of one kind. What is kept beside a job is how to go on without its end.
+    /// The requests that wait for jobs of one kind. Each job is kept with the continuation for a job that does not end
+    /// in time.
     typealias Jobs = BackgroundJobs<Continuation, Continuation>
 
     let core: ServiceCore
@@ -86,13 +87,13 @@ final class WorkerParts {
     private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
     let signatures: SignatureMemory
-    /// Judges the tokens that were issued here.
+    /// Judges the tokens that this service issued.
     let ownTokens: OwnTokenJudge
-    /// This worker's look at the revocations.
+    /// This worker's access to the revocations.
     let revocations: RevocationReader
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
-    // What requests wait for.
+    // The jobs that requests wait for.
     let firstUses = Jobs(capacity: FirstUse.waitingLimit)
     let graphCalls = Jobs(capacity: GraphWorkers.waitingLimit)
     let accessTokens = Jobs(capacity: GraphWorkers.accessTokenWaitingLimit)
@@ -105,7 +106,7 @@ final class WorkerParts {
         copyOfSettings = Published.Copy(core.settings)
         revocations = RevocationReader(core.revocations)
         judge = TokenJudge(cache: core.cache, revocations: revocations)
-        // Tokens that are issued here have half of the memory for signatures.
+        // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
         signatures = SignatureMemory(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations)
@@ -113,7 +114,7 @@ final class WorkerParts {
 
     private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
 
-    /// The settings in force, as of the request's head.
+    /// The settings in force when the request's head was read.
     var settings: RuntimeSettings { copyOfSettings.value }
 
     func refreshSettings() {
@@ -129,7 +130,7 @@ final class WorkerParts {
         for jobs in waits { jobs.abandon(request) }
     }
 
-    /// Goes on with a request that began a job; nil for one that did not, or that waited for keys.
+    /// Continues a request that started a job; nil for a request that started none, or that waited for keys.
     func goOn(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
         for jobs in waits {
             switch jobs.visit(context) {
@@ -143,8 +144,8 @@ final class WorkerParts {
 }
 
 extension WorkerParts {
-    /// The caller of a request, among those that share what is scarce: by its key where keys are configured, else by its
-    /// address.
+    /// The caller of a request, as the owner of jobs and other scarce resources. Its key identifies it if keys are
+    /// configured, otherwise its address does.
     func owner(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> JobOwner {
         if let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes),
             let client = clients.client(presenting: credentials, in: bytes)
@@ -154,7 +155,7 @@ extension WorkerParts {
         return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
     }
 
-    /// The name of the client whose key the head has; nil if no client is known by it.
+    /// The name of the client with the key in the head; nil if no client has this key.
     func callerName(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes) else {
             return nil
@@ -162,14 +163,14 @@ extension WorkerParts {
         return clients.client(presenting: credentials, in: bytes).map { clients.names[$0] }
     }
 
-    /// Asks a caller for its key, before a byte of the body is read; refuses a request whose caller may not make it.
+    /// Checks the caller's key before the body is read, and refuses a caller that may not use the route.
     func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         guard caller != .anybody else { return }
         let clients = settings.clients
         guard clients != nil || caller != .knownWhereConfigured else { return }
         if caller == .knownByForm {
             switch CallerCredentials.count(in: head, bytes) {
-            // A form may have the credentials: its endpoint asks.
+            // The form may have the credentials; the endpoint checks them.
             case 0 where clients != nil:
                 if let type = head.value(of: "content-type", in: bytes), MediaType.isForm(bytes, type) { return }
             case 0...1: break
@@ -184,7 +185,7 @@ extension WorkerParts {
 
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
 
-    /// Asks the form for the caller's key where the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
+    /// Checks the key in the form if the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
     func requireCaller(_ form: FormParameters, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         let secret = form.first("client_secret")
         guard CallerCredentials.count(in: head, bytes) == 0 else {
@@ -197,7 +198,7 @@ extension WorkerParts {
         try admit(client, hasCredentials: secret != nil)
     }
 
-    /// Counts a caller's request; refuses a caller that is none of the clients.
+    /// Counts the request of a client; refuses any other caller.
     private func admit(_ client: Int?, hasCredentials: Bool) throws(Problem) {
         let clients = settings.clients
         if let client, let clients {
@@ -218,7 +219,8 @@ extension WorkerParts {
     }
 }
 
-/// What a reload can change while the service runs; immutable, so that a worker holds one whole or another.
+/// The settings that a reload can change. They are immutable: a worker uses either the old settings or the new ones,
+/// never a mixture.
 package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     package let clients: ClientKeys?
@@ -228,13 +230,13 @@ package final class RuntimeSettings: Sendable {
     package let rejectsReplays: Bool
     /// The service's credentials for Graph; nil if the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
-    /// What Graph is asked with about access tokens, app by app; nil where access tokens are refused.
+    /// The credentials for questions to Graph about access tokens, one for each app; nil if access tokens are refused.
     package let accessTokenApps: [AppSecret]?
-    /// The backend as the target of Facebook's callbacks; nil if it is not told.
+    /// The backend that receives Facebook's callbacks; nil if none is configured.
     package let webhook: WebhookTarget?
-    /// What tokens are issued with; nil if none are.
+    /// The settings for issuing tokens; nil if the service issues none.
     package let tokens: TokenSettings?
-    /// Judges by the same policy the tokens whose callers cannot know the login: at `/auth` and `/introspect`.
+    /// Judges tokens at `/auth` and `/introspect` by the same policy. Callers there cannot know the login.
     package let unboundVerifier: TokenVerifier
 
     package init(
@@ -262,7 +264,7 @@ package final class RuntimeSettings: Sendable {
 }
 
 extension RuntimeSettings {
-    /// The configured app that a request names; without a name the only one there is.
+    /// The configured app that a request names. A request without a name means the only configured app.
     func app(named appID: String?) throws(Problem) -> String {
         let configured = verifier.policy.appIDs
         guard let appID else {
@@ -271,7 +273,7 @@ extension RuntimeSettings {
             }
             return configured[0]
         }
-        // Compared as bytes: equal text in another spelling is another app's.
+        // Bytes are compared, because Swift treats different Unicode spellings of a text as equal.
         guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
             throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
         }

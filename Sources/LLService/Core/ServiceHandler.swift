@@ -5,19 +5,19 @@ package import LLHTTPServer
 internal import LLSockets
 internal import Logging
 
-/// Answers the requests of one worker: finds the route, does what its row says, has it answered, counts what
-/// came of it and writes problems.
+/// Answers the requests of one worker: finds the route, checks the request against its row, calls its endpoint, counts
+/// the outcome and writes problems.
 ///
-/// All its memory is reused from request to request; it is only ever called on its worker's thread.
+/// Requests reuse its memory. Only the worker's thread calls it.
 package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
     private let worker: WorkerParts
     private let audit: AuditTrail?
     private let routes: [Route]
     private var requestID: [UInt8] = []
-    /// The connection and the place on it of the request that `requestID` and `place` are of.
+    /// The request that `requestID` and `place` belong to: its connection and its position there.
     private var named: ParkedRequest?
-    /// The position of the request's route in `routes`; nil if there is nothing at its path.
+    /// The position of the request's route in `routes`; nil if no route has its path.
     private var place: Int?
     private var method = HTTPMethod.unrecognized
     private let durations: RequestDurations
@@ -55,7 +55,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             refuse(error, "request refused", head, bytes, context, &response)
             return .respond
         }
-        // A request without a body is answered by its head; none of them waits.
+        // A request without a body is answered after its head; none of them waits.
         _ = receiveRequest(head, bytes: bytes, body: Span(), context: context, response: &response)
         return .respond
     }
@@ -68,7 +68,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         response: inout HTTPResponse
     ) -> RequestDecision {
         begin(head, bytes, context)
-        // The head was let through, so there is a route.
+        // The head was accepted, so there is a route.
         guard let place else { return .respond }
         worker.judge.requestByteCount = bytes.count
         do throws(Problem) {
@@ -137,7 +137,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package func didRespond(status: UInt16, context: RequestContext) {
         if refusals.untoldCount > 0 { reportUntold(context.now) }
-        // The context's own "now" is the worker's last event: before the verdict.
+        // `context.now` is the time of the worker's last event, before the verdict.
         durations.record(
             MonotonicClock.now().nanoseconds(since: context.firstByteAt),
             route: place ?? -1,
@@ -147,7 +147,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         )
     }
 
-    /// Finds the route and makes the request's name, unless both are known already: most bodies come with their head.
+    /// Finds the route and makes the request's identifier, unless both are known already: most bodies arrive together
+    /// with their head.
     private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) {
         guard named != context.request else { return }
         named = context.request
@@ -161,8 +162,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         routes.firstIndex { $0.matches(path, bytes) }
     }
 
-    /// Holds a request's head to its route's row.
-    /// - Returns: the body to read; nil for OPTIONS, which the fields answer.
+    /// Checks a request's head against its route's row.
+    /// - Returns: The body to read; nil for OPTIONS, which the header fields answer.
     private func check(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -178,7 +179,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             try route.body.require(head, bytes, &response)
             return route.body
         }
-        // On every path (RFC 9110 section 9.1).
+        // An unknown method is 501 on every path (RFC 9110 section 9.1).
         guard head.method != .unrecognized else {
             throw Problem(.notImplemented, "The request method is not known to this server.")
         }
@@ -186,7 +187,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             let there = routes.filter { $0.requirement?.isMet(worker.settings) ?? true }
             throw RequestMistake.path(head.path, in: bytes, routes: there)
         }
-        // At a path that is not in the table OPTIONS tells what other paths answer (RFC 9110 section 9.3.7).
+        // For a path outside the table OPTIONS lists the methods of the other paths (RFC 9110 section 9.3.7).
         response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
         if head.method == .options { return nil }
         guard let route else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
@@ -218,8 +219,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         if isDebugging { log(message, problem, head, bytes) }
     }
 
-    /// Logs a refusal at level info, in few enough lines that a flood of bad tokens cannot fill the log. No line names a
-    /// person.
+    /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
+    /// No line names a person.
     private func noteRefusal(
         _ code: ProblemCode,
         _ head: borrowing RequestHead,
@@ -244,8 +245,8 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     private var isDebugging: Bool { core.logger.logLevel <= .debug }
 
-    /// Verdicts are told to the caller; the log has them at debug level, so that a flood of bad tokens cannot fill it.
-    /// Nothing of a token or of the person it is about is among the facts.
+    /// Logs a verdict at debug level, so that a flood of bad tokens cannot fill the log. The line contains no part of a
+    /// token and nothing about its person.
     private func log(
         _ message: Logger.Message,
         _ problem: Problem?,
@@ -267,7 +268,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 }
 
-/// What a token is that was judged; the label of the metrics.
+/// The kind of a judged credential; also a label of the metrics.
 enum Credential: String, CaseIterable {
     case idToken = "id_token"
     case accessToken = "access_token"
@@ -282,23 +283,23 @@ enum Outcome {
     case refused(Credential, Problem)
     /// An id token was judged and is refused for this code; the response says so in its own way.
     case inactive(ProblemCode)
-    /// What was asked for, no verdict, is done; the response says so.
+    /// The request was carried out without a verdict on a token; the response says so.
     case done
-    /// Nothing yet: ask again when the request is woken, and at this moment at the latest.
+    /// The request must wait: call again when it is woken, and at this time at the latest.
     case wait(until: MonotonicInstant)
 }
 
-/// The `X-Request-Id` of an answer: the caller's where it is well-formed, else one of our own.
+/// The `X-Request-Id` of an answer: the caller's if it is well-formed, otherwise a new one.
 ///
-/// Our own is made of a number drawn at the start of the process, the connection's number and the request's place on
-/// it, so that every visit of one request has the same one without keeping it anywhere.
+/// A new identifier consists of the random number of the process, the connection's number and the request's position on
+/// the connection. Every call for one request therefore computes the same identifier, without storing it.
 package struct RequestIdentifier: Sendable {
-    /// Greatest length of a caller's identifier, in bytes; longer ones are replaced by ours.
+    /// The greatest length of a caller's identifier, in bytes; a longer one is replaced.
     package static let lengthLimit = 128
 
     private let process: UInt32
 
-    /// - Parameter process: a random number that tells this process's identifiers from another's.
+    /// - Parameter process: A random number that distinguishes this process's identifiers from those of another.
     package init(process: UInt32) { self.process = process }
 
     /// Replaces the text of `buffer` by the identifier of a request.
@@ -323,7 +324,8 @@ package struct RequestIdentifier: Sendable {
         }
     }
 
-    /// 1 to 128 of `[A-Za-z0-9._-]`: safe in a log line, a header field and a JSON string alike.
+    /// True for 1 to 128 characters of `[A-Za-z0-9._-]`, which are safe in a log line, a header field and a JSON
+    /// string.
     static func isWellFormed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard (1...lengthLimit).contains(range.count), range.lowerBound >= 0, range.upperBound <= bytes.count else {
             return false

@@ -8,7 +8,7 @@ internal import LLStores
 package import LimitedLogin
 internal import LimitedLoginKeys
 
-/// Judges tokens with the keys at hand, or says until when a request must wait for others. One for each worker.
+/// Judges tokens with the current keys, or makes a request wait for new keys. Each worker has one.
 final class TokenJudge {
     enum Outcome {
         case verified(VerifiedClaims)
@@ -16,16 +16,16 @@ final class TokenJudge {
     }
 
     private let cache: JWKSetCache
-    /// This worker's copy of the key set, and what is made of it.
+    /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
     private let revocations: RevocationReader
     private let noSignatures = SignatureMemory(capacity: 0)
-    /// The requests that wait for a key that is not in the set.
+    /// The requests that wait for a key outside the set.
     private(set) var keyWaits: KeyWaits
-    /// How many bytes the request under way takes, head and body; the handler says it.
+    /// The size of the current request in bytes, head and body; the handler sets it.
     var requestByteCount = 0
-    /// What the token judged last left behind: its payload, which the ranges of its claims point into, and its nonce.
+    /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
     init(cache: JWKSetCache, revocations: RevocationReader, keyWaitPlaces: Int = KeyWaits.defaultPlaces) {
@@ -36,10 +36,11 @@ final class TokenJudge {
         keys = VerificationKeys(snapshot.value.keySet)
     }
 
-    /// Judges a token, or says until when it must wait for keys.
+    /// Judges a token, or returns the time until which it must wait for keys.
     /// - Parameters:
-    ///   - signatures: those found good before, where the same token is expected again; nil verifies each.
-    ///   - trace: the request's `traceparent`, for a fetch of keys that is made for it.
+    ///   - signatures: The signatures verified earlier, for routes that expect the same token again; nil verifies each
+    ///     token.
+    ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
@@ -49,15 +50,15 @@ final class TokenJudge {
         context: RequestContext,
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
-        // One that waits on takes its place again.
+        // A request that must keep waiting takes a place again.
         let hasWaited = context.visit != .first && keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
-        // A second and third look are for a key set that is published between the look and the question to the cache.
+        // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
             refreshKeys()
             let wait: MonotonicInstant?
             var isInDoubt = false
-            // Past max-stale they verify nothing.
+            // Keys older than `max-stale` verify no token.
             if !keys.isEmpty, snapshot.value.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
@@ -73,7 +74,7 @@ final class TokenJudge {
                     return .verified(claims)
                 } catch {
                     if isInDoubt { throw Self.doubtfulRevocation }
-                    // An ID that is too long for any published key is empty here: nobody is asked about it.
+                    // A key ID that is too long for any published key is empty here; it causes no fetch.
                     guard error.code == .unknownKey, !workspace.keyID.isEmpty else {
                         throw Problem(error, of: token)
                     }
@@ -90,17 +91,17 @@ final class TokenJudge {
     /// The client of a request has left.
     func abandon(_ request: ParkedRequest) { _ = keyWaits.remove(request) }
 
-    /// On the request path it costs one atomic load; the snapshot is taken, and OpenSSL's contexts are made, only when the
-    /// cache has published another epoch.
+    /// Takes the newest key set. It usually costs one atomic load: the snapshot is copied, and OpenSSL's contexts are
+    /// made, only after the cache has published a new epoch.
     private func refreshKeys() {
         guard snapshot.isOld else { return }
         let newer = snapshot.renewed
-        // An extension of the keys' time leaves the keys themselves, and so the contexts, as they are.
+        // A longer lifetime of the same keys leaves the contexts unchanged.
         if newer.value.keySetVersion != snapshot.value.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
         snapshot = newer
     }
 
-    /// True if the login was revoked since the token was issued, or may have been; asks this replica's own copy.
+    /// True if the login was revoked after the token was issued, or may have been. It reads this replica's own copy.
     private func isRevoked(_ claims: VerifiedClaims, _ isInDoubt: inout Bool) -> Bool {
         let payload = workspace.payload.span
         let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
@@ -119,7 +120,7 @@ final class TokenJudge {
         return true
     }
 
-    /// The answer about a token that may be older than its login's revocation, or newer.
+    /// The answer if the service cannot tell whether the token is older than its login's revocation.
     static var doubtfulRevocation: Problem {
         Problem(
             .replayStoreUnavailable,
@@ -127,21 +128,21 @@ final class TokenJudge {
         )
     }
 
-    /// A replica that starts while Redis cannot be asked knows of no revocation, and so may accept nothing yet.
+    /// A replica that starts while Redis is unreachable knows no revocations yet, so it accepts no token.
     static var unknownRevocations: Problem {
         Problem(.replayStoreUnavailable, "The revocations have not been read since the start; try again shortly.")
     }
 }
 
 extension TokenJudge {
-    /// What a request does whose token cannot be judged with the keys at hand: it is parked, at most until the moment
-    /// returned, or looks again (nil), or is answered.
+    /// Handles a request if its key is missing: parks it until the returned time at the latest, lets it try again
+    /// (nil), or throws its answer.
     ///
-    /// Where a key ID is not in the set, the issuer may have rotated: the request waits for the next fetch.
+    /// The issuer may have rotated its keys, so a request with an unknown key ID waits for the next fetch.
     /// - Parameters:
-    ///   - unknown: what the token is refused with when the issuer has no such key; nil where there are no keys at all, so
-    ///     that only a fetch under way is waited for.
-    ///   - hasWaited: whether the request had a place among those that wait.
+    ///   - unknown: The refusal of the token if the issuer has no such key; nil if there are no keys at all, so that
+    ///     the request waits only for a running fetch.
+    ///   - hasWaited: True if the request already had a place among the waiting ones.
     private func waitForKeys(
         _ unknown: Problem?,
         _ context: RequestContext,
@@ -159,7 +160,7 @@ extension TokenJudge {
                 now: context.now
             )
         }
-        // Neither an outage nor a crowd is the token's fault, so it is no 401.
+        // An outage or an overload is not the token's fault, so the status is not 401.
         switch answer {
         case .wait(let moment) where context.visit != .expired:
             if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
@@ -178,15 +179,16 @@ extension TokenJudge {
         "The token's key is not cached, and too many tokens name unknown keys for the issuer to be asked in time; try again."
 }
 
-/// The requests of one worker that wait for a key which the issuer has not been asked about.
+/// The requests of one worker that wait for an unknown key until the next fetch.
 ///
-/// Anybody can send tokens with made-up key IDs, so their places are few. After a rotation all genuine tokens name the same
-/// new key, which made-up ones cannot know in advance: so a key ID that another request waits for already may have as many
-/// places again.
+/// Any client can send tokens with made-up key IDs, so the number of places is small. After a rotation all genuine
+/// tokens name the same new key, and an attacker cannot know its ID in advance. A key ID that another request already
+/// waits for may therefore use the same number of places again.
 struct KeyWaits {
-    /// 512: a hundred made-up key IDs a second for as long as a request waits.
+    /// 512: enough for a hundred made-up key IDs a second, for as long as a request waits.
     static let defaultPlaces = 512
-    /// Longer requests share an eighth of the places, so that the memory for all is bounded. 8 KiB, four genuine ones.
+    /// Requests above this size share an eighth of the places, so that their memory is bounded. 8 KiB is four times a
+    /// genuine request.
     static let usualByteCount = 8_192
 
     private let places: Int
@@ -200,8 +202,8 @@ struct KeyWaits {
 
     /// True if one more request may wait.
     /// - Parameters:
-    ///   - keyID: hash of the key ID that its token names.
-    ///   - bytes: its length.
+    ///   - keyID: The hash of the key ID in the request's token.
+    ///   - bytes: The length of the request.
     func hasRoom(for keyID: UInt64, bytes: Int) -> Bool {
         if bytes > Self.usualByteCount, longCount >= places / 8 { return false }
         return waits.count < (requestsByKeyID[keyID] == nil ? places : 2 * places)
@@ -214,7 +216,7 @@ struct KeyWaits {
         if isLong { longCount += 1 }
     }
 
-    /// - Returns: Whether the request had a place.
+    /// - Returns: True if the request had a place.
     mutating func remove(_ request: ParkedRequest) -> Bool {
         guard let wait = waits.removeValue(forKey: request) else { return false }
         let others = requestsByKeyID[wait.keyID, default: 1] - 1
@@ -224,14 +226,14 @@ struct KeyWaits {
     }
 }
 
-/// The tokens whose signatures were found good before, so that the same token again costs no RSA operation and is not
-/// decoded again. One for each worker.
+/// The tokens with a signature verified earlier. The same token then needs no RSA operation and is not decoded again.
+/// Each worker has one.
 ///
-/// What is remembered are facts that do not age: these bytes are signed by a key of this set, and say this. SHA-256 of the
-/// whole token is compared, and with a set of keys that differs in anything all is forgotten. Everything else about a token
-/// is judged anew each time, and no failure is kept.
+/// Only facts that do not age are kept: a key of this set signed these bytes, and they contain these claims. A token is
+/// found by its SHA-256. Any change of the key set removes all entries. All other checks are made again each time, and
+/// failures are not kept.
 ///
-/// A token enters only once it was accepted, so that neither forged nor expired ones take anybody's place.
+/// Only accepted tokens are added, so that forged or expired ones cannot push out others.
 package final class SignatureMemory {
     package private(set) var tokens: RecentDigests
     /// The keys under which the signatures of `tokens` are good.
@@ -239,31 +241,31 @@ package final class SignatureMemory {
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
-    /// 10,000: as many people as use one worker within minutes, in a megabyte.
+    /// 10,000: the number of people that use one worker within minutes, in 1 MB.
     package static let defaultCapacity = 10_000
     /// The most that can be configured: 1,000,000 for each worker, some 100 MB, if ``memoryShare`` has room for them.
     package static let greatestCapacity = 1_000_000
 
-    /// The part of the service's memory that all workers together remember tokens in: a sixteenth. A half is the
-    /// connections', and the program has the most of the rest.
+    /// The part of the service's memory for the remembered tokens of all workers: a sixteenth. Connections have a half,
+    /// and the program uses most of the rest.
     package static let memoryShare = 16
 
-    /// How many tokens each worker remembers: as many as are wanted, if its share of the memory has room for them.
+    /// The number of tokens that each worker remembers: the wanted number, limited by its share of the memory.
     package static func capacity(wanted: Int, workers: Int, memory: Int) -> Int {
         min(wanted, memory / memoryShare / max(workers, 1) / RecentDigests.bytesPerEntry)
     }
 
-    /// - Parameter capacity: the most tokens remembered; zero for none.
+    /// - Parameter capacity: The greatest number of remembered tokens; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
         sha256 = capacity > 0 ? try? SHA256() : nil
         tokens = RecentDigests(capacity: capacity)
     }
 
-    /// Judges a token as the verifier does, but for what is remembered of it; remembers it where it is accepted.
+    /// Judges a token like the verifier, but skips the work that is remembered; remembers the token if it is accepted.
     /// - Parameters:
-    ///   - question: what the token must be; what it does not ask to be told may be missing in the claims.
-    ///   - workspace: the bytes that the ranges of the claims point into.
+    ///   - question: The expectations of the token. A claim that it does not request may be missing in the result.
+    ///   - workspace: The bytes that the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
         _ question: TokenQuestion,
@@ -316,8 +318,8 @@ package final class SignatureMemory {
     }
 }
 
-/// The wall clock, as far as verdicts need it: with its fraction, for a device's `iat` may have one, and without a skew a
-/// whole second would be up to a second behind it.
+/// The wall clock for verdicts. It keeps fractions of a second: a device's `iat` may have one, and a clock in whole
+/// seconds would be up to a second behind.
 enum ServiceClock {
     static func now() throws(Problem) -> NumericDate {
         guard let now = NumericDate(secondsSince1970: Double(WallClock.unixNanoseconds()) / 1_000_000_000) else {

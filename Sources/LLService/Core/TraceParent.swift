@@ -18,11 +18,11 @@ enum TraceParent {
         return String(decoding: traceID.map { bytes[$0] }, as: UTF8.self)
     }
 
-    /// What is passed on with a call that is made for the request; nil where there is no trace id. Of a later version the
-    /// fields of version 00 (section 3.2.1).
+    /// The `traceparent` to pass on with a call that the request causes; nil without a trace id. It has the fields of
+    /// version 00, even if the caller's version is later (section 3.2.1).
     static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
         guard let traceID = traceID(head, bytes: bytes) else { return nil }
-        // From the dash behind the version to the end of the flags.
+        // The range from the dash after the version to the end of the flags.
         let fields = traceID.lowerBound - 1..<traceID.upperBound + 20
         return "00" + String(decoding: fields.map { bytes[$0] }, as: UTF8.self)
     }
@@ -31,7 +31,7 @@ enum TraceParent {
     static func traceID(in bytes: Span<UInt8>, _ value: Range<Int>) -> Range<Int>? {
         let start = value.lowerBound
         guard start >= 0, value.upperBound <= bytes.count, value.count >= length else { return nil }
-        // Bounds: every index below is start + 55 at most, and the last is read only where value.count is 56 at least.
+        // Bounds: every index below is at most start + 55, and the last is read only if value.count is at least 56.
         for offset in 0..<length {
             let byte = bytes[start + offset]
             let isDash = offset == 2 || offset == 35 || offset == 52

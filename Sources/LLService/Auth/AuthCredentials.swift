@@ -2,13 +2,13 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import LimitedLogin
 
-/// The schemes a token may come under (RFC 6750 section 2.1, RFC 9449 section 7.1).
+/// The authentication schemes for a token (RFC 6750 section 2.1, RFC 9449 section 7.1).
 enum AuthScheme: String, Sendable {
     case bearer = "Bearer"
     case dpop = "DPoP"
 }
 
-/// The one `Authorization` field of a gateway's request: the token, and the scheme it came under.
+/// The only `Authorization` field of a gateway's request: its scheme and its token.
 struct AuthCredentials {
     let scheme: AuthScheme
     /// The token's place in the head.
@@ -35,12 +35,13 @@ struct AuthCredentials {
         }
     }
 
-    /// Judges the request's proof where the scheme is DPoP. Beside Bearer a `DPoP` field is not read, but a bound token is
-    /// then refused unless proofs are ignored: that client can prove its key (RFC 9449 section 7.2).
+    /// Judges the request's proof if the scheme is DPoP. With Bearer the `DPoP` field is not read, but its presence
+    /// makes the service refuse a bound token unless proofs are ignored: that client can prove its key (RFC 9449
+    /// section 7.2).
     /// - Parameters:
-    ///   - claims: those of the token, which is good.
-    ///   - payload: the bytes that their ranges point into.
-    /// - Returns: the proof, good but for its use; nil if none is needed.
+    ///   - claims: The claims of the good token.
+    ///   - payload: The bytes that the ranges of the claims point into.
+    /// - Returns: The proof, which is good but may have been used before; nil if none is needed.
     func judgeProof(
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -55,7 +56,7 @@ struct AuthCredentials {
             guard gateway.dpop == .requiredIfBound else { return nil }
             throw Problem(.missing)
         }
-        // RFC 9449 section 4.3 (1).
+        // RFC 9449 section 4.3 (1) allows one `DPoP` field.
         let count = head.count(of: "dpop", in: bytes)
         guard count <= 1 else { throw Problem(.repeated) }
         guard let thumbprint = claims[.keyThumbprint] else { throw Problem(.unboundToken) }
@@ -78,13 +79,13 @@ struct AuthCredentials {
     }
 }
 
-/// The client's request, as its gateway tells it: `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`.
+/// The client's request, as described by its gateway in `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`.
 struct ForwardedRequest {
     /// The method's place in the head.
     let method: Range<Int>
     let target: TargetURI
 
-    /// - Parameter origin: scheme and host of every request; then the fields that tell them are not read.
+    /// - Parameter origin: The scheme and host of every request. If given, the fields for them are not read.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, origin: GatewayOrigin?) throws(Problem) {
         method = try Self.only("x-forwarded-method", head, bytes)
         let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes))
@@ -107,7 +108,7 @@ struct ForwardedRequest {
         self.target = target
     }
 
-    /// The value of a field that must come once: of two, one may be the client's own.
+    /// The value of a field that must come exactly once. If there are two, one may be from the client.
     private static func only(
         _ name: StaticString,
         _ head: borrowing RequestHead,

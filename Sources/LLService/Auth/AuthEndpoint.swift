@@ -4,17 +4,16 @@ internal import LLHTTPServer
 internal import LLStores
 internal import LimitedLogin
 
-/// `/auth` and every path below it: tells a gateway whether the request it holds comes with a good token.
+/// `/auth` and every path below it: tells a gateway if its client's request has a good token.
 ///
-/// The head alone decides, whatever the method and the path. The status is one of 200, 401, 403 and 503; 400 where the
-/// gateway's own query has a parameter that does not exist; 429 where a device makes too many proofs. Some gateways turn the
-/// last two into a failure of their own. What the
-/// token says goes back in the fields of the setting `auth_headers`; fields of those names that came with the request are
-/// not looked at.
+/// The head alone decides, for any method and path. The status is 200, 401, 403 or 503. It is 400 if the gateway's
+/// query has an unknown parameter, and 429 if a device makes too many proofs; some gateways turn these two into an
+/// error of their own. The answer has the token's claims in the fields of the setting `auth_headers`. Fields of the
+/// same names in the request are ignored.
 enum AuthEndpoint {
     static let answer: Route.Answer = { worker, head, bytes, _, context, response in
         let settings = worker.settings
-        // A reload may have closed the routes while the request waited for keys.
+        // A reload may have disabled the routes while the request waited for keys.
         guard let gateway = settings.gateway else {
             return .refused(.idToken, Problem(.notFound, Requirement.gateway.sentence))
         }
@@ -74,7 +73,7 @@ enum AuthEndpoint {
         }
     }
 
-    /// The rest of the way of a good token: its proof, the gateway's demand, and the fields.
+    /// The remaining steps for a good token: its proof, the gateway's demand, and the answer's fields.
     @inline(__always)
     private static func tell(
         _ claims: VerifiedClaims,
@@ -113,20 +112,20 @@ enum AuthEndpoint {
         for field in fields {
             guard case .text(let text) = field.claim else {
                 let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
-                // Whole seconds since 1970: a sign and the digits of 64 bits.
+                // The value is in whole seconds since 1970: a sign and at most twenty digits.
                 response.addField(field.fieldName, atMost: 21) { output in
                     output.append(decimal: Int(moment.wholeSeconds))
                     return true
                 }
                 continue
             }
-            // The name of a key is told only of a client that has proved to hold it.
+            // The thumbprint of a key is sent only if the client has proved that it holds the key.
             let range = text == .keyThumbprint && !isProven ? 0..<0 : claims[text] ?? 0..<0
             let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload, to: &output)
             }
             if !isTold, text == .subject {
-                // An answer must name its person.
+                // An answer must name the person.
                 throw Problem(
                     .rejectedToken(.malformedClaim),
                     "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",
@@ -137,18 +136,18 @@ enum AuthEndpoint {
     }
 }
 
-/// What a gateway asks for beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
+/// A gateway's demands beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
 ///
-/// Both only narrow what is accepted, and the first of each name counts. A parameter of another name is refused, since a
-/// misspelt one would demand nothing. Parameters after `original` are ignored: a gateway can append there whatever its
-/// client asked for.
+/// Both only restrict the accepted tokens, and the first parameter of each name counts. A parameter of another name is
+/// refused, because a misspelt demand would have no effect. Parameters after `original` are ignored: a gateway can
+/// append its client's path and query there.
 struct AuthDemand {
-    /// The one app the token must be for; empty for any configured one.
+    /// The app that the token must be for; empty for any configured app.
     private(set) var appID: [UInt8] = []
     private var permissions = PermissionSet(rawValue: 0)
 
-    /// Reads the query of a request. A demand that no token can fulfil, or that is empty, is 403, an unknown parameter 400:
-    /// a 401 would log people out for a mistake in the gateway's configuration.
+    /// Reads the query of a request. A demand that is empty, or that no token can fulfil, is 403, and an unknown
+    /// parameter is 400. A 401 would log people out because of a mistake in the gateway's configuration.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
         guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
@@ -166,7 +165,7 @@ struct AuthDemand {
             )
         }
         if let appID = parameters.first("app_id") {
-            // The verdict would read an empty one as none.
+            // The verdict would treat an empty app id as no demand.
             guard !appID.isEmpty else { throw Self.unknownApp }
             self.appID = appID
         }
@@ -191,7 +190,7 @@ struct AuthDemand {
         return permissions
     }
 
-    /// Refuses a token that does not show every permission asked for; one that yields no claim can never be shown.
+    /// Refuses a token that does not show every demanded permission. A permission without a claim can never be shown.
     func require(_ claims: VerifiedClaims) throws(Problem) {
         let missing = permissions.subtracting(claims.satisfiedPermissions)
         guard !missing.isEmpty else { return }

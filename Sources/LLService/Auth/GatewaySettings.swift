@@ -3,11 +3,11 @@ internal import LLHTTP1
 internal import LLJOSE
 package import LimitedLogin
 
-/// How `/auth` answers. A class, so that a request takes one reference to all of it.
+/// The settings of `/auth`. It is a class, so that a request holds one reference to all of them.
 package final class GatewaySettings: Sendable, Equatable {
     /// The demands on the DPoP scheme, and on tokens bound to a key.
     package let dpop: DPoPDemand
-    /// Scheme and host of every client's request; nil if the gateway tells them with each request.
+    /// The scheme and host of every client's request; nil if the gateway sends them with each request.
     package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
     package let fields: [AuthField]
@@ -31,13 +31,13 @@ package final class GatewaySettings: Sendable, Equatable {
     }
 }
 
-/// Which tokens must come with a proof that their holder has their key (RFC 9449).
+/// The rule for proofs that a token's holder has its key (RFC 9449).
 package enum DPoPDemand: String, Sendable, CaseIterable {
-    /// None may: the scheme DPoP is not known.
+    /// No token may come with a proof: the scheme DPoP is unknown.
     case ignored
-    /// Those under the scheme DPoP.
+    /// A token needs a proof under the scheme DPoP.
     case ifSent = "if_sent"
-    /// The same, and a token bound to a key is refused under the scheme Bearer.
+    /// The same as `ifSent`, and a token bound to a key is refused under the scheme Bearer.
     case requiredIfBound = "required_if_bound"
 }
 
@@ -50,7 +50,7 @@ package struct GatewayOrigin: Sendable, Equatable {
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         let (slash, colon) = (UInt8(ascii: "/"), UInt8(ascii: ":"))
-        // One slash behind the two of the scheme: an empty path has the same spelling.
+        // One slash may follow the authority: `https://host/` means the same as `https://host`.
         guard let uri = TargetURI(bytes.span), !bytes.contains(where: { "?#".utf8.contains($0) }),
             uri.normalized.filter({ $0 == slash }).count == 3, uri.normalized.last == slash,
             let end = uri.normalized.firstIndex(of: colon)
@@ -60,9 +60,9 @@ package struct GatewayOrigin: Sendable, Equatable {
     }
 }
 
-/// One field in which `/auth` tells a claim: `X-Auth-Subject=sub`.
+/// A header field of the answer that has a claim as its value: `X-Auth-Subject=sub`.
 package struct AuthField: Sendable, Equatable, CustomStringConvertible {
-    /// Greatest length of a name in bytes. 64: twice what the longest in use have.
+    /// The greatest length of a name, in bytes. 64 is twice the length of the longest names in use.
     static let nameByteLimit = 64
 
     package enum Claim: Sendable, Equatable {
@@ -71,7 +71,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         case issuedAt
     }
 
-    /// The claims that a field may tell, by their names.
+    /// The claims that a field may have as its value, by their names.
     static let claims: [(name: String, claim: Claim)] = [
         ("sub", .text(.subject)), ("aud", .text(.audience)), ("iss", .text(.issuer)), ("exp", .expiration),
         ("iat", .issuedAt), ("jti", .text(.tokenID)), ("email", .text(.email)), ("name", .text(.name)),
@@ -98,8 +98,8 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
             let known = Self.claims.map(\.name).joined(separator: ", ")
             throw Fault(reason: "names none of the claims \(known)")
         }
-        // Letters, digits and hyphens (RFC 9110 section 5.1): WSGI, CGI and Rack read `_` as `-`, PHP also `.`, so that a
-        // client's field could stand for this one.
+        // A name has letters, digits and hyphens (RFC 9110 section 5.1). WSGI, CGI and Rack read `_` as `-`, and PHP
+        // also reads `.` so: with these characters a client's field could replace this one.
         guard (1...Self.nameByteLimit).contains(name.utf8.count), name.utf8.first.map(ASCII.isAlphanumeric) == true,
             name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }),
             let fieldName = FieldName(name)
@@ -126,15 +126,16 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     ].compactMap { try? AuthField($0) }
 }
 
-/// Field names that no claim may take: a gateway sends the fields on to the application with its client's request.
+/// Field names that must not be used for a claim, because a gateway adds the fields to its client's request.
 enum ReservedFieldNames {
     static func contain(_ name: String) -> Bool {
         let name = name.lowercased()
         return names.contains(name) || prefixes.contains { name.hasPrefix($0) }
     }
 
-    /// HTTP's own (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112 section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797,
-    /// RFC 7239), the hop-by-hop ones among them, what gateways tell of the client, and the service's own.
+    /// The fields of HTTP itself, including the hop-by-hop ones (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112
+    /// section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797, RFC 7239), the fields with which gateways describe the
+    /// client, and the service's own.
     private static let names: Set<String> = [
         "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
         "connection", "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires",
@@ -151,16 +152,17 @@ enum ReservedFieldNames {
 
 /// A claim as the value of a header field.
 enum AuthFieldValue {
-    /// Greatest length of a claim, in bytes of UTF-8: with each of them encoded it fills 3 KiB, and gateways refuse an
-    /// answer of more than 4 to 8 KiB.
+    /// The greatest length of a claim, in bytes of UTF-8. If every byte is encoded, the value has 3 KiB; gateways
+    /// refuse an answer of more than 4 to 8 KiB.
     static let byteLimit = 1_024
 
-    /// Appends a string's value, escapes decoded and every byte outside visible ASCII, and `%`, percent-encoded, so
-    /// that every claim has one value and every value one claim (RFC 9110 section 5.5 has no other way for UTF-8).
+    /// Appends a string's value. JSON escapes are decoded; `%` and every byte outside visible ASCII are
+    /// percent-encoded, so that different claims have different values (RFC 9110 section 5.5 has no other way for
+    /// UTF-8).
     /// - Parameters:
-    ///   - range: the bytes between the string's quotes.
-    ///   - output: has room for ``room(for:)``.
-    /// - Returns: false if there is no value: the claim is empty or longer than ``byteLimit``.
+    ///   - range: The bytes between the string's quotes.
+    ///   - output: Has room for ``room(for:)`` bytes.
+    /// - Returns: False if the claim is empty or longer than ``byteLimit``, and so has no value.
     static func append(_ range: Range<Int>, in payload: Span<UInt8>, to output: inout OutputSpan<UInt8>) -> Bool {
         let text = payload.extracting(range)
         if isPlain(text) {
@@ -193,11 +195,11 @@ enum AuthFieldValue {
         }
     }
 
-    /// Greatest length of the value of a string: no escape is shorter than its character.
+    /// The greatest length of a string's value. No escape is shorter than its character.
     static func room(for range: Range<Int>) -> Int { 3 * min(range.count, byteLimit) }
 
-    /// True if the text is the value as it stands: each byte stands for itself in JSON and in a field, and they are neither
-    /// none nor too many.
+    /// True if the text is already the value: each byte is unescaped in JSON and unencoded in the field, and the length
+    /// is within the limits.
     static func isPlain(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, text.count <= byteLimit else { return false }
         var offset = 0

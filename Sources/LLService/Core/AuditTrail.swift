@@ -4,8 +4,8 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import Logging
 
-/// One log line for each answer of `/auth` and `/verify`, if the setting `audit_log` is on. It has the caller, the
-/// person, the outcome and the request's id. It never contains a part of a token, a name or an e-mail address.
+/// One log line for each answer of `/auth` and `/verify`, if the setting `audit_log` is on. It has the route, the
+/// outcome, the request's id and the person. It never contains a part of a token, a name or an e-mail address.
 ///
 /// The line names the person by ``hash(appID:userID:)``, and only if the token is good: a refused token proves no
 /// person.

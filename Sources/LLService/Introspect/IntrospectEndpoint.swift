@@ -6,7 +6,7 @@ internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
-    /// Greatest body, in bytes: the greatest token, and half as much again for the rest of the body.
+    /// The greatest body, in bytes: the greatest token, and half its size for the rest of the body.
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
@@ -34,9 +34,9 @@ enum IntrospectEndpoint {
             }
         } catch {
             switch error.code {
-            // The caller of a token that fails any check learns only that the token is not active (section 2.2).
+            // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
             case .rejectedToken, .invalidNonce, .unknownApp: (claims, outcome) = (nil, .inactive(error.code))
-            // The request's form or an outage is no fault of the token.
+            // A malformed request or an outage is not the token's fault.
             default: return .refused(.idToken, error)
             }
         }
@@ -45,7 +45,7 @@ enum IntrospectEndpoint {
         return outcome
     }
 
-    /// Answers about a token that was issued here.
+    /// Answers about a token that this service issued.
     private static func answer(
         _ form: FormParameters,
         _ worker: WorkerParts,
@@ -79,7 +79,7 @@ enum IntrospectEndpoint {
         return outcome
     }
 
-    /// The form of a caller that may ask.
+    /// Reads the form, and checks that the caller may use the route.
     static func form(
         _ body: Span<UInt8>,
         _ worker: WorkerParts,
@@ -90,20 +90,20 @@ enum IntrospectEndpoint {
         guard let form = FormParameters(body, 0..<body.count) else {
             throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
-        // A request that comes again after a wait was let in before.
+        // After a wait the caller has been checked already.
         if context.visit == .first { try worker.requireCaller(form, head, bytes) }
         return form
     }
 }
 
-/// The form of `POST /introspect`: `token`, perhaps `token_type_hint` (RFC 7662 section 2.1), and as further context
-/// what `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
+/// The form of `POST /introspect`: `token`, optionally `token_type_hint` (RFC 7662 section 2.1), and optionally the
+/// context that `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
 struct IntrospectRequest {
     static let parameters: [StaticString] = [
         "token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id", "client_id", "client_secret",
     ]
-    /// What `/verify` alone judges. Any other unknown parameter is not looked at (RFC 6749 section 3.2), but a caller that
-    /// sends one of these would take `active` for a yes to it.
+    /// The parameters that `/verify` alone judges. Other unknown parameters are ignored (RFC 6749 section 3.2). These
+    /// are refused, because a caller that sends one would believe that `active` includes it.
     private static let demandsOfVerify: [StaticString] = [
         "issued_nonce", "key_thumbprint", "access_token", "permissions",
     ]
@@ -112,7 +112,7 @@ struct IntrospectRequest {
     private(set) var question = TokenQuestion(texts: .all)
 
     init(_ form: FormParameters) throws(Problem) {
-        // RFC 6749 section 3.1: no parameter more than once.
+        // RFC 6749 section 3.1: a parameter must not be repeated.
         for name in Self.parameters where form.count(of: name) > 1 {
             throw Problem(.invalidRequest, "The form has the parameter \(name) more than once.")
         }
@@ -145,8 +145,8 @@ struct IntrospectRequest {
 /// Writes the answer of `POST /introspect` (RFC 7662 section 2.2).
 enum IntrospectAnswer {
     /// - Parameters:
-    ///   - claims: nil for a token that is not active, of which nothing more is told.
-    ///   - client: the client that the token was issued to; nil if it is the audience.
+    ///   - claims: Nil for a token that is not active; the answer then says nothing else.
+    ///   - client: The client that the token was issued to; nil if it is the audience.
     static func write(
         _ claims: VerifiedClaims?,
         payload: [UInt8],
@@ -161,9 +161,10 @@ enum IntrospectAnswer {
         text(",\"iss\":\"", claims.issuer, payload, &bytes)
         text(",\"sub\":\"", claims.subject, payload, &bytes)
         text(",\"aud\":\"", claims.audience, payload, &bytes)
-        // The client that one of Facebook's was issued to is its audience.
+        // A token of Facebook was issued to its audience.
         text(",\"client_id\":\"", client ?? claims.audience, payload, &bytes)
-        // RFC 9449 section 6.2. A token with an unreadable `cnf` is bound too: a Bearer token has none.
+        // RFC 9449 section 6.2. A token with an unreadable `cnf` counts as bound too, because a Bearer token has no
+        // `cnf`.
         JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
         if let thumbprint = claims[.keyThumbprint] {
             text(",\"cnf\":{\"jkt\":\"", thumbprint, payload, &bytes)
@@ -172,7 +173,7 @@ enum IntrospectAnswer {
         text(",\"jti\":\"", claims.tokenID, payload, &bytes)
         JSONWriter.member("exp", Int(claims.expiresAt.wholeSeconds), to: &bytes)
         JSONWriter.member("iat", Int(claims.issuedAt.wholeSeconds), to: &bytes)
-        // The claims show the scope; a token does not list the granted permissions.
+        // The scope is derived from the claims; a token does not list the granted permissions.
         let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
         JSONWriter.member("scope", scope, to: &bytes)
         text(",\"nonce\":\"", claims[.nonce], payload, &bytes)

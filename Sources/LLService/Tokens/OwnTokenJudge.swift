@@ -4,7 +4,8 @@ internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
 
-/// What tokens are issued with; immutable, so that a worker holds one whole or another.
+/// The settings for issuing tokens. They are immutable: a worker uses either the old settings or the new ones, never a
+/// mixture.
 package final class TokenSettings: Sendable {
     package let issuer: TokenIssuer
     /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
@@ -16,11 +17,11 @@ package final class TokenSettings: Sendable {
         self.issuer = issuer
         keySet = Array(issuer.keys.jsonWebKeySet.utf8)
         let base = issuer.policy.issuer
-        // RS256 must be among them (OpenID Connect Discovery section 3), whatever the first key is.
+        // RS256 must be in the list (OpenID Connect Discovery section 3), even if the first key has another algorithm.
         let algorithms = Set(issuer.keys.keys.map(\.algorithm.rawValue)).sorted()
         var text: [UInt8] = [UInt8(ascii: "{")]
         JSONWriter.member("issuer", base, to: &text)
-        // Demanded by OpenID Connect Discovery. Nothing is there: logins begin at Facebook.
+        // OpenID Connect Discovery requires this member. The address does not exist, because logins begin at Facebook.
         JSONWriter.member("authorization_endpoint", base + "/authorize", to: &text)
         JSONWriter.member("token_endpoint", base + "/token", to: &text)
         JSONWriter.member("introspection_endpoint", base + "/introspect", to: &text)
@@ -41,11 +42,12 @@ package final class TokenSettings: Sendable {
     }
 }
 
-/// Judges the tokens that were issued here, at `/auth` and `/introspect`. One for each worker; it needs no key of Facebook's.
+/// Judges tokens that this service issued, at `/auth` and `/introspect`. Each worker has one; it needs no key of
+/// Facebook.
 final class OwnTokenJudge {
     private let revocations: RevocationReader
     private let capacity: Int
-    /// The tokens whose signatures were found good under the keys of `settings`.
+    /// The tokens with a signature verified under the keys of `settings`.
     private var tokens: RecentDigests
     private var settings: RuntimeSettings?
     private var verifier: OwnTokenVerifier?
@@ -56,19 +58,19 @@ final class OwnTokenJudge {
         tokens = RecentDigests(capacity: capacity)
     }
 
-    /// True if the token says that it was issued here.
+    /// True if the token names this service as its issuer.
     func isOwn(_ token: Span<UInt8>, _ issued: TokenSettings, _ settings: RuntimeSettings) -> Bool {
         if settings !== self.settings {
             verifier = OwnTokenVerifier(issued.issuer, verification: settings.verifier.policy)
-            // A reload may have taken away the key that a token was signed with.
+            // A reload may have removed the key that signed a token.
             tokens = RecentDigests(capacity: capacity)
             self.settings = settings
         }
         return verifier?.isOwn(token) ?? false
     }
 
-    /// Judges a token for which ``isOwn(_:_:_:)`` was asked just before.
-    /// - Parameter appID: the one app that it must be for; empty for any.
+    /// Judges a token; ``isOwn(_:_:_:)`` must be called for the same token just before.
+    /// - Parameter appID: The app that the token must be for; empty for any.
     func judge(_ token: Span<UInt8>, appID: [UInt8]) throws(Problem) -> OwnToken {
         guard let verifier else { throw Problem(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }

@@ -5,15 +5,16 @@ internal import LLHTTPServer
 internal import LLJOSE
 internal import LimitedLogin
 
-/// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693). Any Facebook login in, one short standard token out.
+/// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693). It exchanges any Facebook login for a short-lived standard
+/// token.
 ///
-/// The verdict is that of `POST /verify`, whole: binding, use once, revocation.
+/// The verdict is the same as at `POST /verify`, with binding, single use and revocation.
 enum TokenEndpoint {
-    /// Greatest body, in bytes: that of `POST /verify`.
+    /// The greatest body, in bytes; the same as at `POST /verify`.
     static let bodyLimit = VerifyEndpoint.bodyLimit
 
     static let answer: Route.Answer = { (worker, head, bytes, body, context, response) throws(Problem) in
-        // Before the form is read it is no token that is refused.
+        // A refusal before the form is read is not a refusal of a token.
         let form = try IntrospectEndpoint.form(body, worker, head, bytes, context)
         guard let tokens = worker.settings.tokens else { throw Problem(.notFound, Requirement.tokenIssuer.sentence) }
         let request = try TokenRequest(form, tokens.issuer.policy)
@@ -97,17 +98,17 @@ enum TokenEndpoint {
     }
 }
 
-/// The form of `POST /token` (RFC 8693 section 2.1), with what `POST /verify` takes of a login.
+/// The form of `POST /token` (RFC 8693 section 2.1), with the members of `POST /verify` about the login.
 struct TokenRequest: Sendable {
     static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
-    /// The parameters that are read; of others only that none is repeated.
+    /// The parameters that are read. Other parameters are ignored, but they must not be repeated.
     static let parameters: [StaticString] = [
         "grant_type", "subject_token", "subject_token_type", "audience", "requested_token_type", "nonce", "raw_nonce",
         "issued_nonce", "subject", "key_thumbprint", "app_id", "client_id", "client_secret",
     ]
     static var unknownAudience: Problem { Problem(.invalidTarget, "The audience is none of token_audiences.") }
 
-    /// RFC 8693 section 3.
+    /// The token types (RFC 8693 section 3).
     enum TokenType: String, Sendable, CaseIterable {
         case accessToken = "urn:ietf:params:oauth:token-type:access_token"
         case idToken = "urn:ietf:params:oauth:token-type:id_token"
@@ -153,7 +154,7 @@ struct TokenRequest: Sendable {
         try readLogin(form)
     }
 
-    /// What ties the token to a login, with the meaning it has at `POST /verify`.
+    /// Reads the parameters that tie the token to a login. They mean the same as at `POST /verify`.
     private mutating func readLogin(_ form: FormParameters) throws(Problem) {
         var bindings: [(kind: BindingKind, value: [UInt8])] = []
         if let nonce = form.value("nonce") { bindings.append((.nonce, nonce)) }
@@ -178,7 +179,7 @@ struct TokenRequest: Sendable {
         question.appID = form.value("app_id") ?? []
     }
 
-    /// The same of an access token, which carries no nonce and no key.
+    /// The request about an access token, which has no nonce and no key.
     func accessToken() throws(Problem) -> AccessTokenRequest {
         guard [.subject, .unbound].contains(question.binding), question.keyThumbprint.isEmpty else {
             throw Problem(
@@ -223,7 +224,8 @@ extension TokenIssuer.Login {
         )
     }
 
-    /// The login of an access token. A token whose birth Graph does not tell has the substitute that revocations use.
+    /// The login of an access token. If Graph does not tell when the token was issued, it has the same substitute time
+    /// as for revocations.
     init(_ verified: VerifiedAccessToken, now: NumericDate) {
         let (token, profile) = (verified.inspection, verified.profile)
         let told: [(TokenIssuer.Claim, String?)] = [

@@ -8,15 +8,15 @@ package import LimitedLogin
 
 /// An access token at `POST /verify`: the service asks Graph and judges its answer.
 enum AccessTokenEndpoint {
-    /// How much longer than its calls a request waits: their own error says more than that the time is over.
+    /// The time that a request waits longer than its calls. The error of a call says more than a timeout.
     private static let grace = Duration.milliseconds(250)
 
     /// Writes the answer to a token that is good.
     typealias Writer =
         @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts, inout HTTPResponse) throws(Problem) -> Void
 
-    /// Answers one request, which waits for Graph, and perhaps for the store of what was used.
-    /// - Parameter owner: the caller, who shares the places of those that wait with the others.
+    /// Answers one request, which waits for Graph and perhaps for the replay store.
+    /// - Parameter owner: The caller; all callers share the queue of waiting requests.
     static func answer(
         _ worker: WorkerParts,
         _ request: AccessTokenRequest,
@@ -34,7 +34,8 @@ enum AccessTokenEndpoint {
                 settings.verifier.policy,
                 settings.verifier.nonces
             )
-            // Anybody can make up access tokens, so it is no 503: balancers would take the service out.
+            // The status is not 503, because any client can make up access tokens: load balancers would remove the
+            // service.
             let busy = Problem(.tooManyAccessTokens, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
@@ -48,7 +49,7 @@ enum AccessTokenEndpoint {
                 }
                 let isWanted = { @Sendable in jobs.isAwaited(name) }
                 return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
-                    // The service asks nothing for a client that has left.
+                    // Skip the call if the client has disconnected.
                     guard isWanted() else { return }
                     let outcome = Result { () throws(AccessTokenQuestion.Failure) in
                         guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
@@ -117,7 +118,7 @@ extension AccessTokenEndpoint {
         if token.issuedAt != nil { return Problem(Refusal.loginRevoked) }
         // Facebook ended every token from before its callback, and Graph has just called this one valid.
         if kind == .callback { return nil }
-        // Without an estimate the token is refused for as long as the revocation is remembered.
+        // Without an estimate the token is refused until the revocation is forgotten.
         let isEstimated = earliest.secondsSince1970 > 0
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
         let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
@@ -139,17 +140,17 @@ extension Problem {
         switch failure {
         case .graph(let failure): self.init(failure.ofAccessToken)
         case .rejected(let rejection):
-            // The code of a text that the library tells.
+            // The code for the library's text.
             let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code.rawValue }
             self.init(code ?? .accessTokenInvalid, rejection.description, hint: rejection.hint)
         }
     }
 }
 
-/// Writes the answer to an accepted access token: what Graph told of the token, then the person, with the members of the
-/// answer to an id token.
+/// Writes the answer to an accepted access token: Graph's data about the token, then the person, with the same members
+/// as in the answer to an id token.
 package enum AccessTokenAnswer {
-    /// - Parameter asked: the permissions the caller needs; nil leaves out what is missing.
+    /// - Parameter asked: The permissions the caller needs; nil leaves out the list of missing ones.
     package static func write(_ verified: VerifiedAccessToken, asked: [String]?, to body: inout [UInt8]) {
         let token = verified.inspection
         JSONWriter.raw("{\"access_token\":{", to: &body)
@@ -177,7 +178,7 @@ package enum AccessTokenAnswer {
         JSONWriter.member("middle_name", profile.middleName, to: &body)
         JSONWriter.member("last_name", profile.lastName, to: &body)
         JSONWriter.member("email", profile.email, to: &body)
-        // Facebook vouches for no address.
+        // Facebook does not say that it confirmed the address.
         if profile.email != nil { JSONWriter.member("email_verified", false, to: &body) }
         JSONWriter.member("image_url", profile.imageURL, to: &body)
         JSONWriter.member("link_url", profile.linkURL, to: &body)
@@ -207,6 +208,6 @@ package enum AccessTokenAnswer {
         JSONWriter.raw("}", to: &body)
     }
 
-    /// Whole seconds; a fraction, which Graph never sends, is cut off.
+    /// Whole seconds. Graph never sends a fraction; it would be cut off.
     private static func seconds(_ date: NumericDate?) -> Int? { date.map { Int(clamping: $0.wholeSeconds) } }
 }

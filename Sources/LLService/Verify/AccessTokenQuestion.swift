@@ -13,19 +13,19 @@ struct AccessTokenRequest {
     private(set) var appID: [UInt8]?
     /// The permissions the caller needs, each once; nil if it did not ask.
     private(set) var permissions: [String]?
-    /// Whether the login's own nonce is asked for at Graph.
+    /// True if Graph is asked for the login's nonce.
     private(set) var hasAuthNonce = false
-    /// The nonce that it must be; nil if it is an issued one.
+    /// The nonce that the login must have; nil if an issued one is expected.
     private(set) var nonce: Nonce?
 
-    /// The same of a form.
+    /// Makes the request from the parameters of a form.
     init(token: [UInt8], subject: String?, appID: [UInt8]?) {
         self.token = token
         self.subject = subject
         self.appID = appID
     }
 
-    /// - Parameter document: the parsed body, an object.
+    /// - Parameter document: The parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
         var nonceCount = 0
         for name in document.children(of: document.root) {
@@ -75,11 +75,11 @@ struct AccessTokenRequest {
         }
     }
 
-    /// What Graph is asked, where the settings and the token's shape allow it.
-    /// - Parameter apps: the apps with accepted tokens; nil if there are none.
+    /// The question to Graph. Throws if the settings or the token's form do not allow it.
+    /// - Parameter apps: The apps with accepted tokens; nil if there are none.
     /// - Parameters:
-    ///   - policy: it bounds the token's age.
-    ///   - nonces: recognises issued nonces; nil where none are issued.
+    ///   - policy: Limits the token's age.
+    ///   - nonces: Recognises issued nonces; nil if the service issues none.
     func question(
         _ apps: [AppSecret]?,
         _ policy: VerificationPolicy,
@@ -116,7 +116,7 @@ struct AccessTokenRequest {
 }
 
 extension JSONDocument {
-    /// The permissions that a list names, each once; any of Facebook's.
+    /// The permissions in a list, each once. Any permission of Facebook is accepted.
     func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Problem) -> [String] {
         var names: [String] = []
         try forEachPermission(list) { element throws(Problem) in
@@ -132,8 +132,8 @@ extension JSONDocument {
 
 extension NonceExpectation {
     /// - Parameters:
-    ///   - nonce: nil where an issued one is expected.
-    ///   - issuer: recognises issued nonces; nil where none are issued.
+    ///   - nonce: Nil if an issued one is expected.
+    ///   - issuer: Recognises issued nonces; nil if the service issues none.
     init(_ nonce: Nonce?, _ issuer: NonceIssuer?) throws(Problem) {
         if let nonce {
             self = .nonce(nonce)
@@ -146,14 +146,14 @@ extension NonceExpectation {
 }
 
 extension ReplayQuestion {
-    /// How long a token that does not expire is remembered, in seconds: ten years, the longest that the store in Redis
-    /// keeps anything.
+    /// The time for which a token without an expiry is remembered, in seconds: ten years, the greatest lifetime in the
+    /// Redis store.
     private static let longestSeconds: Double = 315_360_000
-    /// Tokens live for months, so what is remembered of them is forgotten by the hour.
+    /// The precision of an entry's expiry: one hour, because tokens live for months.
     private static let stepMilliseconds: UInt64 = 3_600_000
 
-    /// What an access token uses up: the nonce of its login where it is an issued one, then, where the policy says so,
-    /// itself by its SHA-256 within its app; nil if OpenSSL fails.
+    /// The entries that an access token uses up: the nonce of its login if it is an issued one, then the token itself
+    /// if the policy says so, by its SHA-256 within its app. Nil if OpenSSL fails.
     init?(_ token: [UInt8], _ verified: VerifiedAccessToken, usesToken: Bool, now: NumericDate) {
         let inspection = verified.inspection
         var entries: [ReplayEntry] = []
@@ -173,16 +173,16 @@ extension ReplayQuestion {
         self.init(entries)
     }
 
-    /// How long an access token that came beside an id token is remembered, in seconds: 90 days, longer than the 60 days
-    /// that Facebook gives the tokens of its SDKs. Graph is not asked about it, so its own end is not known.
+    /// The time for which an access token sent with an id token is remembered, in seconds. Graph is not asked about it,
+    /// so its expiry is unknown. 90 days is longer than the 60 days of the tokens for Facebook's SDKs.
     private static let besideSeconds: Double = 7_776_000
 
-    /// The entry of an access token that came beside an id token, which was issued at the same moment (`at_hash`).
+    /// The entry of an access token sent with an id token. `at_hash` proves that both were issued at the same time.
     static func entry(ofAccessToken token: [UInt8], app: String, issuedAt: NumericDate) -> ReplayEntry? {
         entry(token, app: app, bornAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
     }
 
-    /// - Parameter end: until when the token may be accepted, in seconds since 1970.
+    /// - Parameter end: The time until which the token may be accepted, in seconds since 1970.
     private static func entry(_ token: [UInt8], app: String, bornAt: NumericDate, until end: Double) -> ReplayEntry? {
         let step = stepMilliseconds
         return ReplayEntry(
@@ -195,21 +195,22 @@ extension ReplayQuestion {
     }
 }
 
-/// What Graph is asked about one access token, and the verdict on what it says: first whose token it is, and only where
-/// it is one of ours, whose person (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
+/// The questions to Graph about one access token, and the verdict on its answers. The first question is about the
+/// token; the second, about the person, is asked only if the token is for one of the apps
+/// (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
 package struct AccessTokenQuestion: Sendable {
-    /// Why there is no verdict, or a refusal.
+    /// The reason why there is no verdict, or a refusal.
     package enum Failure: Error, Sendable {
         case rejected(AccessTokenRejection)
         case graph(GraphFailure)
     }
 
     package let token: GraphAccessToken
-    /// The apps the token may be for, each with what it proves itself with; each is asked in turn.
+    /// The apps that the token may be for, with their secrets. They are tried one after another.
     package let apps: [AppSecret]
-    /// The person it must belong to; nil for any person.
+    /// The person that the token must belong to; nil for any person.
     package let subject: String?
-    /// The nonce of the token's login; nil where it is not asked for.
+    /// The nonce of the token's login; nil if it is not checked.
     var nonce: NonceExpectation?
 
     private let maximumTokenAgeSeconds: Int?
@@ -223,8 +224,9 @@ package struct AccessTokenQuestion: Sendable {
         clockSkewSeconds = policy.clockSkewSeconds
     }
 
-    /// Asks; blocks the thread until there is a verdict or the time is over.
-    /// - Parameter now: the time to judge as of, asked for when Graph has answered; nil where this machine has none.
+    /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
+    /// - Parameter now: Returns the time for the verdict; called after Graph has answered. It returns nil if the
+    ///   machine has no valid time.
     package func ask(
         _ client: GraphClient,
         metrics: ServiceMetrics? = nil,
@@ -266,14 +268,14 @@ package struct AccessTokenQuestion: Sendable {
         do throws(AccessTokenRejection) {
             return try judge()
         } catch {
-            // An answer that cannot be read is no fault of the token.
+            // An unreadable answer is not the token's fault.
             guard error.code != .unreadableAnswer else { throw .graph(GraphFailure(.unreadableAnswer)) }
             throw .rejected(error)
         }
     }
 
-    /// The answer of the first app that Graph tells the token to. It tells it to the token's own app alone, so that an
-    /// app that cannot ask now leaves the question open, unless another one is told.
+    /// Graph's answer to the first app that it accepts. Graph answers the token's own app alone. If one app cannot ask
+    /// now, the question stays open, unless another app gets the answer.
     private func inspection(
         _ client: GraphClient,
         _ metrics: ServiceMetrics?,
@@ -321,11 +323,11 @@ package struct AccessTokenQuestion: Sendable {
 }
 
 extension GraphFailure {
-    /// The failure of a question about an access token: what other routes answer as the person's or the app's fault (403,
-    /// 404, 409) tells nothing about the token here, and a caller would take it for a refusal.
+    /// The failure of a question about an access token. Other routes answer some of these as the person's or the app's
+    /// fault (403, 404, 409). Here they say nothing about the token, and a caller would mistake them for a refusal.
     package var ofAccessToken: GraphFailure {
         var failure = self
-        // Nothing was to be revoked here.
+        // This question revokes nothing.
         failure.mayBeDone = false
         failure.advice = error == .timedOut ? "Graph did not answer in time; try again." : sentence
         if !ProblemCode.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }

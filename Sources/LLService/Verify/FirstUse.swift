@@ -5,23 +5,24 @@ internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 
-/// The very last step of a verdict: its nonce, the token itself, or the request's proof is used up. A credential that
-/// is refused for anything else uses up nothing.
+/// The last step of a verdict: it uses up the nonce, the token itself, or the request's proof. A credential that is
+/// refused for another reason uses up nothing.
 ///
-/// The store in memory answers at once. Another answers later: then the answer to the request, which is written already,
-/// is kept, the request parked, and the token not judged again.
+/// The store in memory answers at once. For any other store the request is parked, and the response, which is already
+/// written, is kept. The token is not judged again.
 enum FirstUse {
-    /// Requests of one worker that wait for the store: what a second of a busy worker asks.
+    /// The greatest number of one worker's requests that wait for the store: the requests of a busy worker in one
+    /// second.
     static let waitingLimit = 8_192
-    /// The longest a request waits. The store has its own, shorter limit; this one holds should it fail to keep it.
+    /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
 
     /// - Parameters:
-    ///   - question: nil if it cannot be asked.
-    ///   - birthIsKnown: whether it is known when the token was issued, and not estimated. An estimate may be too early, so
-    ///     that a loss of memory after it is no fault of the token.
-    ///   - response: the whole answer, which is written anew once the request has waited.
-    /// - Returns: that the credential is accepted, or until when to wait.
+    ///   - question: Nil if the store cannot be asked.
+    ///   - birthIsKnown: True if the token's time of issue is known, and not estimated. An estimate may be too early: a
+    ///     loss of the store's memory after it is then not the token's fault.
+    ///   - response: The whole answer. It is written again after a wait.
+    /// - Returns: The accepted outcome, or the time until which to wait.
     static func use(
         _ question: ReplayQuestion?,
         of credential: Credential,
@@ -40,7 +41,7 @@ enum FirstUse {
             return .accepted(credential)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            // The body of `/auth` is empty, but may have the room of another answer.
+            // The body of `/auth` is empty, but its array may have capacity from an earlier answer.
             let body = response.body.isEmpty ? [] : response.body
             let (jobs, fields) = (worker.firstUses, response.fields)
             let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
@@ -79,7 +80,7 @@ enum FirstUse {
                 "The device's key has as many proofs as may be remembered at a time; try again when one has expired.",
                 retryAfter: verdict.retryAfterSeconds
             )
-        // The device makes another proof for each request, so that one beyond memory is no fault of its own.
+        // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
         case (.unavailable, _), (.beyondMemory, _), (.seen, _): throw unavailable
         }
     }
@@ -101,8 +102,8 @@ enum FirstUse {
 }
 
 extension ReplayEntry {
-    /// An issued nonce, which any credential of the app's uses up.
-    /// - Parameter app: its id.
+    /// The entry of an issued nonce. Any credential of the app uses it up.
+    /// - Parameter app: The app's id.
     init?(_ nonce: RecognizedNonce, app: Span<UInt8>) {
         self.init(
             .nonce,
@@ -115,7 +116,7 @@ extension ReplayEntry {
 }
 
 extension ReplayQuestion {
-    /// The thing a DPoP proof uses up: its name, among those of its key (RFC 9449 section 11.1).
+    /// The entry of a DPoP proof: its `jti`, within its key (RFC 9449 section 11.1).
     init?(_ proof: DPoPProof) {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
@@ -124,17 +125,17 @@ extension ReplayQuestion {
             scope: Array(proof.keyThumbprint.utf8).span,
             Array(proof.tokenID.utf8).span,
             bornAt: issuedAt,
-            // One millisecond more for the fraction that was cut off.
+            // One more millisecond makes up for the fraction that was cut off.
             expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1
         )
         guard let entry else { return nil }
         self.init([entry])
     }
 
-    /// What a verdict uses up: the nonce where it is an issued one, the token where the policy says so, and the access token
-    /// that came beside it where that would be accepted by itself.
+    /// The entries that a verdict uses up: the nonce if it is an issued one, the token if the policy says so, and the
+    /// access token sent with it if that would be accepted by itself.
     ///
-    /// - Parameter accessToken: empty if none is used up.
+    /// - Parameter accessToken: Empty if none is used up.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
@@ -146,12 +147,12 @@ extension ReplayQuestion {
         var entries: [ReplayEntry] = []
         if let nonce {
             guard let entry = ReplayEntry(nonce, app: scope) else { return nil }
-            // The first: a nonce that is refused leaves the token unused.
+            // The nonce comes first: if it is refused, the token stays unused.
             entries.append(entry)
         }
         if usesToken {
-            // The greatest skew, whatever is configured: a reload may raise it, and the token would be good again. In range:
-            // both times are at most 2⁵³ seconds, and the skew 300.
+            // The entry lasts for the greatest possible skew: a reload may raise the configured one, and the token
+            // would be good again. In range: both times are at most 2⁵³ seconds, and the skew is at most 300.
             let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
             let entry = ReplayEntry(
                 .token,

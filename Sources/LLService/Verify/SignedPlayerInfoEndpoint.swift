@@ -7,13 +7,13 @@ internal import LimitedLogin
 /// The body of a `POST /verify` about the player of an Instant Game.
 struct SignedPlayerInfoRequest {
     private(set) var text: [UInt8] = []
-    /// The app whose secret must have signed; nil for any configured one.
+    /// The app that must have signed, with its secret; nil for any configured app.
     private(set) var appID: String?
-    /// The nonce that the game gave Facebook; nil if it is an issued one, or there is none.
+    /// The nonce that the game gave Facebook; nil if it is an issued one or there is none.
     private(set) var nonce: Nonce?
     private(set) var isIssued = false
 
-    /// - Parameter document: the parsed body, an object.
+    /// - Parameter document: The parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
         for name in document.children(of: document.root) {
             let value = name + 1
@@ -39,7 +39,8 @@ struct SignedPlayerInfoRequest {
     }
 }
 
-/// The signed player info of an Instant Game at `POST /verify`: judged at once, with the app's secret; nobody is asked.
+/// The signed player info of an Instant Game at `POST /verify`. The app's secret verifies it at once, without a call to
+/// another server.
 enum SignedPlayerInfoEndpoint {
     static func answer(
         _ worker: WorkerParts,
@@ -109,7 +110,7 @@ enum SignedPlayerInfoEndpoint {
         return try FirstUse.use(question, of: .signedPlayerInfo, worker, context, response)
     }
 
-    /// A revocation names a person of Facebook Login, and a `player_id` is none.
+    /// A revocation names a user id of Facebook Login, and a `player_id` is not one.
     private static func requireNotRevoked(_ player: SignedPlayerInfo, _ worker: WorkerParts) throws(Problem) {
         guard let person = player.appScopedID else { return }
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
@@ -133,8 +134,8 @@ extension Problem {
 }
 
 extension ReplayQuestion {
-    /// What signed player info uses up: its nonce where it is an issued one, and itself where the policy says so; nil if
-    /// OpenSSL fails.
+    /// The entries that signed player info uses up: its nonce if it is an issued one, and itself if the policy says so.
+    /// Nil if OpenSSL fails.
     init?(_ player: SignedPlayerInfo, _ text: [UInt8], usesInfo: Bool) {
         var entries: [ReplayEntry] = []
         if let nonce = player.issuedNonce {
@@ -142,7 +143,8 @@ extension ReplayQuestion {
             entries.append(entry)
         }
         if usesInfo {
-            // What was signed: the signature before it has more than one spelling. In range: a moment is at most 2⁵³ s.
+            // The hash covers the signed part alone: the signature before it has more than one spelling. In range: a
+            // time is at most 2⁵³ seconds.
             let message = text.drop { $0 != UInt8(ascii: ".") }
             let issuedAt = UInt64(player.issuedAt.secondsSince1970 * 1_000)
             let life = UInt64(SignedPlayerInfo.greatestAgeSeconds) * 1_000 + 1

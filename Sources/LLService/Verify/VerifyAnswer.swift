@@ -3,17 +3,17 @@ package import LimitedLogin
 
 /// Writes the answer to an accepted token straight from the bytes that were verified.
 ///
-/// A string claim is copied with its escapes, because the text between the quotes of one valid JSON string is the
-/// text between the quotes of another; so no value is decoded, encoded or changed on its way.
+/// A string claim is copied with its escapes: the text between the quotes of a valid JSON string is valid in another
+/// one. No value is decoded, encoded or changed.
 package enum VerifyAnswer {
-    /// Greatest length of everything but claims and key ID: the constant text has less than 800 bytes, three lists of
-    /// permissions 700, and dates and numbers 150.
+    /// The greatest length of the answer without claims and key ID. Constant text has less than 800 bytes, three lists
+    /// of permissions have 700, and dates and numbers have 150.
     private static let fixedByteCount = 2_048
 
     /// - Parameters:
-    ///   - payload: the bytes that the ranges of the claims point into.
-    ///   - keyID: the key ID, escapes decoded.
-    ///   - asked: the permissions the caller needs; nil leaves out what is missing.
+    ///   - payload: The bytes that the ranges of the claims point into.
+    ///   - keyID: The key ID, with its escapes decoded.
+    ///   - asked: The permissions the caller needs; nil leaves out the list of missing ones.
     package static func write(
         _ claims: VerifiedClaims,
         payload: Span<UInt8>,
@@ -22,8 +22,8 @@ package enum VerifyAnswer {
         isRefresh: Bool,
         to bytes: inout [UInt8]
     ) {
-        // The ranges of the claims lie apart from each other in the payload, and none but the subject is written twice;
-        // then comes the payload itself. An escape makes six bytes of one.
+        // The ranges of the claims do not overlap, only the subject is written twice, and the payload follows. An
+        // escape turns one byte into six.
         let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
         bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
             writeToken(claims, payload, keyID, &output)
@@ -91,7 +91,7 @@ package enum VerifyAnswer {
         text(",\"last_name\":\"", claims[.lastName], payload, &bytes)
         if let email = claims[.email] {
             text(",\"email\":\"", email, payload, &bytes)
-            // Facebook does not say whether the address is confirmed; a reader must not take silence for yes.
+            // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
             bytes.append(",\"email_verified\":false")
         }
         text(",\"image_url\":\"", claims[.imageURL], payload, &bytes)
@@ -110,7 +110,8 @@ package enum VerifyAnswer {
         bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 
-    /// `YYYY-MM-DD`, `0000-MM-DD` without a year, `YYYY` alone (OpenID Connect Core 1.0 section 5.1, `birthdate`).
+    /// Writes `YYYY-MM-DD`, `0000-MM-DD` without a year, or `YYYY` alone (OpenID Connect Core 1.0 section 5.1,
+    /// `birthdate`).
     private static func writeBirthday(_ birthday: Birthday, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(",\"birthday\":\"")
         switch birthday {
@@ -160,7 +161,7 @@ package enum VerifyAnswer {
         bytes.append("\"}")
     }
 
-    /// In place at each of its calls: a few stores write the constant then, where a call would copy it.
+    /// Inlined at each call: a few stores then write the constant, and no call copies it.
     @inline(__always)
     private static func text(
         _ opening: StaticString,
@@ -174,7 +175,7 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// NumericDates are whole seconds in every token seen; a fraction is legal (RFC 7519 section 2) and is kept.
+    /// Writes a NumericDate. Every token seen has whole seconds; a fraction is legal (RFC 7519 section 2) and is kept.
     private static func date(_ date: NumericDate, _ bytes: inout OutputSpan<UInt8>) {
         let seconds = date.secondsSince1970
         if let whole = Int(exactly: seconds) {
@@ -190,7 +191,7 @@ package enum VerifyAnswer {
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
-    /// In the order of `Permission`.
+    /// Writes the names in the order of `Permission`.
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
         let start = bytes.count
@@ -206,12 +207,12 @@ package enum VerifyAnswer {
         name(.userLink, "\"user_link\",", permissions, &bytes)
         name(.userLocation, "\"user_location\",", permissions, &bytes)
         name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
-        // The comma behind the last.
+        // The last name has no comma.
         if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// In place at each of its calls, as above.
+    /// Inlined at each call, as above.
     @inline(__always)
     private static func name(
         _ permission: Permission,

@@ -4,9 +4,9 @@ internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
 
-/// `POST /verify`: reads the request, has the token judged, answers from the verified bytes.
+/// `POST /verify`: reads the request, has the token judged, and answers from the verified bytes.
 enum VerifyEndpoint {
-    /// Greatest body, in bytes: the greatest token, and half as much again for the rest of the body.
+    /// The greatest body, in bytes: the greatest token, and half its size for the rest of the body.
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
@@ -64,13 +64,14 @@ enum VerifyEndpoint {
         }
     }
 
-    /// An issued nonce can be asked for only where nonces are issued.
+    /// Refuses a request for an issued nonce if the service issues none.
     static func requireNonces(_ question: borrowing TokenQuestion, _ settings: RuntimeSettings) throws(Problem) {
         guard question.binding == .issuedNonce, settings.verifier.nonces == nil else { return }
         throw Problem(.noNonceIssuer)
     }
 
-    /// The last step of the verdict on a token that is good: uses up its nonce, and the token itself if tokens count once.
+    /// The last step of the verdict on a good token: it uses up the nonce, and the token itself if each token is
+    /// accepted once.
     @inline(__always)
     static func useUp(
         _ claims: VerifiedClaims,
@@ -80,7 +81,7 @@ enum VerifyEndpoint {
         _ response: borrowing HTTPResponse
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
-        // A refreshed token bears the nonce that was used up at its login.
+        // A refreshed token has the nonce of its login, which is already used up.
         let usesNonce = question.binding == .issuedNonce && !question.isRefresh
         guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
         let uses = ReplayQuestion(
@@ -90,7 +91,7 @@ enum VerifyEndpoint {
             usesToken: settings.rejectsReplays,
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? question.accessToken : []
         )
-        // An issued nonce that is not among what is used up would be good for ever.
+        // An issued nonce that is not used up here would stay good for ever.
         guard !usesNonce || uses?.has(.nonce) == true else { throw FirstUse.unavailable }
         return try FirstUse.use(uses, of: .idToken, worker, context, response)
     }
@@ -101,31 +102,31 @@ enum VerifyEndpoint {
     }
 }
 
-/// The body of `POST /verify`, read strictly into reusable memory: one reader for each worker.
+/// The body of `POST /verify`, read strictly into reusable memory. Each worker has one reader.
 package struct VerifyRequestReader: ~Copyable {
     /// The members of a request about an id token.
     static let members = [
         "id_token", "nonce", "raw_nonce", "issued_nonce", "subject", "app_id", "permissions", "key_thumbprint",
         "access_token",
     ]
-    /// Greatest number of permissions asked for: there are twelve, and a list may repeat itself.
+    /// The greatest number of requested permissions. There are twelve, and a list may contain duplicates.
     package static let permissionCountLimit = 64
 
     private var document = JSONDocument(limits: .ofRequest)
-    /// The token, escapes decoded.
+    /// The token, with its escapes decoded.
     package private(set) var token: [UInt8] = []
     package private(set) var question = TokenQuestion()
-    /// The permissions the caller needs; nil when it did not ask.
+    /// The permissions the caller needs; nil if it did not ask.
     package private(set) var permissions: PermissionSet?
-    /// What was asked about an access token instead; nil if there is an id token.
+    /// The request about an access token; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
-    /// What was asked about a player of an Instant Game instead; nil if there is a token.
+    /// The request about a player of an Instant Game; nil if there is a token.
     private(set) var signedPlayerInfo: SignedPlayerInfoRequest?
     private var permissionName: [UInt8] = []
 
     package init() {}
 
-    /// Reads one body and forgets the one before.
+    /// Reads one body and forgets the previous one.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
         question.bindingValue.removeAll(keepingCapacity: true)
@@ -230,14 +231,15 @@ extension JSONDocument {
         guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
     }
 
-    /// A flag that is set or not there: what is false could be meant either way.
+    /// Refuses a flag with any value but true. The meaning of false would be unclear, so the flag must be left out
+    /// instead.
     func requireTrue(_ member: StaticString, _ value: Int) throws(Problem) {
         guard kind(value) == .true else {
             throw Problem(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
         }
     }
 
-    /// The nonce that goes with another credential than an id token.
+    /// The nonce that comes with a credential other than an id token.
     func nonce(_ value: Int, in body: Span<UInt8>) throws(Problem) -> Nonce {
         guard isString(value) else { throw Problem(.invalidNonce, "The member nonce must be a string.") }
         guard let nonce = Nonce(string(value, in: body)) else { throw Problem(Refusal.invalidNonce) }
@@ -256,8 +258,8 @@ extension JSONDocument {
         guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
     }
 
-    /// The permissions that a list names, all within the scope of Limited Login.
-    /// - Parameter name: memory for one name.
+    /// The permissions in a list; all must be within the scope of Limited Login.
+    /// - Parameter name: Memory for one name.
     func limitedLoginPermissions(
         _ list: Int,
         in body: Span<UInt8>,
@@ -275,7 +277,7 @@ extension JSONDocument {
         return asked
     }
 
-    /// Goes through the member `permissions`, an array of strings.
+    /// Iterates over the member `permissions`, an array of strings.
     @inline(__always)
     func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Problem) -> Void) throws(Problem) {
         guard kind(list) == .array else {

@@ -48,7 +48,7 @@ extension ConfigurationSetting {
         self.init(value: value, origin: origin)
     }
 
-    /// A decimal number of digits only: `Int("+5")` would be 5, and a sign or a space is a mistake here.
+    /// A decimal number with digits only. `Int("+5")` would be 5, but a sign or a space is a mistake here.
     static func decimal(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             return nil

@@ -8,8 +8,8 @@ package import LimitedLogin
 
 /// The whole configuration of the service, checked and typed.
 ///
-/// ``ConfigurationLoader`` makes it. Each member is the setting of its name, nil if that has no value; bounds, defaults
-/// and meanings of the settings are in ``ConfigurationKey``.
+/// ``ConfigurationLoader`` makes it. Each member is the setting of the same name, or nil if the setting has no value.
+/// The bounds, defaults and meanings are in ``ConfigurationKey``.
 package struct ServiceConfiguration: Sendable, Equatable {
     /// Never empty if the command is about tokens.
     package var appIDs: [String]
@@ -54,7 +54,7 @@ package struct ServiceConfiguration: Sendable, Equatable {
     package var graph: GraphConfiguration
     /// The webhook for Facebook's callbacks; nil if there is none.
     package var webhook: WebhookConfiguration?
-    /// What tokens are issued with; nil where none are.
+    /// The settings for issuing tokens; nil if the service issues none.
     package var tokens: TokenConfiguration?
     package var drainDelaySeconds: Int
     /// The level's swift-log name.
@@ -237,7 +237,7 @@ extension ServiceConfiguration {
                 "The issuer '\(odd)' ends with a slash: issuers are compared byte by byte, and Facebook's have none there."
             )
         }
-        // The pair is not refused: iPhones with Limited Login only, and Android as well, is a setup that makes sense.
+        // The pair is not refused: an app with Limited Login on iPhones and another login on Android needs both.
         if onlyLimitedTracking, accessTokensAreAccepted {
             doubts.append(
                 "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by its "
@@ -259,7 +259,7 @@ extension ServiceConfiguration {
             )
         }
         let fitting = signaturesPerWorker
-        // With many cores the default is too much, but the operator did not ask for it.
+        // With many cores the default may exceed the memory, but the operator did not set it.
         if fitting < signatureCacheEntries, signatureCacheEntries != SignatureMemory.defaultCapacity {
             doubts.append(
                 "signature_cache_entries is \(signatureCacheEntries), and memory_limit leaves room for \(fitting) "

@@ -4,11 +4,11 @@ internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 
-/// Typed, bounded access to the settings of a start, defaults included; each error names the place of the value.
+/// Typed, bounded access to the settings and their defaults. Each error names the place of the value.
 struct SettingReader {
     let settings: [ConfigurationKey: ConfigurationSetting]
 
-    /// The value that was set, or else the default; nil if there is none.
+    /// The configured value, or the default; nil if there is neither.
     func value(_ key: ConfigurationKey) -> ConfigurationValue? {
         if let value = settings[key]?.value { return value }
         guard case .value(let value) = key.definition.standard else { return nil }
@@ -106,7 +106,7 @@ extension SettingReader {
     func issuers() throws(ConfigurationError) -> [String] {
         let values = try list(.issuers)
         do throws(InvalidConfiguration) {
-            // The verifier's own rules apply; they need an app id, and any will do.
+            // The verifier's own rules apply. They need an app id; any will do.
             _ = try VerificationPolicy(appIDs: ["0"], issuers: values)
         } catch {
             throw failure(.issuers, "\(error)")
@@ -248,8 +248,8 @@ extension SettingReader {
         return WebhookConfiguration(url: url, secretFile: secretFile, statusURL: statusURL)
     }
 
-    /// What tokens are issued with. Callers need keys: whoever asks gets a token that others take for a login.
-    /// - Parameter issuers: those of id tokens, which an issuer of one's own must differ from.
+    /// The settings for issuing tokens. Callers need keys, because a caller gets a token that others accept as a login.
+    /// - Parameter issuers: The issuers of id tokens. The issuer of this service must be a different one.
     func tokens(except issuers: [String]) throws(ConfigurationError) -> TokenConfiguration? {
         let names = try list(.tokenClaims)
         var claims: [TokenIssuer.Claim] = []
@@ -281,7 +281,7 @@ extension SettingReader {
                 extraClaims: extra
             )
         }
-        // Each value judged by itself, so that its own key is named.
+        // Each value is checked by itself, so that the error names its key.
         let (audiences, extra) = (try list(.tokenAudiences), try optionalText(.tokenExtraClaims) ?? "{}")
         do throws(InvalidConfiguration) { _ = try policy([], "{}") } catch { throw failure(.issuer, "\(error)") }
         do throws(InvalidConfiguration) { _ = try policy(audiences, "{}") } catch {

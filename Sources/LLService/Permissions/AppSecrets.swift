@@ -5,7 +5,7 @@ package import LLGraph
 /// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are
 /// comments.
 package struct AppSecrets: Sendable, Equatable {
-    /// Greatest size of the file, in bytes: enough for a thousand apps.
+    /// The greatest size of the file, in bytes: enough for a thousand apps.
     package static let fileByteLimit = 262_144
 
     private let secrets: [String: AppSecret]

@@ -7,11 +7,11 @@ internal import LLSockets
 package import LLStores
 
 /// The result of a call: the permissions if they were requested, nil after a revocation. It may be a failure although
-/// Graph did its part: then the other replicas could not be told of a revoked login.
+/// Graph succeeded: the revoked login could then not be shared with the other replicas.
 typealias GraphOutcome = Result<UserPermissions?, Problem>
 
-/// The threads that call Graph. Calls about permissions and about access tokens have threads of their own, so that
-/// neither waits for the other.
+/// The threads that call Graph. Calls about permissions and calls about access tokens use different threads, so that
+/// neither kind waits for the other.
 package final class GraphWorkers: Sendable {
     /// The greatest number of calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40
     /// calls a second, far more than people change their permissions.
@@ -76,7 +76,7 @@ package final class GraphWorkers: Sendable {
         let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
             graph.unfinished.enter()
             let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
-            // A login or a permission is taken back though the client has left.
+            // A revocation is carried out even if the client has disconnected.
             let isWanted = { @Sendable in !call.isQuestion || jobs.isAwaited(request) }
             let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 CallTrace.$parent.withValue(trace) {
@@ -95,10 +95,10 @@ package final class GraphWorkers: Sendable {
 
     /// Checks an access token with Graph on another thread.
     /// - Parameters:
-    ///   - owner: The caller, who shares threads and places with the others: anybody can make up access tokens.
-    ///   - drop: Called in place of the job where another caller gets its place.
-    ///   - isWanted: Whether the client still waits.
-    /// - Returns: False where too many wait already; then nothing is done.
+    ///   - owner: The caller. Callers share threads and queue fairly, because any client can make up access tokens.
+    ///   - drop: Called in place of the job if another caller gets its place.
+    ///   - isWanted: True while the client still waits.
+    /// - Returns: False if the queue is full; the job is then not queued.
     func submit(
         owner: JobOwner,
         trace: String?,
@@ -111,9 +111,8 @@ package final class GraphWorkers: Sendable {
         }
     }
 
-    /// Ends the running calls, and every later one at once; then waits until the logins that they may have ended are
-    /// remembered, no longer than a request would. No request may be left to do that: the clients may have
-    /// disconnected.
+    /// Ends the running calls, and every later one at once. It then waits until the logins that they may have ended are
+    /// remembered, no longer than a request would wait. Requests cannot do this: the clients may have disconnected.
     package func stop() {
         client.cancel()
         _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: FirstUse.patience.wholeNanoseconds)))
@@ -127,7 +126,7 @@ package final class GraphWorkers: Sendable {
         let outcome: GraphOutcome
         do throws(GraphFailure) {
             let answer = try ServiceMetrics.counting(call.operation, in: metrics) { () throws(GraphFailure) in
-                // A late caller has been answered 504 already, so the call is not made.
+                // After the deadline the caller has been answered 504, so the call is not made.
                 guard MonotonicClock.now() < deadline else { throw GraphFailure(.timedOut) }
                 return try call.perform(client, until: deadline)
             }
@@ -176,7 +175,7 @@ enum GraphCall: Sendable {
     /// True for a call that changes nothing at Facebook.
     fileprivate var isQuestion: Bool { operation == .listPermissions }
 
-    /// The login that is over once Graph has done what the call asks.
+    /// The login that a successful call ends; nil if it ends none.
     var revokedLogin: (app: String, user: String)? {
         switch self {
         case .list, .revoke(.some, _, _): nil

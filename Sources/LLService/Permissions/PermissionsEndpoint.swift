@@ -31,7 +31,7 @@ enum PermissionsEndpoint {
 }
 
 extension UserPermissions {
-    /// The needed permissions that a Limited Login can ask the person for, and should.
+    /// The needed permissions that the app should ask the person for in a Limited Login.
     package func worthAsking(among needed: [GraphPermission]) -> [GraphPermission] {
         missing(among: needed).filter { Permission(rawValue: $0.name) != nil }
     }
@@ -43,7 +43,7 @@ extension UserPermissions {
     }
 }
 
-/// Writes a person's permissions. Every name is of `[a-z_.]` and every id of digits.
+/// Writes a person's permissions. Names match `[a-z_.]` and ids are digits, so nothing needs an escape.
 package enum PermissionsAnswer {
     package static func write(
         _ permissions: UserPermissions,
@@ -68,7 +68,7 @@ package enum PermissionsAnswer {
     }
 }
 
-/// A request about a person's permissions. All of it is in the target, and all of it is checked here.
+/// A request about a person's permissions, read from the request target. Every part is checked here.
 ///
 /// Percent escapes in the path are refused and not decoded, because no id and no name has a byte that needs one. In the
 /// query they are decoded first, since clients escape the commas there.
@@ -140,7 +140,7 @@ struct PermissionsRequest {
 enum UninstallEndpoint {
     /// Answers one request, which may wait for keys, and waits for Graph.
     ///
-    /// The token is judged first: a token that is not good never leaves the service.
+    /// The token is judged first: only a good token is sent to Facebook.
     static let answer: Route.Answer = { worker, head, bytes, body, context, _ throws(Problem) in
         let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
         guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }

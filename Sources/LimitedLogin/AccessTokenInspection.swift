@@ -3,9 +3,9 @@ internal import LLJOSE
 
 /// An access token that Graph confirmed: the judged answer of `GET /debug_token`.
 ///
-/// An access token says nothing by itself, and `/me` answers the holder of any app's token. This check refuses a token
-/// of another app, so make it before `/me` is asked. It fetches nothing and reads no clock (Meta, "Debugging and Error
-/// Handling: debug_token").
+/// An access token is opaque, and `/me` answers the holder of any app's token. This check refuses a token of another
+/// app, so make it before you ask `/me`. It fetches nothing and reads no clock (Meta, "Debugging and Error Handling:
+/// debug_token").
 public struct AccessTokenInspection: Equatable, Codable, Sendable {
     /// `app_id`: the app the token is for.
     public let appID: String
@@ -29,7 +29,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         case permissions
     }
 
-    /// What Graph said, for tests of code that is given it.
+    /// Makes an inspection from these values, for tests of code that takes one.
     public init(
         appID: String,
         userID: String,
@@ -46,15 +46,15 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         self.permissions = permissions
     }
 
-    /// Least length of an access token in bytes. 20: a word is no token.
+    /// The least length of an access token, in bytes. 20: a single word is not a token.
     package static let leastByteCount = 20
-    /// Greatest length of an access token in bytes. 4,096: real ones have about 200.
+    /// The greatest length of an access token, in bytes. 4,096: real ones have about 200.
     package static let greatestByteCount = 4_096
-    /// The life of a short-lived token in seconds: two hours. It replaces `issued_at` if Graph does not give that.
+    /// The lifetime of a short-lived token, in seconds: two hours. It replaces `issued_at` if Graph does not give that.
     package static let shortLifeSeconds: Double = 7_200
-    /// The time in seconds by which Facebook's clock may be ahead: a minute.
+    /// The time by which Facebook's clock may be ahead, in seconds: one minute.
     private static let clockMarginSeconds: Double = 60
-    /// Greatest length of a permission's name in bytes: 64.
+    /// The greatest length of a permission's name, in bytes.
     private static let permissionByteLimit = 64
 
     package enum Shape: Equatable, Sendable {
@@ -64,7 +64,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         case jwt
         /// A token of Facebook's gaming domain: it begins with `GG|`, and Graph cannot read it.
         case gaming
-        /// None of these.
+        /// The text is none of these.
         case malformed
     }
 
@@ -90,7 +90,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     ///     refused if Graph does not give its time of issue.
     ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age.
     ///   - now: The time for which to judge.
-    /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
+    /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is not the token's fault.
     public init(
         debugToken answer: [UInt8],
         appIDs: [String],
@@ -104,9 +104,9 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
             throw .unreadableAnswer
         }
         guard isValid else { throw Self.rejection(json, data) }
-        // "Valid" together with an error is no answer.
+        // An answer with both `is_valid` and an error cannot be trusted.
         guard json.member("error", of: data) == nil else { throw .unreadableAnswer }
-        // A valid token of a page or of an app is no person's login.
+        // A valid token of a page or of an app is not a person's login.
         guard let type = json.string("type", of: data) else { throw .unreadableAnswer }
         guard type == "USER" else { throw .otherType }
         guard let app = json.identifier("app_id", of: data) else { throw .unreadableAnswer }
@@ -132,7 +132,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(Self.isPermission) ?? []
     }
 
-    /// The moment to compare with a revocation: `issued_at`, else two hours before the expiry. If that is later than
+    /// The time to compare with a revocation: `issued_at`, or else two hours before the expiry. If that is later than
     /// `now` allows, or if the token does not expire, the token lives longer than two hours. Its time of issue is then
     /// unknown, and any revocation counts.
     package func earliestIssue(now: NumericDate) -> NumericDate {
@@ -158,11 +158,11 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
 
 /// The person of a judged access token, with the facts of `/me` about them.
 public struct VerifiedAccessToken: Equatable, Codable, Sendable {
-    /// What Graph said about the token.
+    /// Graph's judged answer about the token.
     public let inspection: AccessTokenInspection
     /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
-    /// The nonce of the login, where it was asked for; without it the token is tied to no login.
+    /// The nonce of the login, if it was checked; without it the token is tied to no login.
     public package(set) var nonce: AccessTokenNonce?
 
     private enum CodingKeys: String, CodingKey {
@@ -170,13 +170,13 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
         case profile
     }
 
-    /// A judged person, for tests of code that is given one.
+    /// Makes a token from these values, for tests of code that takes one.
     public init(inspection: AccessTokenInspection, profile: Profile) {
         self.inspection = inspection
         self.profile = profile
     }
 
-    /// The fields to ask `/me` for: `id`, and those whose permission was granted.
+    /// The fields to ask `/me` for: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
         ["id"] + granted.filter { inspection.permissions.contains($0.permission) }.flatMap(\.fields)
     }
@@ -252,7 +252,7 @@ extension JSONObject {
         return isID ? text : nil
     }
 
-    /// Greatest number of friends that are passed on: 5,000, the most that a person can have.
+    /// The greatest number of friends that are passed on: 5,000, the most that a person can have.
     private static var friendLimit: Int { 5_000 }
 
     static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
@@ -264,7 +264,7 @@ extension JSONObject {
         return object
     }
 
-    /// A moment; nil also for 0, which means that there is none.
+    /// A time; nil also for 0, which means that there is none.
     fileprivate func moment(_ name: StaticString, of node: Int) -> NumericDate? {
         date(name, of: node).flatMap { $0.secondsSince1970 == 0 ? nil : $0 }
     }
@@ -286,7 +286,7 @@ extension JSONObject {
         return friends
     }
 
-    /// `{"id": string, "name": string}`; a place without both is none.
+    /// `{"id": string, "name": string}`; nil if one of them is missing.
     fileprivate func place(_ node: Int) -> Profile.Place? {
         guard document.isObject(node), let id = identifier("id", of: node), let name = string("name", of: node),
             !name.isEmpty

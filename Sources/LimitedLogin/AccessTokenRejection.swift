@@ -7,7 +7,7 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
 
         fileprivate init(_ rawValue: String) { self.rawValue = rawValue }
 
-        /// Graph does not confirm the token, or not a person's.
+        /// Graph does not confirm the token, or it is not a person's token.
         public static let invalid = Self("access_token_invalid")
         /// The token expired.
         public static let expired = Self("access_token_expired")
@@ -35,10 +35,10 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     public let code: Code
     /// One sentence that a person can act on.
     public let description: String
-    /// One sentence of what to do; nil where nothing closer is known than the code says.
+    /// The remedy, in one sentence; nil if the code says it all.
     package let hint: String?
 
-    /// Graph's answer cannot be read: this is no fault of the token, and no reason to log a person out.
+    /// Graph's answer cannot be read: this is not the token's fault and no reason to log a person out.
     public static let unreadableAnswer = Self(
         .unreadableAnswer,
         "Graph's answer about the access token cannot be read."
@@ -129,7 +129,7 @@ public struct AccessTokenRejection: Error, Equatable, Sendable, CustomStringConv
     package init(subcode: Int64?) {
         switch subcode {
         case 463: self = .expired
-        // The person removed the app, is held at a checkpoint's end, or changed the password; or the session was ended.
+        // The person removed the app or changed the password, or the session was ended, also by a checkpoint.
         case 458, 460, 466, 467: self = .revoked
         default: self = .invalid
         }

@@ -4,8 +4,8 @@ internal import LLJOSE
 
 /// A verified DPoP proof (RFC 9449): the request comes from the device with the key that the token is bound to.
 ///
-/// A proof may be 300 seconds old, and ahead of your clock by the skew. Only a memory can tell that it was not used
-/// before: accept each ``tokenID`` of a ``keyThumbprint`` once, and remember it for 300 seconds and the skew.
+/// A proof may be 300 seconds old, and ahead of your clock by the skew. This check cannot detect a second use: accept
+/// each ``tokenID`` of a ``keyThumbprint`` once, and remember it for 300 seconds and the skew.
 public struct DPoPProof: Equatable, Codable, Sendable {
     /// The RFC 7638 thumbprint of the proof's key: 43 digits of base64url.
     public let keyThumbprint: String
@@ -20,23 +20,23 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         case issuedAt = "issued_at"
     }
 
-    /// A judged proof of these parts, for tests of code that is given one.
+    /// Makes a proof from these values, for tests of code that takes one.
     public init(keyThumbprint: String, tokenID: String, issuedAt: NumericDate) {
         self.keyThumbprint = keyThumbprint
         self.tokenID = tokenID
         self.issuedAt = issuedAt
     }
 
-    /// Greatest length of a proof in bytes. 4 KiB: real ones have about 700.
+    /// The greatest length of a proof, in bytes. 4 KiB: real ones have about 700 bytes.
     package static let byteLimit = 4_096
-    /// Greatest age of a proof in seconds: 300. RFC 9449 section 11.1 recommends minutes at most.
+    /// The greatest age of a proof, in seconds: 300. RFC 9449 section 11.1 recommends minutes at most.
     package static let greatestAgeSeconds = 300
-    /// Greatest length of `jti` in bytes. 256: a UUID has 36.
+    /// The greatest length of `jti`, in bytes. 256: a UUID has 36.
     static let tokenIDByteLimit = 256
 
     /// Verifies a proof (RFC 9449 section 4.3).
     /// - Parameters:
-    ///   - proof: The value of the request's one `DPoP` field. Refuse a request with two such fields before.
+    ///   - proof: The value of the request's only `DPoP` field. Refuse a request with two such fields before this call.
     ///   - method: The request's method.
     ///   - url: The URL of the request as the client sent it; query and fragment are ignored.
     ///   - token: The token of the request. It must be verified separately.
@@ -44,7 +44,7 @@ public struct DPoPProof: Equatable, Codable, Sendable {
     ///   - clockSkewSeconds: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: The time for which to judge.
     /// - Throws: The one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
-    ///   error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is no refusal: answer 500.
+    ///   error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is not a refusal: answer 500.
     public init(
         verifying proof: String,
         method: String,
@@ -192,6 +192,6 @@ public struct DPoPProof: Equatable, Codable, Sendable {
 }
 
 extension NumericDate {
-    /// True if this counts milliseconds: 10¹¹ seconds end in the year 5138, 10¹⁴ milliseconds as well.
+    /// True if the number looks like milliseconds: 10¹¹ seconds and 10¹⁴ milliseconds are both in the year 5138.
     fileprivate var isInMilliseconds: Bool { secondsSince1970 >= 1e11 && secondsSince1970 < 1e14 }
 }

@@ -90,7 +90,7 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
         .replayed,
         "The DPoP proof's jti was seen before: make a proof with a new jti for each request."
     )
-    /// RFC 9449 section 7.2: a stolen bound token would be useful if it were accepted as a Bearer.
+    /// RFC 9449 section 7.2: accepted as a Bearer, a stolen bound token would be useful to a thief.
     package static let boundBearer = Self(
         .boundBearer,
         "The token is bound to a key and came as a Bearer beside a DPoP field: send Authorization: DPoP with the token."
@@ -106,7 +106,7 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
 
 /// The refusals that quote values of the proof. Its text is not secret, and its signature was good.
 extension DPoPRejection {
-    /// Greatest length in bytes of a quoted value. 128: enough for most URLs of an API, in a sentence that is still
+    /// The greatest length of a quoted value, in bytes. 128: enough for most URLs of an API, and the sentence stays
     /// readable.
     private static let shownByteLimit = 128
 
@@ -162,7 +162,7 @@ extension DPoPRejection {
         return Self(.wrongRequest, "The DPoP proof's \(claim) is \(claimed), and the request's \(name) is \(value).")
     }
 
-    /// Whole seconds, rounded up, so that a moment outside the limit is never reported as within it.
+    /// Whole seconds, rounded up, so that a time outside the limit is never reported as within it.
     private static func seconds(from start: NumericDate, to end: NumericDate) -> String {
         // In range: both are from 0 to 2⁵³.
         "\(Int64((end.secondsSince1970 - start.secondsSince1970).rounded(.up))) s"

@@ -2,16 +2,16 @@
 public enum LoginTracking: String, CaseIterable, Sendable {
     /// Limited Login: an id token, and the permissions of ``Permission``.
     case limited
-    /// A login with tracking: an access token too, and any permission of Facebook's.
+    /// A login with tracking: also an access token, and any permission of Facebook.
     case enabled
 }
 
 /// The configuration of a login, checked before the person sees a dialog for it.
 ///
-/// Facebook's SDKs tell little of a bad configuration: on iOS `LoginConfiguration` is nil, and Android throws. A permission
-/// outside Limited Login's scope is refused only in the dialog.
+/// Facebook's SDKs give no reason for a bad configuration: on iOS `LoginConfiguration` is nil, and Android throws. A
+/// permission outside Limited Login's scope is refused only in the dialog.
 public struct LoginConfiguration: Equatable, Sendable {
-    /// The names of the permissions, in the order given, each once.
+    /// The names of the permissions in the given order, each once.
     public let permissions: [String]
     /// The kind of the login.
     public let tracking: LoginTracking
@@ -20,9 +20,10 @@ public struct LoginConfiguration: Equatable, Sendable {
 
     /// Checks a configuration.
     /// - Parameters:
-    ///   - permissions: with ``LoginTracking/limited`` those of ``Permission``; otherwise 1 to 64 of `[a-z_.]` each.
-    ///   - tracking: the tracking that the login asks for.
-    ///   - nonce: not empty, and without white space of any kind.
+    ///   - permissions: With ``LoginTracking/limited`` those of ``Permission``; otherwise names of 1 to 64 characters
+    ///     of `[a-z_.]`.
+    ///   - tracking: The kind of the login.
+    ///   - nonce: The nonce, not empty and without white space of any kind.
     public init(
         permissions: [String],
         tracking: LoginTracking,
@@ -42,12 +43,12 @@ public struct LoginConfiguration: Equatable, Sendable {
     }
 }
 
-/// Why a login cannot be configured so.
+/// The reason why a configuration is refused.
 public struct LoginConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// One sentence that a person can act on.
     public let description: String
 
-    /// The nonce is empty or holds white space.
+    /// The nonce is empty or has white space.
     public static let invalidNonce = Self(description: "The nonce is empty or holds white space.")
     /// A permission's name cannot be one of Facebook's.
     public static let malformedPermission = Self(description: "A permission's name is 1 to 64 of [a-z_.].")

@@ -9,9 +9,9 @@ public import LLJOSE
 /// It combines a ``TokenVerifier`` and a provider of keys, and adds no check and no leniency of its own. Make one verifier and
 /// keep it: it holds prepared keys and buffers. Any number of tasks may use it at once.
 public struct LoginVerifier: Sendable {
-    /// Judges what the keys were found for.
+    /// Judges a token when its keys are there.
     public let verifier: TokenVerifier
-    /// Gives the keys of the policy's issuers, and no others.
+    /// Provides the keys of the policy's issuers alone.
     public let keys: any JSONWebKeySetProvider
     private let clock: @Sendable () -> Double
 
@@ -21,8 +21,8 @@ public struct LoginVerifier: Sendable {
     ///   - keys: The keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a
     ///     `JSONWebKeySet`.
     ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
-    ///   - clock: The present in seconds since 1970; the system's clock unless a test gives another one. If it gives no
-    ///     such time (a negative value, or not a number), no token is judged: ``VerificationUnavailable/clock``.
+    ///   - clock: Returns the current time in seconds since 1970; the system's clock by default. If the value is
+    ///     negative or not a number, no token is judged: ``VerificationUnavailable/clock``.
     public init(
         policy: VerificationPolicy,
         keys: any JSONWebKeySetProvider,
@@ -37,13 +37,13 @@ public struct LoginVerifier: Sendable {
     /// Verifies the token of a login that was begun with `nonce`.
     /// - Parameters:
     ///   - token: The id token as the app sent it.
-    ///   - nonce: The nonce that your server gave to the app, taken from your own session or store. Every token shows
-    ///     its nonce, so one that comes with the token proves nothing. Forget it once its token was accepted or
-    ///     refused. Keep it if a ``VerificationUnavailable`` is thrown, because the same token may come again.
+    ///   - nonce: The nonce that your server gave to the app, taken from your own session or store. A nonce from the
+    ///     client proves nothing, because every token contains its nonce. Forget the nonce when its token was accepted
+    ///     or refused. Keep it if a ``VerificationUnavailable`` is thrown, because the same token may come again.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: ``TokenRejection``, the one reason for the refusal; ``VerificationUnavailable`` if the token cannot be
-    ///   judged, also after a cancellation of the task: ``VerificationUnavailable/underlyingError`` is a `CancellationError` then.
-    ///   That is no fault of the token: try again and end no session.
+    ///   judged, also after a cancellation of the task: ``VerificationUnavailable/underlyingError`` is a
+    ///   `CancellationError` then. That is not the token's fault: try again and end no session.
     public func verify(
         _ token: String,
         nonce: String,
@@ -53,7 +53,7 @@ public struct LoginVerifier: Sendable {
         return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
     }
 
-    /// Verifies the token of a login whose client gave Facebook the SHA-256 of `rawNonce`.
+    /// Verifies the token of a login for which the client gave Facebook the SHA-256 of `rawNonce`.
     /// - Parameters:
     ///   - token: The id token as the app sent it.
     ///   - rawNonce: The nonce itself, taken from your own session or store; the token's nonce is the lower-case
@@ -118,7 +118,7 @@ public struct LoginVerifier: Sendable {
         do {
             return try await keys.keySet(containing: keyID)
         } catch {
-            // A provider may have another word for it.
+            // A provider may throw another error after a cancellation.
             throw .keys(Task.isCancelled ? CancellationError() : error)
         }
     }

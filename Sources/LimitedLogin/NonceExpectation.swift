@@ -14,13 +14,13 @@ public struct NonceExpectation: Sendable {
     /// Exactly this nonce, which your session holds. Accept each nonce once.
     public static func nonce(_ nonce: Nonce) -> NonceExpectation { NonceExpectation(kind: .equal(nonce)) }
 
-    /// A nonce that this issuer issued for the credential's app, and whose time is not over. Accept each nonce once, and
+    /// A nonce that this issuer issued for the credential's app, and that has not expired. Accept each nonce once, and
     /// compare it with the one in your session.
     public static func issued(by issuer: NonceIssuer) -> NonceExpectation { NonceExpectation(kind: .issued(issuer)) }
 
-    /// Compares the nonce that came, in constant time.
-    /// - Parameter nonce: nil if none came, or no text.
-    /// - Returns: the facts of an issued nonce; nil for another.
+    /// Compares the received nonce in constant time.
+    /// - Parameter nonce: The received nonce; nil if there was none, or no text.
+    /// - Returns: The facts of an issued nonce; nil for any other nonce.
     func check(_ nonce: String?, appID: String, now: NumericDate) throws(NonceFault) -> RecognizedNonce? {
         guard let nonce, !nonce.isEmpty else { throw .mismatch }
         let text = Array(nonce.utf8)
@@ -36,7 +36,7 @@ public struct NonceExpectation: Sendable {
     }
 }
 
-/// How a nonce that came is not the one expected.
+/// The difference between the received nonce and the expected one.
 enum NonceFault: Error {
     case mismatch, notIssued, expired
 
@@ -48,7 +48,7 @@ enum NonceFault: Error {
         }
     }
 
-    /// - Parameter subject: what has the nonce, at the beginning of a sentence.
+    /// - Parameter subject: The credential with the nonce, as the beginning of a sentence.
     func sentence(_ subject: StaticString) -> String {
         switch self {
         case .mismatch: "\(subject) has no nonce, or another than the one expected: begin the login anew."
@@ -60,23 +60,23 @@ enum NonceFault: Error {
 
 /// The nonce of the login that an access token came from: the answer of `GET /oauth/access_token_info`, judged.
 ///
-/// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate`, and Graph tells it to the holder
-/// of the token (Meta, "Re-authentication"). Facebook does not see to it that a nonce is used once. Judge `debug_token`
-/// and `/me` before: this answer names neither the app nor the person.
+/// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate`, and Graph returns it to the
+/// holder of the token (Meta, "Re-authentication"). Facebook does not prevent a second use of a nonce. Judge
+/// `debug_token` and `/me` first: this answer names neither the app nor the person.
 public struct AccessTokenNonce: Equatable, Sendable {
     /// The nonce.
     public let value: String
-    /// Its facts, where it is an issued one.
+    /// The facts of an issued nonce; nil for any other nonce.
     package let issued: RecognizedNonce?
 
-    /// Judges what Graph said about a token's login.
+    /// Judges Graph's answer about a token's login.
     /// - Parameters:
-    ///   - answer: the body of the answer with status 200.
-    ///   - token: what Graph said about the token and its person before.
-    ///   - expectation: the nonce that the login was begun with.
-    ///   - now: the time to judge as of.
-    /// - Throws: ``AccessTokenRejection``: a nonce that is missing, or no text, is another one.
-    ///   ``AccessTokenRejection/unreadableAnswer`` is no fault of the token.
+    ///   - answer: The body of the answer with status 200.
+    ///   - token: Graph's earlier answers about the token and its person.
+    ///   - expectation: The nonce that the login was begun with.
+    ///   - now: The time for which to judge.
+    /// - Throws: ``AccessTokenRejection``: a missing nonce, or one that is no text, counts as a different one.
+    ///   ``AccessTokenRejection/unreadableAnswer`` is not the token's fault.
     public init(
         accessTokenInfo answer: [UInt8],
         of token: VerifiedAccessToken,

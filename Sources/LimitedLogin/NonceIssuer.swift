@@ -1,21 +1,21 @@
 internal import LLBytes
 internal import LLCrypto
 
-/// Issues nonces for login attempts, and recognises them later without having stored them.
+/// Issues nonces for login attempts, and recognises them later without storing them.
 ///
-/// A nonce is a version, the times of issue and expiry, 128 random bits, and a tag: HMAC-SHA256 of all that and the app
-/// ID under a secret, cut to 128 bits. Any server with the same secret recognises it. Without the secret it is
-/// impossible to make one, to prolong one, or to use one for another app. Neither the app ID nor any fact about a
-/// person can be read from it.
+/// A nonce has a version, the times of issue and expiry, 128 random bits, and a tag. The tag is the HMAC-SHA256 of all
+/// these and the app ID under a secret, cut to 128 bits. Any server with the same secret recognises it. Without the
+/// secret it is impossible to make one, to prolong one, or to use one for another app. It reveals neither the app ID
+/// nor any fact about a person.
 ///
-/// A recognised nonce may have been used before: only a memory can tell that. Keep the nonce until
+/// A recognised nonce may have been used before; the issuer cannot tell. Remember the nonce until
 /// ``IssuedNonce/expiresAt``, and refuse it the second time.
 public struct NonceIssuer: Sendable {
-    /// Greatest life of a nonce in seconds: a day. A login takes minutes.
+    /// The greatest lifetime of a nonce, in seconds: one day. A login takes minutes.
     public static let greatestLifetimeSeconds = 86_400
-    /// Usual life of a nonce in seconds: ten minutes.
+    /// The default lifetime of a nonce, in seconds: ten minutes.
     public static let defaultLifetimeSeconds = 600
-    /// Random bytes of a nonce: 16, so that 2⁶⁴ nonces are issued before two are likely to be equal.
+    /// The number of random bytes in a nonce. 16: two equal nonces become likely only after 2⁶⁴ of them.
     package static let randomByteCount = 16
 
     private let secret: NonceSecret
@@ -23,11 +23,10 @@ public struct NonceIssuer: Sendable {
 
     /// An issuer of nonces. It never shows its secrets.
     /// - Parameters:
-    ///   - secret: Issues nonces, and recognises those it issued: 32 to 128 visible ASCII characters from a
-    ///     cryptographic random generator; their bytes are the secret. The output of `openssl rand -hex 32` is such a
-    ///     secret.
-    ///   - former: Only recognises nonces: the previous secret, or the next one, while servers change from one to the
-    ///     other.
+    ///   - secret: Issues nonces and recognises them. It has 32 to 128 visible ASCII characters from a cryptographic
+    ///     random generator; their bytes are the secret. The output of `openssl rand -hex 32` is such a secret.
+    ///   - former: Only recognises nonces. It is the previous secret, or the next one, while servers change from one to
+    ///     the other.
     /// - Throws: ``InvalidConfiguration`` if one of them is no such secret.
     public init(secret: String, former: String? = nil) throws(InvalidConfiguration) {
         self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
@@ -41,10 +40,10 @@ public struct NonceIssuer: Sendable {
 
     /// Issues a nonce for one login.
     /// - Parameters:
-    ///   - appID: The app that logs in; the nonce is good for its tokens only.
-    ///   - lifetimeSeconds: 1 to 86400.
-    ///   - now: The present.
-    /// - Returns: Nil if the life or the time is out of range, or if the system gives no random bytes.
+    ///   - appID: The app that logs in; the nonce is valid for its tokens only.
+    ///   - lifetimeSeconds: The lifetime, 1 to 86400 seconds.
+    ///   - now: The current time.
+    /// - Returns: Nil if the lifetime or the time is out of range, or if the system gives no random bytes.
     public func issue(
         appID: String,
         lifetimeSeconds: Int = defaultLifetimeSeconds,
@@ -58,10 +57,10 @@ public struct NonceIssuer: Sendable {
 
     /// Issues a nonce from the given random bytes.
     /// - Parameters:
-    ///   - now: The present in milliseconds since 1970.
-    ///   - date: The time of issue in the nonce; ``now`` unless the memory of used nonces is complete only for later
-    ///     ones.
-    ///   - randomBytes: Sixteen.
+    ///   - now: The current time in milliseconds since 1970.
+    ///   - date: The time of issue in the nonce. It is later than ``now`` if the memory of used nonces is complete only
+    ///     from then on.
+    ///   - randomBytes: Sixteen bytes.
     package func issue(
         appID: String,
         lifetimeSeconds: Int,
@@ -124,8 +123,8 @@ public struct NonceIssuer: Sendable {
         return ConstantTime.areEqual(tag, expected.bytes.span.extracting(0..<NonceFormat.tagByteCount))
     }
 
-    /// The tag over the domain, the app ID behind its length, and the body. The length separates the app ID from the
-    /// body.
+    /// The tag over the domain, the length of the app ID, the app ID, and the body. The length separates the app ID
+    /// from the body.
     private static func tag(_ body: Span<UInt8>, _ appID: Span<UInt8>, _ secret: NonceSecret) -> SHA256Digest? {
         var message = NonceFormat.domain
         for shift in [24, 16, 8, 0] { message.append(UInt8(truncatingIfNeeded: appID.count >> shift)) }
@@ -162,8 +161,8 @@ package struct RecognizedNonce: Equatable, Sendable {
 /// The bytes of an issued nonce: version (1), time of issue (6), expiry (6), random (16), tag (16). The times are in
 /// milliseconds since 1970, most significant byte first.
 ///
-/// Version 2 is spelt in lower-case hexadecimal. Version 1, in base64url, is no longer issued, but sessions that began
-/// with one are still refreshed. The tag covers the version, so each nonce has exactly one spelling.
+/// Version 2 is written in lower-case hexadecimal. Version 1, in base64url, is no longer issued, but sessions that
+/// began with one are still refreshed. The tag covers the version, so each nonce has exactly one spelling.
 enum NonceFormat {
     static let version: UInt8 = 2
     static let formerVersion: UInt8 = 1
@@ -179,7 +178,7 @@ enum NonceFormat {
     /// Six bytes hold numbers of milliseconds below this.
     static let milliseconds: UInt64 = 1 << 48
 
-    /// The bytes that a text of the form of a nonce spells; nil for any other text.
+    /// The bytes of a text in the form of a nonce; nil for any other text.
     static func bytes(of text: Span<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         switch text.count {
@@ -200,7 +199,7 @@ enum NonceFormat {
     /// The value of a digit in lower case; in upper case a nonce would have another spelling.
     private static func digit(_ byte: UInt8) -> UInt8? { byte &- 0x41 < 26 ? nil : Hexadecimal.value(byte) }
 
-    /// The prefix of the tag's message, so that no other use of the secret could yield a tag.
+    /// The prefix of the tag's message, so that no other use of the secret can yield a tag.
     static let domain = Array("limited-login nonce v1\0".utf8)
 
     /// The six bytes at `offset`; the body has ``bodyByteCount`` bytes, so both offsets are within it.
@@ -219,12 +218,12 @@ enum NonceFormat {
 ///
 /// It never shows its bytes: its description gives only their number, and its mirror, which `dump` shows, is empty.
 package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
-    /// Least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
+    /// The least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
     package static let leastByteCount = 32
-    /// Greatest number of bytes: 128. More would add no strength.
+    /// The greatest number of bytes: 128. More would add no strength.
     package static let greatestByteCount = 128
-    /// Least number of different bytes: 8. Random bytes have more (with 32 of them, all but one time in 10²⁰); a secret
-    /// that a person typed, or left at zeros, has fewer.
+    /// The least number of different bytes: 8. Of 32 random bytes fewer are different once in 10²⁰ times; a typed
+    /// secret, or one left at zeros, often has fewer.
     static let leastDistinctByteCount = 8
 
     let bytes: [UInt8]

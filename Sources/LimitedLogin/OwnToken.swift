@@ -2,35 +2,37 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
 
-/// An access token of one's own that was judged: what it says, as ranges into its payload.
+/// A judged access token of a ``TokenIssuer``, with its claims as ranges into its payload.
 package struct OwnToken {
-    /// The token's words in the shape that a token of Facebook's has, so that both are told alike. The audience is `aud`.
+    /// The claims in the same form as those of Facebook's tokens, so that answers about both are alike. The audience is
+    /// `aud`.
     package let claims: VerifiedClaims
     /// The decoded payload.
     package let payload: [UInt8]
     /// `client_id`: the Facebook app.
     package let clientID: Range<Int>
-    /// `auth_time`: when Facebook issued the credential of the login.
+    /// `auth_time`: the time at which Facebook issued the credential of the login.
     package let authenticatedAt: NumericDate
 }
 
-/// Judges the access tokens that a ``TokenIssuer`` makes. One for each worker: its keys are ready to verify.
+/// Judges the access tokens that a ``TokenIssuer`` makes. Each worker has one, because it holds prepared keys.
 package final class OwnTokenVerifier {
-    /// The length of a key ID in digits of base64url: SHA-256.
+    /// The length of a key ID: SHA-256 in digits of base64url.
     private static let keyIDDigitCount = 43
 
     private let policy: TokenIssuerPolicy
     private let verification: VerificationPolicy
     private let keys: [(keyID: String, algorithm: SigningKey.Algorithm, key: OwnPublicKey)]
 
-    /// - Parameter verification: the apps that tokens may be for, and the skew.
+    /// - Parameter verification: The policy with the apps that tokens may be for, and the skew.
     package init(_ issuer: TokenIssuer, verification: VerificationPolicy) {
         policy = issuer.policy
         self.verification = verification
         keys = issuer.keys.keys.compactMap { key in key.publicKey.map { (key.keyID, key.algorithm, $0) } }
     }
 
-    /// True if the token names a key of the issuer's, or says that it is the issuer's. Proves nothing: it chooses who judges.
+    /// True if the token names a key of the issuer, or the issuer itself. This proves nothing: it only selects the
+    /// verifier.
     package func isOwn(_ token: Span<UInt8>) -> Bool {
         guard token.count <= VerificationLimits.tokenByteCount,
             let jws = try? JWSCompactSerialization(splitting: token),
@@ -38,16 +40,16 @@ package final class OwnTokenVerifier {
             keyID.utf8.count == Self.keyIDDigitCount
         else { return false }
         if keys.contains(where: { $0.keyID == keyID }) { return true }
-        // A token under a key that was taken away.
+        // The token may be signed by a key that has been removed.
         guard let payload = Self.object(token, jws.payload, VerificationLimits.payload) else { return false }
         return payload.string("iss") == policy.issuer
     }
 
     /// Judges a token.
     /// - Parameters:
-    ///   - appID: the one app that the token must be for; empty for any of the policy's.
-    ///   - isSigned: whether the signature was found good before, for these very bytes and keys.
-    ///   - now: the time to judge as of.
+    ///   - appID: The app that the token must be for; empty for any app of the policy.
+    ///   - isSigned: True if the signature was verified before, for exactly these bytes and keys.
+    ///   - now: The time for which to judge.
     package func judge(
         _ token: Span<UInt8>,
         appID: [UInt8],
@@ -68,7 +70,7 @@ package final class OwnTokenVerifier {
         guard let named = payload.string("aud"), policy.audiences.contains(where: { $0.utf8.elementsEqual(named.utf8) })
         else { throw .invalidAudience(.otherApp(payload.string("aud") ?? "")) }
         var claims = try times(payload, now)
-        // RFC 9068 section 2.2. An id token of the issuer's has none, whatever its `typ`.
+        // RFC 9068 section 2.2. An id token of the issuer has no `client_id`, with any `typ`.
         guard let client = payload.member("client_id"), let clientID = payload.document.stringRange(client) else {
             throw .notAnIDToken(.ownIDToken)
         }
@@ -107,7 +109,7 @@ package final class OwnTokenVerifier {
         guard let entry = keys.first(where: { $0.keyID.utf8.elementsEqual(keyID.utf8) }) else {
             throw .unknownKey(Array(keyID.utf8))
         }
-        // The key says how it signs, never the token.
+        // The key decides the algorithm; the token never does.
         guard header.string("alg") == entry.algorithm.rawValue else { throw .unsupportedAlgorithm(nil) }
         if isSigned { return }
         var signature: [UInt8] = []
@@ -118,7 +120,8 @@ package final class OwnTokenVerifier {
         guard entry.key.isValidSignature(signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 
-    /// `exp` and `iat`. The issuer's clock is one's own, so that the end has no skew; another replica's may be ahead.
+    /// `exp` and `iat`. The issuer uses this service's clock, so `exp` has no skew; the clock of another replica may be
+    /// ahead.
     private func times(_ payload: borrowing JSONObject, _ now: NumericDate) throws(Refusal) -> VerifiedClaims {
         guard let expiresAt = payload.date("exp") else { throw .malformedClaim(.expiration, .wrongType) }
         guard now < expiresAt else { throw .expired(at: expiresAt, now: now) }
@@ -127,7 +130,7 @@ package final class OwnTokenVerifier {
         return VerifiedClaims(issuedAt: issuedAt, expiresAt: expiresAt)
     }
 
-    /// What the token tells of the person and of the device.
+    /// Reads the token's claims about the person and the device.
     private static func tell(_ payload: borrowing JSONObject, _ claims: inout VerifiedClaims) {
         let names: [(StaticString, VerifiedClaims.Text)] = [
             ("name", .name), ("given_name", .firstName), ("middle_name", .middleName), ("family_name", .lastName),

@@ -2,7 +2,7 @@ internal import LLBytes
 
 /// Mistakes in copying a token, for the service's hints and the command line.
 package enum PastedToken {
-    /// The remedy for a mistake in copying; nil if none is found. It has no word of the text.
+    /// The remedy for a mistake in copying; nil if none is found. It quotes nothing from the text.
     package static func cure(for token: Span<UInt8>) -> String? {
         guard !token.isEmpty else { return nil }
         var bytes: [UInt8] = []

@@ -95,11 +95,11 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
         return permissions
     }
 
-    /// The gaming permissions, whose claims are those of `public_profile`.
+    /// The gaming permissions. Their claims are the same as those of `public_profile`.
     static let gaming: PermissionSet = [PermissionSet(.gamingProfile), PermissionSet(.gamingUserPicture)]
 
-    /// The part of `satisfied` that was granted to a login that asked for `asked`: the gaming permissions if it asked
-    /// for them in place of `public_profile`, else `public_profile`.
+    /// The part of `satisfied` that was granted to a login that requested `asked`: the gaming permissions if it
+    /// requested them in place of `public_profile`, else `public_profile`.
     package static func shown(_ satisfied: PermissionSet, asked: PermissionSet) -> PermissionSet {
         let gaming = asked.intersection(.gaming)
         if gaming.isEmpty || asked.contains(.publicProfile) { return satisfied.subtracting(.gaming) }

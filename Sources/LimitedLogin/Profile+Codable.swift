@@ -40,7 +40,7 @@ extension Profile: Codable {
         )
     }
 
-    /// Writes the profile, without what the token does not say.
+    /// Writes the profile; facts that are not in the token are left out.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(userID, forKey: .userID)
@@ -49,7 +49,7 @@ extension Profile: Codable {
         try members.encodeIfPresent(middleName, forKey: .middleName)
         try members.encodeIfPresent(lastName, forKey: .lastName)
         try members.encodeIfPresent(email, forKey: .email)
-        // Facebook does not say whether the address is confirmed. A reader must not take silence for yes.
+        // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
         if email != nil { try members.encode(false, forKey: .emailVerified) }
         try members.encodeIfPresent(imageURL, forKey: .imageURL)
         try members.encodeIfPresent(linkURL, forKey: .linkURL)
@@ -70,7 +70,7 @@ extension AgeRange: Codable {
         case maximum = "max"
     }
 
-    /// Reads a bracket; without any bound, and with bounds that are none, this throws.
+    /// Reads a bracket; throws without any bound and for bounds out of range.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let (minimum, maximum) = (
@@ -83,7 +83,7 @@ extension AgeRange: Codable {
         self = range
     }
 
-    /// Writes the bounds that are there.
+    /// Writes the bounds that are not nil.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encodeIfPresent(minimum, forKey: .minimum)
@@ -91,9 +91,9 @@ extension AgeRange: Codable {
     }
 }
 
-/// As OpenID Connect Core section 5.1 spells `birthdate`: see ``Birthday/description``.
+/// The text has the form of `birthdate` in OpenID Connect Core section 5.1; see ``Birthday/description``.
 extension Birthday: Codable {
-    /// Reads a birthday; any other text than one of the three spellings throws.
+    /// Reads a birthday; throws for any text outside the three spellings.
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
@@ -104,7 +104,7 @@ extension Birthday: Codable {
             case 3: "\(parts[1])/\(parts[2])/\(parts[0])"
             default: ""
             }
-        // The dates that exist are told apart in one place.
+        // The parser of Facebook's spelling decides if the date exists.
         guard let birthday = Birthday(Array(facebook.utf8).span, 0..<facebook.utf8.count), birthday.description == text
         else { throw DecodingError.unfit("no birthday", decoder) }
         self = birthday
@@ -117,12 +117,12 @@ extension Birthday: Codable {
     }
 }
 
-/// By its name, such as `user_friends`; a name that this version does not know throws.
+/// The text is the permission's name, such as `user_friends`. Decoding a name that this version does not know throws.
 extension Permission: RawRepresentable, Codable {}
 
-/// A number of seconds since 1970.
+/// The JSON is a number of seconds since 1970.
 extension NumericDate: Codable {
-    /// Reads a moment; a number outside 0 to 2⁵³ throws.
+    /// Reads a time; throws for a number outside 0 to 2⁵³.
     public init(from decoder: any Decoder) throws {
         let seconds = try decoder.singleValueContainer().decode(Double.self)
         guard let date = NumericDate(secondsSince1970: seconds) else {
@@ -131,7 +131,7 @@ extension NumericDate: Codable {
         self = date
     }
 
-    /// Writes the seconds, as an integer where they are whole.
+    /// Writes the seconds, as an integer if they are whole.
     public func encode(to encoder: any Encoder) throws {
         var value = encoder.singleValueContainer()
         if let whole = Int64(exactly: secondsSince1970) {
@@ -143,7 +143,7 @@ extension NumericDate: Codable {
 }
 
 extension DecodingError {
-    /// What was read is of the right type and yet not what is needed.
+    /// The error for a value with the right type that is still invalid.
     static func unfit(_ description: String, _ decoder: any Decoder) -> DecodingError {
         .dataCorrupted(Context(codingPath: decoder.codingPath, debugDescription: description))
     }

@@ -26,7 +26,7 @@ public struct Profile: Equatable, Sendable {
     public let lastName: String?
     /// The e-mail address on the person's profile; Facebook does not say that it is confirmed.
     public let email: String?
-    /// The URL of the picture, signed and good for about a month.
+    /// The URL of the picture. It is signed and valid for about a month.
     public let imageURL: String?
     /// The link to the person's page.
     public let linkURL: String?
@@ -48,7 +48,7 @@ public struct Profile: Equatable, Sendable {
     /// True if the login was a Limited Login, as far as the token shows.
     public let isLimited: Bool
 
-    /// A profile of these facts, for tests of code that is given one.
+    /// Makes a profile from these facts, for tests of code that takes one.
     public init(
         userID: String,
         name: String? = nil,
@@ -102,7 +102,7 @@ public struct AgeRange: Equatable, Hashable, Sendable {
     }
 }
 
-/// A birthday with the parts that the person shares: a date, a day of the year, or a year.
+/// The shared parts of a person's birthday: a date, a day of the year, or a year.
 @nonexhaustive  // SE-0487
 public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     /// The whole date: year 1 to 9999, a day that exists.

@@ -1,4 +1,4 @@
-// Rows of the catalogue that have variants: the same code, told apart by their sentences.
+// Rows of the catalogue with variants. They have the same code and different sentences.
 
 extension Refusal {
     /// The fault of bytes that are no token at all.
@@ -96,7 +96,7 @@ extension Refusal {
         case nested
         /// `typ` is not `JWT`; its value if it is a short name.
         case type(String?)
-        /// An id token of the service's own issuer, which is no access token.
+        /// An id token of the service's own issuer; it is not an access token.
         case ownIDToken
     }
 
@@ -163,7 +163,7 @@ extension Refusal {
     }
 
     package enum SignatureFault: Sendable {
-        /// Its length is not that of the key's modulus.
+        /// Its length differs from that of the key's modulus.
         case wrongLength
         case mismatch
     }
@@ -234,9 +234,9 @@ extension Refusal {
         /// It is empty: the login was started without one.
         case empty
         case different
-        /// It is the SHA-256 of the nonce given: the client hashes, so the nonce is a raw nonce.
+        /// It is the SHA-256 of the given nonce: the client hashes it, so the caller must send it as the raw nonce.
         case hashed
-        /// It is the nonce given itself, though its hash was expected.
+        /// It is the given nonce itself, but its hash was expected.
         case notHashed
     }
 

@@ -1,4 +1,4 @@
-/// The catalogue of refusals of a token: one row is all that is known about one refusal.
+/// The catalogue of refusals of a token, with one row for each refusal.
 ///
 /// A row has the code that callers compare, the check that refused the token, the claim at fault, and one sentence each for
 /// the fault and the remedy. The service's answers, its metrics and the command line are made from it. `Refusal+Variants`
@@ -8,21 +8,21 @@ package final class Refusal: Error, Equatable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// The token's own fault: 401.
         case token(TokenRejection.Code)
-        /// A mistake of the caller's, whatever the token: 400.
+        /// A mistake of the caller, with any token: 400.
         case invalidRequest, invalidNonce, unknownApp
         /// An outage, so nothing is known about the token: 503, and 500.
         case keysUnavailable, internalError
     }
 
     package let kind: Kind
-    /// The check that refused the token; the checks before it passed. A fault that only a store knows has the check of its
-    /// claim, although every check passed.
+    /// The check that refused the token; the checks before it passed. If only a store knows the fault, this is the
+    /// check of the claim at fault, although every check passed.
     package let check: VerificationCheck
     /// The claim at fault, if there is one.
     package let claim: String?
     /// The fault, in one or two sentences. A claim's value is in it only if the signature was good.
     package let detail: String
-    /// The remedy, in one sentence. It has no word of the token or of the request.
+    /// The remedy, in one sentence. It quotes nothing from the token or the request.
     package let hint: String
 
     init(_ kind: Kind, _ check: VerificationCheck, claim: ClaimName? = nil, _ detail: String, hint: String) {
@@ -54,11 +54,11 @@ extension TokenRejection {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code in answers and logs.
         public let rawValue: String
-        /// Whether the code tells of the login: a caller that names none never gets it.
+        /// True if the code is about the tie to a login. A caller that names no login never gets it.
         package let isOfLogin: Bool
-        /// Whether an access token may be refused with it too.
+        /// True if an access token may be refused with it too.
         package let isOfAccessTokens: Bool
-        /// True if the code tells of the nonce, which other credentials may bring too.
+        /// True if the code is about the nonce, which other credentials may have too.
         package let isOfNonces: Bool
 
         private init(
@@ -98,9 +98,9 @@ extension TokenRejection {
         public static let invalidIssuer = Self("invalid_issuer")
         /// The token is for another app.
         public static let invalidAudience = Self("invalid_audience", isOfAccessTokens: true)
-        /// The token's life is over.
+        /// The token has expired.
         public static let expired = Self("expired")
-        /// The token's life has not begun.
+        /// The token is not valid yet.
         public static let notYetValid = Self("not_yet_valid")
         /// The token was issued too long ago.
         public static let tooOld = Self("too_old", isOfAccessTokens: true)
@@ -135,9 +135,9 @@ extension TokenRejection {
     }
 }
 
-/// Mistakes of the caller's, and outages.
+/// Mistakes of the caller, and outages.
 extension Refusal {
-    /// The caller names no login, and the policy demands one.
+    /// The caller names no login, but the policy requires one.
     package static let bindingRequired = Refusal(
         .invalidRequest,
         .expectation,
@@ -213,7 +213,7 @@ extension Refusal {
         "The header does not name its key: kid is missing, empty or not a string.",
         hint: "Facebook's tokens always name their key with kid, so find out who made this one."
     )
-    /// - Parameter keyID: the token's; the sentence has its first 64 visible ASCII characters.
+    /// - Parameter keyID: The token's key ID; the sentence quotes its first 64 visible ASCII characters.
     package static func unknownKey(_ keyID: some Collection<UInt8>) -> Refusal {
         let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
         return unknownKey(keyID: String(decoding: shown, as: UTF8.self))
@@ -265,7 +265,7 @@ extension Refusal {
         let detail = "The token expired \(seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
         return Refusal(.expired, .times, claim: .expiration, detail, hint: "Have the app log in again for a new token.")
     }
-    /// The token's life has not begun.
+    /// The token is not valid yet.
     package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Refusal {
         Refusal(
             .notYetValid,
@@ -352,7 +352,7 @@ extension Refusal {
 }
 
 extension Refusal {
-    /// A claim's value in quotation marks on one line, cut to what helps.
+    /// A claim's value in quotation marks on one line, cut to a readable length.
     static func quoted(_ text: String) -> String {
         text.count > 80 ? String(text.prefix(80)).debugDescription + "…" : text.debugDescription
     }

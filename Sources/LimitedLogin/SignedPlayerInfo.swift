@@ -1,38 +1,39 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The player of an Instant Game, whose signature is good: what `FBInstant.player.getSignedPlayerInfoAsync(nonce)`, or
-/// `getSignedASIDAsync`, gives the game.
+/// The player of an Instant Game with a good signature. `FBInstant.player.getSignedPlayerInfoAsync(nonce)` or
+/// `getSignedASIDAsync` gives the text to the game.
 ///
-/// It has the form of a ``SignedRequest`` and is signed under the same secret. It has no end of its own: one that was seen
-/// anywhere would be good for ever. So it may be an hour old at most, and its `request_payload` must be the nonce that you
-/// gave to this game's session (Meta, "Instant Games SDK v8.0").
+/// It has the form of a ``SignedRequest`` and is signed under the same secret. It has no expiry of its own, so a copy
+/// would be valid for ever. Therefore it may be at most one hour old, and its `request_payload` must be the nonce that
+/// you gave to this game's session (Meta, "Instant Games SDK v8.0").
 public struct SignedPlayerInfo: Equatable, Sendable {
-    /// The app whose secret signed it.
+    /// The app with the secret that signed it.
     public let appID: String
-    /// `player_id`: the player within the game; nil where ``appScopedID`` is told. It is no `sub` of a token.
+    /// `player_id`: the player within the game; nil if there is an ``appScopedID``. It is not the `sub` of a token.
     public let playerID: String?
-    /// `asid`: the person under the id of Facebook Login, which is the `sub` of a token for the same app; nil where
-    /// ``playerID`` is told.
+    /// `asid`: the person's id of Facebook Login, the same as the `sub` of a token for this app; nil if there is a
+    /// ``playerID``.
     public let appScopedID: String?
-    /// `issued_at`: when Facebook made it.
+    /// `issued_at`: the time at which Facebook made it.
     public let issuedAt: NumericDate
-    /// `request_payload`, where it was compared.
+    /// `request_payload`, if it was compared.
     public let nonce: String?
-    /// The facts of the nonce, where it is an issued one.
+    /// The facts of an issued nonce; nil for any other nonce.
     package let issuedNonce: RecognizedNonce?
 
-    /// Greatest age in seconds: an hour, the life of an id token.
+    /// The greatest age, in seconds: one hour, the lifetime of an id token.
     package static let greatestAgeSeconds = 3_600
 
     /// Verifies signed player info.
     /// - Parameters:
-    ///   - text: what `getSignature()` gave the game.
-    ///   - secrets: each app's ID and secret. All of them are tried, so that the time does not tell whose it is.
-    ///   - expectation: the nonce that the game gave Facebook. With nil a copy of an hour's age, from anywhere, is accepted.
-    ///   - clockSkewSeconds: how far `issued_at` may lie ahead; less than 0 counts as 0, more than 300 as 300.
-    ///   - now: the time to judge as of.
-    /// - Throws: the one reason it was refused for. ``SignedPlayerInfoRejection/cannotVerify`` is no refusal.
+    ///   - text: The result of `getSignature()` in the game.
+    ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
+    ///   - expectation: The nonce that the game gave Facebook. With nil, any copy is accepted for an hour, from any
+    ///     caller.
+    ///   - clockSkewSeconds: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - now: The time for which to judge.
+    /// - Throws: The one reason for the refusal. ``SignedPlayerInfoRejection/cannotVerify`` is not a refusal.
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
@@ -50,7 +51,7 @@ public struct SignedPlayerInfo: Equatable, Sendable {
         )
     }
 
-    /// The same for bytes.
+    /// Does the same for bytes.
     package init(
         verifying bytes: Span<UInt8>,
         secrets: [(appID: String, secret: String)],
@@ -69,7 +70,7 @@ public struct SignedPlayerInfo: Equatable, Sendable {
         for name in Self.membersOfOthers where content.member(name) != nil { throw .otherKind }
         let (player, person) = (content.member("player_id"), content.member("asid"))
         guard (player == nil) != (person == nil) else { throw player == nil ? .otherKind : .invalidPlayer }
-        // Text alone: a number of 17 digits loses some of them in the game's own language.
+        // The id must be text: JavaScript, the game's language, would round a number of 17 digits.
         playerID = content.string("player_id").flatMap { DecimalNumber.isIdentifier($0.utf8) ? $0 : nil }
         appScopedID = content.string("asid").flatMap { DecimalNumber.isIdentifier($0.utf8) ? $0 : nil }
         guard playerID != nil || appScopedID != nil else { throw .invalidPlayer }
@@ -89,18 +90,18 @@ public struct SignedPlayerInfo: Equatable, Sendable {
         }
     }
 
-    /// Members at the top level that no player's has: those of a login, a page tab and a callback.
+    /// Members at the top level that signed player info never has: those of a login, a page tab and a callback.
     private static let membersOfOthers: [StaticString] = ["code", "oauth_token", "access_token", "page", "user_id"]
 }
 
-/// Why signed player info was refused, or why it cannot be judged. Nothing here holds any of it.
+/// The reason why signed player info was refused or cannot be judged. No part of the info is in it.
 public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code; nil when it cannot be told whether it is good.
+    /// The stable code; nil if the info cannot be judged.
     public let code: String?
     /// One sentence that a person can act on.
     public let description: String
 
-    /// OpenSSL failed; nothing is known about it.
+    /// OpenSSL failed; nothing is known about the signature.
     public static let cannotVerify = Self(nil, "The signature cannot be verified now.")
 
     package static let malformed = Self("The signed player info is not two parts of base64url with a JSON object.")

@@ -9,10 +9,10 @@ internal import LLJOSE
 /// ahead of your clock by the skew.
 ///
 /// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
-/// refused: the web SDK's cookie holds a login's signed request, so a person's cookie would be enough to have that
-/// person's data deleted.
+/// refused: the web SDK's cookie contains a login's signed request, so a person's cookie would be enough to delete that
+/// person's data.
 public struct SignedRequest: Equatable, Codable, Sendable {
-    /// The app whose secret signed it.
+    /// The app with the secret that signed it.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits without a leading zero.
     public let userID: String
@@ -25,16 +25,16 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         case issuedAt = "issued_at"
     }
 
-    /// A signed request of these parts, for tests of code that is given one.
+    /// Makes a signed request from these values, for tests of code that takes one.
     public init(appID: String, userID: String, issuedAt: NumericDate) {
         self.appID = appID
         self.userID = userID
         self.issuedAt = issuedAt
     }
 
-    /// Greatest length in bytes. 8 KiB: real ones have about 200.
+    /// The greatest length, in bytes. 8 KiB: real ones have about 200 bytes.
     package static let byteLimit = 8_192
-    /// Greatest age in seconds: a day, so that a request that is sent again later logs no person out again.
+    /// The greatest age, in seconds: one day, so that a request sent again later does not log the person out again.
     package static let greatestAgeSeconds = 86_400
 
     /// Verifies a signed request.
@@ -44,7 +44,7 @@ public struct SignedRequest: Equatable, Codable, Sendable {
     ///   - clockSkewSeconds: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: The time for which to judge.
     /// - Throws: The one reason for the refusal. The callback's answer is then 403, and nothing else happens.
-    ///   ``SignedRequestRejection/cannotVerify`` is no refusal: answer 500. Acknowledge
+    ///   ``SignedRequestRejection/cannotVerify`` is not a refusal: answer 500. Acknowledge
     ///   ``SignedRequestRejection/noPerson`` with 200 at the deauthorize callback.
     public init(
         verifying text: String,
@@ -108,7 +108,7 @@ struct SignedEnvelope: ~Copyable {
         secrets: [(appID: String, secret: String)]
     ) throws(SignedRequestRejection) {
         guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw .malformed }
-        // The text is split at the first full stop; a second one is no digit of base64url and is refused below.
+        // The text is split at the first full stop. A second one is not a digit of base64url and is refused below.
         let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
         guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
         var signature: [UInt8] = []
@@ -166,11 +166,11 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
         public static let invalidSignature = Self("invalid_signature")
         /// `algorithm` is not HMAC-SHA256.
         public static let unsupportedAlgorithm = Self("unsupported_algorithm")
-        /// It is a login's, not a callback's.
+        /// It belongs to a login, not to a callback.
         public static let login = Self("login_request")
-        /// It is a page tab's.
+        /// It belongs to a page tab.
         public static let pageTab = Self("page_tab_request")
-        /// It is an Instant Game's.
+        /// It belongs to an Instant Game.
         public static let instantGame = Self("instant_game_request")
         /// `user_id` is missing or no id.
         public static let invalidUser = Self("invalid_user")

@@ -2,11 +2,12 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
 
-/// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows nothing of it.
+/// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows only the public
+/// name and the algorithm.
 public struct SigningKey: Sendable, CustomStringConvertible {
-    /// How the key signs (RFC 7518 section 3.1).
+    /// The algorithm of a key (RFC 7518 section 3.1).
     public enum Algorithm: String, Sendable {
-        /// RSASSA-PKCS1-v1_5 with SHA-256: every consumer of tokens takes it.
+        /// RSASSA-PKCS1-v1_5 with SHA-256: every consumer of tokens accepts it.
         case rs256 = "RS256"
         /// ECDSA with P-256 and SHA-256: shorter signatures, made in a tenth of the time.
         case es256 = "ES256"
@@ -17,14 +18,15 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         case p256(P256PrivateKey)
     }
 
-    /// Sizes of an RSA key in bits. 2,048 is the least of RFC 7518 section 3.3; beyond 4,096 a signature takes milliseconds.
+    /// The accepted sizes of an RSA key, in bits. RFC 7518 section 3.3 requires at least 2,048; above 4,096 a signature
+    /// takes milliseconds.
     static let rsaBits = 2_048...4_096
 
-    /// How the key signs.
+    /// The algorithm of the key.
     public let algorithm: Algorithm
     /// The name of the key: its RFC 7638 thumbprint with SHA-256, 43 digits of base64url.
     public let keyID: String
-    /// The public key's own members of its JWK, each with a comma before it.
+    /// The members of the JWK with the key's numbers, each with a comma before it.
     private let numbers: String
     private let secret: Secret
 
@@ -39,8 +41,8 @@ public struct SigningKey: Sendable, CustomStringConvertible {
     }
 
     /// Reads a private key in PEM form: PKCS #8, PKCS #1 or SEC 1, without a passphrase.
-    /// - Throws: ``InvalidConfiguration`` for another kind of key, an RSA key outside 2,048 to 4,096 bits, another curve than
-    ///   P-256, and a key whose signature its own public key refuses.
+    /// - Throws: ``InvalidConfiguration`` for another kind of key, an RSA key outside 2,048 to 4,096 bits, another
+    ///   curve than P-256, and a key with a signature that its own public key refuses.
     public init(pem: String) throws(InvalidConfiguration) {
         guard !pem.contains("BEGIN ENCRYPTED PRIVATE KEY"), !pem.contains("Proc-Type: 4,ENCRYPTED") else {
             throw InvalidConfiguration("the key has a passphrase, which a start cannot ask for")
@@ -85,7 +87,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         }
     }
 
-    /// RFC 7638 section 3.
+    /// The thumbprint of RFC 7638 section 3.
     private static func thumbprint(_ input: String) throws -> String {
         String(decoding: try SHA256.digest(of: Array(input.utf8).span).base64URL, as: UTF8.self)
     }
@@ -99,7 +101,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         return #"{"kty":"\#(kind)","use":"sig","alg":"\#(algorithm.rawValue)","kid":"\#(keyID)"\#(numbers)}"#
     }
 
-    /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that take no JWK Set.
+    /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that cannot read a JWK Set.
     /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
     public func publicPEM() throws(InvalidConfiguration) -> String {
         do {
@@ -112,7 +114,8 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The private key as PKCS #8 in PEM form, without encryption. Store it where the service's user alone can read it.
+    /// The private key as PKCS #8 in PEM form, without encryption. Store it in a file that only the service's user can
+    /// read.
     /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
     public func privatePEM() throws(InvalidConfiguration) -> String {
         do {
@@ -132,7 +135,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What verifies the signatures; nil if OpenSSL fails.
+    /// The public key, ready to verify; nil if OpenSSL fails.
     var publicKey: OwnPublicKey? {
         switch secret {
         case .rsa(let key):
@@ -143,7 +146,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
     }
 }
 
-/// A public key of one's own, ready to verify. Not Sendable, as the keys in it.
+/// The public key of a ``SigningKey``, ready to verify. It is not Sendable, because the OpenSSL keys in it are not.
 enum OwnPublicKey {
     case rsa(RSAPublicKey)
     case p256(P256PublicKey)
@@ -156,15 +159,15 @@ enum OwnPublicKey {
     }
 }
 
-/// The keys of an issuer: the first signs, all verify and are published.
+/// The keys of an issuer. The first one signs; all of them verify and are published.
 public struct SigningKeySet: Sendable {
-    /// Greatest number of keys. 8: a rotation needs two.
+    /// The greatest number of keys. 8: a rotation needs two.
     public static let countLimit = 8
 
     /// The keys in the order of the file.
     public let keys: [SigningKey]
 
-    /// - Throws: ``InvalidConfiguration`` for no key, more than ``countLimit``, and a key that is there twice.
+    /// - Throws: ``InvalidConfiguration`` for no key, for more than ``countLimit``, and for a repeated key.
     public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
         guard !keys.isEmpty else { throw InvalidConfiguration("there is no private key") }
         guard keys.count <= Self.countLimit else {
@@ -176,9 +179,9 @@ public struct SigningKeySet: Sendable {
         self.keys = keys
     }
 
-    /// Reads private keys in PEM form, one behind the other. Text between them, and blocks of other kinds, such as
-    /// `EC PARAMETERS`, count for nothing.
-    /// - Throws: ``InvalidConfiguration``, which names the place of a key that cannot be used.
+    /// Reads private keys in PEM form, one after another. Text between them, and blocks of other kinds, such as `EC
+    /// PARAMETERS`, are ignored.
+    /// - Throws: ``InvalidConfiguration``, with the place of a key that cannot be used.
     public init(pem: String) throws(InvalidConfiguration) {
         var keys: [SigningKey] = []
         var block: [Substring]?

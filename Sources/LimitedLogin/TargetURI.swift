@@ -5,14 +5,14 @@ internal import LLBytes
 /// RFC 9449 section 4.3 (9) ignores query and fragment and recommends the normalisation of RFC 3986 section 6.2.2
 /// (case, percent-encoding, dot segments) and section 6.2.3 (default port, empty path).
 package struct TargetURI: Equatable, Sendable {
-    /// Greatest length in bytes, without query and fragment: that of a request line.
+    /// The greatest length, in bytes, without query and fragment: the same as for a request line.
     package static let byteLimit = 8_192
 
     /// The normalised spelling.
     package let normalized: [UInt8]
 
     /// The URI in `text`; nil unless it is an absolute `http` or `https` URI of visible ASCII with a host and without
-    /// user information. Query and fragment are not read: a proof without them is good for all of them.
+    /// user information. Query and fragment are ignored: a proof is valid for any query.
     package init?(_ text: Span<UInt8>) {
         var pathEnd = 0
         while pathEnd < text.count, !"?#".utf8.contains(text[pathEnd]) {

@@ -26,10 +26,10 @@ public struct TokenExpectation: Equatable, Sendable {
         self.accessToken = accessToken
     }
 
-    /// The same as bytes.
+    /// The same expectation as bytes.
     var question: TokenQuestion {
         get throws(Refusal) {
-            // Empty bytes ask for nothing, so a value that is given but empty is refused here.
+            // Empty bytes mean no requirement, so an empty value is refused here.
             if let appID, appID.isEmpty { throw .unknownApp }
             if binding.refreshedSubject == "" { throw .invalidSubject }
             if keyThumbprint == "" { throw .invalidKeyThumbprint }
@@ -64,7 +64,7 @@ public struct TokenBinding: Equatable, Sendable {
     public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.nonce, nonce.value) }
 
     /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that give Facebook
-    /// the hash and keep the nonce to themselves.
+    /// only the hash.
     public static func rawNonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.rawNonce, nonce.value) }
 
     /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
@@ -78,8 +78,8 @@ public struct TokenBinding: Equatable, Sendable {
     /// but never start one. ``refreshing(_:)`` proves more.
     public static func subject(_ subject: String) -> TokenBinding { TokenBinding(.subject, subject) }
 
-    /// No tie. Only a policy whose binding is optional accepts it. A token then proves that the person logged in at
-    /// some time within its life, but not that the login was here.
+    /// No tie. Only a policy with optional binding accepts it. A token then proves that the person logged in at some
+    /// time within its life, but not that the login was at this service.
     public static let unbound = TokenBinding(.unbound)
 
     /// The same login, refreshed: the `sub` claim is exactly this user, and the nonce is checked as well.
@@ -87,7 +87,7 @@ public struct TokenBinding: Equatable, Sendable {
     /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then only
     /// needs to be issued by this issuer for this app: it was used at the login and may have expired since.
     public func refreshing(_ subject: String) -> TokenBinding {
-        // With the user alone, or without a tie, there is no nonce to keep.
+        // A binding to the user alone, or none, has no nonce to check.
         guard kind != .subject, kind != .unbound else { return .subject(subject) }
         var binding = self
         binding.refreshedSubject = subject

@@ -1,13 +1,13 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// Makes one standard token of your own out of a login of Facebook's that was verified.
+/// Makes a standard token of your own from a verified Facebook login.
 ///
-/// An access token is one of RFC 9068 (`typ: at+jwt`), an id token one of OpenID Connect Core. Both bear the person, the
-/// Facebook app and the moment of the login, so that a consumer need only know your issuer. A pure function: it asks no clock
-/// and keeps nothing.
+/// Access tokens follow RFC 9068 (`typ: at+jwt`), id tokens OpenID Connect Core. Both name the person, the Facebook app
+/// and the time of the login, so that a consumer need only know your issuer. The issuer reads no clock and stores
+/// nothing.
 public struct TokenIssuer: Sendable {
-    /// What a token is for.
+    /// The kind of a token.
     public enum Kind: Sendable {
         /// An access token (RFC 9068).
         case accessToken
@@ -17,13 +17,13 @@ public struct TokenIssuer: Sendable {
 
     /// The `typ` of access tokens.
     public enum AccessTokenType: String, Sendable, CaseIterable {
-        /// RFC 9068 section 2.1.
+        /// The type of RFC 9068 section 2.1.
         case accessToken = "at+jwt"
-        /// For consumers that refuse the first one.
+        /// The type for consumers that refuse `at+jwt`.
         case plain = "JWT"
     }
 
-    /// A claim about the person that a token may tell.
+    /// A claim about the person that a token may have.
     public enum Claim: String, Sendable, CaseIterable {
         /// The whole name.
         case name
@@ -33,28 +33,28 @@ public struct TokenIssuer: Sendable {
         case middleName = "middle_name"
         /// The last name.
         case familyName = "family_name"
-        /// Comes with `email_verified`, which is false: Facebook vouches for no address.
+        /// The e-mail address. `email_verified` is false, because Facebook does not say that it confirmed the address.
         case email
         /// The URL of the profile's picture.
         case picture
     }
 
-    /// The login that a token is made of.
+    /// The login for which a token is made.
     public struct Login: Sendable {
         /// The Facebook app.
         public var appID: String
         /// The person, under an ID that only this app knows.
         public var userID: String
-        /// When Facebook issued the credential of the login.
+        /// The time at which Facebook issued the credential of the login.
         public var authenticatedAt: NumericDate
-        /// Until when that credential is valid; nil if it does not end.
+        /// The time at which that credential expires; nil if it does not expire.
         public var expiresAt: NumericDate?
         /// The RFC 7638 thumbprint of the device's key that the login is bound to.
         public var keyThumbprint: String?
-        /// What is known of the person; empty texts are left out.
+        /// The claims about the person; empty texts are left out.
         public var claims: [Claim: String]
 
-        /// A login of these values.
+        /// Makes a login from these values.
         public init(
             appID: String,
             userID: String,
@@ -72,25 +72,25 @@ public struct TokenIssuer: Sendable {
         }
     }
 
-    /// A token that was made.
+    /// A new token.
     public struct Token: Sendable, Equatable {
         /// The JWS in compact serialization.
         public let value: String
-        /// How long it is valid, in seconds.
+        /// The lifetime, in seconds.
         public let lifetimeSeconds: Int
     }
 
-    /// Why no token was made.
+    /// The reason why no token was made.
     public enum Failure: Error, Sendable, Equatable {
-        /// The credential of the login has ended.
+        /// The credential of the login has expired.
         case loginEnded
-        /// The audience is none of those configured.
+        /// The audience is not among the configured ones.
         case unknownAudience
         /// OpenSSL failed.
         case cannotSign
     }
 
-    /// What the tokens say.
+    /// The rules for the content of the tokens.
     public let policy: TokenIssuerPolicy
     /// The keys that sign and verify.
     public let keys: SigningKeySet
@@ -103,11 +103,11 @@ public struct TokenIssuer: Sendable {
 
     /// Makes a token.
     /// - Parameters:
-    ///   - login: the login, which was verified.
-    ///   - kind: the kind of token: an access token by default.
-    ///   - audience: one of the policy's; the first one if nil.
-    ///   - tokenID: `jti`: a name that no other token has.
-    ///   - now: the moment of issue; whole seconds count.
+    ///   - login: The verified login.
+    ///   - kind: The kind of the token; an access token by default.
+    ///   - audience: An audience of the policy; the first one if nil.
+    ///   - tokenID: `jti`, a name that no other token has.
+    ///   - now: The time of issue; fractions of a second are ignored.
     public func token(
         for login: Login,
         kind: Kind = .accessToken,
@@ -144,16 +144,16 @@ public struct TokenIssuer: Sendable {
     }
 }
 
-/// What the tokens of a ``TokenIssuer`` say: their issuer, audiences, life and claims.
+/// The rules for the tokens of a ``TokenIssuer``: issuer, audiences, lifetime and claims.
 public struct TokenIssuerPolicy: Sendable, Equatable {
-    /// The life of a token in seconds, if none is set. 600: a revoked login has at most that much longer at a consumer
-    /// that asks nobody.
+    /// The default lifetime of a token, in seconds. 600: a revoked login stays valid for at most this time at a
+    /// consumer that does not ask the service.
     public static let defaultLifetimeSeconds = 600
-    /// The least and the greatest life of a token, in seconds.
+    /// The least and the greatest lifetime of a token, in seconds.
     public static let lifetimeRange = 60...3_600
-    /// Greatest length of the additional claims in bytes. 1 KiB: a role and a few names.
+    /// The greatest length of the additional claims, in bytes. 1 KiB: enough for a role and a few names.
     public static let extraClaimsByteLimit = 1_024
-    /// Claims that no configuration may set: those of the token itself, and those that speak of the person.
+    /// Claims that no configuration may set: those about the token itself, and those about the person.
     private static let reserved: Set<String> = Set(
         [
             "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "azp", "auth_time", "acr", "amr", "nonce",
@@ -164,27 +164,27 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// `iss`.
     public let issuer: String
-    /// The audiences that a token may have; the first one is meant if none is named.
+    /// The audiences that a token may have; the first one is the default.
     public let audiences: [String]
-    /// The life of a token in seconds; it ends with the login's credential at the latest.
+    /// The lifetime of a token, in seconds. A token never outlives the credential of its login.
     public let lifetimeSeconds: Int
     /// `typ` of access tokens.
     public let accessTokenType: TokenIssuer.AccessTokenType
-    /// What tokens tell of the person.
+    /// The claims about the person in the tokens.
     public let claims: [TokenIssuer.Claim]
     /// The additional claims as members of an object, each with a comma before it.
     let extraMembers: String
 
-    /// A policy of these values, if each is in its range.
+    /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
-    ///   - issuer: an `https` URL of at most 1,024 visible ASCII characters without user, query and fragment; `http` for a
-    ///     loopback host alone.
-    ///   - audiences: each 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
-    ///   - lifetimeSeconds: 60 to 3,600.
-    ///   - accessTokenType: `typ` of access tokens.
-    ///   - claims: what tokens tell of the person.
-    ///   - extraClaims: a JSON object of at most 1 KiB, without registered claims.
-    /// - Throws: ``InvalidConfiguration``, which says which value is out of its range.
+    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment; `http`
+    ///     for a loopback host alone.
+    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
+    ///   - lifetimeSeconds: The lifetime, 60 to 3,600 seconds.
+    ///   - accessTokenType: The `typ` of access tokens.
+    ///   - claims: The claims about the person in the tokens.
+    ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims.
+    /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         issuer: String,
         audiences: [String] = [],

@@ -1,12 +1,12 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The positions of an accepted token's claims in its payload, and the facts that need no position: 50 bytes for any
+/// The positions of an accepted token's claims in its payload, and its facts without a position: 50 bytes for any
 /// token.
 ///
-/// It holds the decoded content of one token, and no verdict on it: ``TokenVerifier/accept(_:of:_:now:workspace:)``
-/// judges that again each time. Checks that give the same result for the same bytes are left out: header and payload
-/// are strict, every claim has its type, `sub` is short and `jti` exists.
+/// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:now:workspace:)`` judges
+/// that again each time. Checks with a result that depends on the bytes alone are not repeated: header and payload are
+/// strict, every claim has its type, `sub` is short and `jti` exists.
 package struct TokenReading: Sendable {
     package typealias Text = VerifiedClaims.Text
 
@@ -37,13 +37,13 @@ package struct TokenReading: Sendable {
     private let isLimited: Bool
     private let isBoundToKey: Bool
 
-    /// The claim is absent. Greater starts than the one before this have no space either.
+    /// The start of an absent claim. A text must start below this value.
     private static let absent = 0x1FFF
     private static let greatestLength = 0x7FE
 
-    /// Reads an accepted token. Nil for a token that does not fit this form: with `nbf`, fractions of a second, a
-    /// moment after 2106, a text of 2 KiB, or one beyond the first 8,190 bytes, as behind the IDs of many friends. Such
-    /// a token is read each time.
+    /// Reads an accepted token. Nil for a token that does not fit this form: one with `nbf`, fractions of a second, a
+    /// time after 2106, a text of 2 KiB, or a text beyond the first 8,190 bytes, for example after the IDs of many
+    /// friends. Such a token is read each time.
     package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
         guard let issuedAt = UInt32(exactly: claims.issuedAt.secondsSince1970),
             let expiresAt = UInt32(exactly: claims.expiresAt.secondsSince1970),
@@ -66,7 +66,7 @@ package struct TokenReading: Sendable {
         }
     }
 
-    /// True if the token is good for `policy` at this moment, as far as that needs no text.
+    /// True if the token's times are good for `policy` at this time.
     fileprivate func isTimely(_ policy: VerificationPolicy, _ now: NumericDate) -> Bool {
         !policy.isExpired(moment(expiresAt), now) && !policy.isAhead(moment(issuedAt), now)
             && !policy.isTooOld(moment(issuedAt), now) && (policy.tracking == .any || isLimited)
@@ -109,13 +109,13 @@ package struct TokenReading: Sendable {
 }
 
 extension TokenVerifier {
-    /// Judges a token that was accepted before, by its stored reading: all but the bytes themselves is checked again.
+    /// Judges a token that was accepted before, by its stored reading: everything except the bytes themselves is
+    /// checked again.
     /// - Parameters:
     ///   - reading: Read from exactly this signing input, which has a good signature under a current key.
     ///   - question: The requirements; texts that are not requested are not in the claims.
-    ///   - workspace: Afterwards its payload has the texts of the claims, and is no JSON.
-    /// - Returns: Nil if the token is not to be accepted, or only perhaps: it must then be judged as a whole, which
-    ///   finds the fault.
+    ///   - workspace: Afterwards its payload has the texts of the claims and is not JSON.
+    /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
     package func accept(
         _ reading: TokenReading,
         of signingInput: Span<UInt8>,

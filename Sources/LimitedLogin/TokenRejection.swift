@@ -1,7 +1,7 @@
 /// The reason why a token was refused: always a fault of the token. Answer 401.
 ///
-/// It holds neither the token nor, unless the signature was good, a claim's value. A mistake of the caller's is an
-/// ``InvalidExpectation``, and a fault of neither, such as missing keys, a ``VerificationUnavailable``.
+/// It never contains the token, and a claim's value only if the signature was good. A mistake of the caller is an
+/// ``InvalidExpectation``. Any other fault, such as missing keys, is a ``VerificationUnavailable``.
 public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertible {
     /// The row of the catalogue.
     package let refusal: Refusal
@@ -21,9 +21,9 @@ public struct TokenRejection: Error, Equatable, Sendable, CustomStringConvertibl
     public var description: String { "\(code): \(detail)" }
 }
 
-/// An expectation that no token can fulfil: a mistake of the program's, and no fault of the token.
+/// An expectation that no token can fulfil: a mistake of the program, not a fault of the token.
 ///
-/// The app is not among the policy's, the nonce is no nonce, or nothing ties the token to a login. End no session for it:
+/// The app is not in the policy, the nonce is malformed, or nothing ties the token to a login. End no session for it:
 /// answer 500, or 400 if your own client sent the value.
 public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConvertible {
     /// The row of the catalogue.
@@ -34,7 +34,7 @@ public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConver
 }
 
 extension Refusal {
-    /// Has a verdict throw the errors of the library.
+    /// Runs a verdict, and throws the public errors of the library for its refusals.
     static func asError<Verdict>(_ verdict: () throws(Refusal) -> Verdict) throws -> Verdict {
         do throws(Refusal) {
             return try verdict()
@@ -43,7 +43,7 @@ extension Refusal {
         }
     }
 
-    /// The error that the library throws for it.
+    /// The public error of the library for this refusal.
     package var error: any Error {
         switch kind {
         case .token(let code): TokenRejection(refusal: self, code: code)
@@ -54,7 +54,7 @@ extension Refusal {
     }
 }
 
-/// The checks of a verdict, in the order they are made. Later versions may know more of them.
+/// The checks of a verdict, in their order. Later versions may know more of them.
 public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
     /// The place in the order.
     private let place: Int

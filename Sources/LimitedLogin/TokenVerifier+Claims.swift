@@ -201,7 +201,7 @@ extension TokenVerifier {
     }
 }
 
-/// The facts of an accepted token about the person. A claim of the wrong type loses its fact, but the token stays good,
+/// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
 /// as in Facebook's SDK.
 extension TokenVerifier {
     func facts(
@@ -242,7 +242,7 @@ extension TokenVerifier {
 }
 
 extension VerifiedClaims {
-    /// Notes the permissions whose claims are there.
+    /// Records the permissions with a claim in the token.
     mutating func notePermissions() {
         var granted: PermissionSet = []
         if self[.name] != nil || self[.firstName] != nil || self[.middleName] != nil || self[.lastName] != nil
@@ -281,7 +281,7 @@ extension VerificationWorkspace {
         return withValue(node) { bytes, range in Birthday(bytes, range) }
     }
 
-    /// `{"id": string, "name": string}`; a place without both is none.
+    /// `{"id": string, "name": string}`; nil if one of them is missing.
     fileprivate mutating func place(_ node: Int?) -> VerifiedClaims.Place? {
         guard let node, let id = fact(claimsSet.member("id", of: node)),
             let name = fact(claimsSet.member("name", of: node))

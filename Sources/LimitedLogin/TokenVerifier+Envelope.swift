@@ -55,7 +55,7 @@ extension TokenVerifier {
         }
     }
 
-    /// Distinguishes the texts that people send by mistake.
+    /// Recognises texts that people send by mistake.
     private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Refusal {
         if token[0] == UInt8(ascii: "{") { return .malformedToken(.jsonSerialization) }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
@@ -124,7 +124,7 @@ extension TokenVerifier {
         guard !keys.isEmpty else { throw .keysUnavailable }
         if let key = keys.key(withID: workspace.keyID) { return key }
         let refusal = Refusal.unknownKey(workspace.keyID)
-        // No set has a longer key ID, so asking for it again would be in vain.
+        // No set has a longer key ID, so a fetch for it would be useless.
         if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
         throw refusal
     }

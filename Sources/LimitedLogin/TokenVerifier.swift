@@ -52,7 +52,7 @@ public struct TokenVerifier: Sendable {
         return verifier
     }
 
-    /// Judges a token given as bytes; allocates nothing for a good one.
+    /// Judges a token given as bytes. It allocates nothing for a good token.
     ///
     /// - Parameters:
     ///   - token: The JWS in compact serialization.
@@ -81,8 +81,7 @@ public struct TokenVerifier: Sendable {
         return try judgeClaims(question, now, &workspace)
     }
 
-    /// The first half: the issuer's key signed these bytes, whatever they say. The steps are in the order of their
-    /// cost.
+    /// The first half: the issuer's key signed these bytes. It does not read the claims. The cheapest steps come first.
     package func authenticate(
         _ token: Span<UInt8>,
         keys: VerificationKeys,
@@ -97,7 +96,7 @@ public struct TokenVerifier: Sendable {
         try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
     }
 
-    /// What can be told without a key.
+    /// The steps that need no key.
     @inline(__always)
     func readEnvelope(
         _ token: Span<UInt8>,
@@ -148,7 +147,7 @@ public struct TokenVerifier: Sendable {
 
 /// Verification for callers that need owned values more than speed.
 extension TokenVerifier {
-    /// Verifies a token: the same verdict as that of every other function, with owned values.
+    /// Verifies a token and returns owned values. The verdict is the same as with every other function.
     ///
     /// - Parameters:
     ///   - token: The id token as the app sent it.
@@ -172,7 +171,7 @@ extension TokenVerifier {
     }
 
     /// The first part of a verdict: everything that needs no key.
-    /// - Returns: where the token's parts stand, and the name of its key.
+    /// - Returns: The positions of the token's parts, and the name of its key.
     func begin(
         _ token: String,
         _ question: TokenQuestion,
@@ -182,12 +181,12 @@ extension TokenVerifier {
         try checkExpectation(question)
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
         let keyID = String(decoding: session.workspace.keyID, as: UTF8.self)
-        // No set holds a longer name, so asking for it would be in vain.
+        // No set has a longer name, so a fetch for it would be useless.
         guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else { throw .unknownKey(session.workspace.keyID) }
         return (jws, keyID)
     }
 
-    /// The rest of a verdict, with the keys that were asked for by that name.
+    /// The rest of a verdict, with the keys found by that name.
     func finish(
         _ token: String,
         _ jws: JWSCompactSerialization,
@@ -204,7 +203,7 @@ extension TokenVerifier {
         return VerifiedToken(token, keyID, claims, policy, &session.workspace)
     }
 
-    /// Verifies a token with keys that are ready and buffers that are reused.
+    /// Verifies a token with prepared keys and reused buffers.
     package func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -219,7 +218,7 @@ extension TokenVerifier {
     }
 }
 
-/// The keys of a JWK Set, prepared for verification: one worker's own, found by key ID.
+/// The keys of a JWK Set, prepared for verification by one worker and found by key ID.
 ///
 /// It is not Sendable: each worker makes its own from the shared set, so that a request needs no lock and no shared
 /// reference count.

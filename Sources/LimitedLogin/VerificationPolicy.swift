@@ -21,9 +21,9 @@ public struct VerificationPolicy: Sendable {
         case limited
     }
 
-    /// Both issuers Facebook has used: today's, and the one before September 2021.
+    /// Both issuers that Facebook has used: today's, and the one before September 2021.
     public static let defaultIssuers = ["https://www.facebook.com", "https://facebook.com"]
-    /// A minute: synchronised clocks differ by milliseconds, and bad ones by seconds.
+    /// One minute: synchronised clocks differ by milliseconds, and bad ones by seconds.
     public static let defaultClockSkewSeconds = 60
 
     /// The apps that tokens may be for; a token's `aud` is one of them, byte for byte.
@@ -39,7 +39,7 @@ public struct VerificationPolicy: Sendable {
     /// The accepted tracking.
     public let tracking: Tracking
 
-    /// A policy of these values, if each is in its range.
+    /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
     ///   - appIDs: At least one; each 1 to 128 visible ASCII characters other than `\`.
     ///   - issuers: At least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
@@ -125,27 +125,27 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     /// The beginning of 1970.
     package static let beginning = NumericDate(milliseconds: 0)
 
-    /// The last moment: 2⁵³ seconds, the greatest number up to which a double holds every integer.
+    /// The last time: 2⁵³ seconds, the greatest number up to which a double holds every integer.
     public static let greatestSeconds: Double = 9_007_199_254_740_992
 
-    /// A moment; nil outside 0 to 2⁵³ seconds, and for NaN.
+    /// A time; nil outside 0 to 2⁵³ seconds, and for NaN.
     public init?(secondsSince1970: Double) {
         guard secondsSince1970 >= 0, secondsSince1970 <= Self.greatestSeconds else { return nil }
         self.secondsSince1970 = secondsSince1970
     }
 
-    /// A moment in whole seconds; nil outside 0 to 2⁵³.
+    /// A time in whole seconds; nil outside 0 to 2⁵³.
     public init?(secondsSince1970: Int64) {
         guard secondsSince1970 >= 0, secondsSince1970 <= 1 << 53 else { return nil }
         self.secondsSince1970 = Double(secondsSince1970)
     }
 
-    /// A moment in whole seconds, for integer literals; nil outside 0 to 2⁵³.
+    /// A time in whole seconds, for integer literals; nil outside 0 to 2⁵³.
     public init?(secondsSince1970: Int) {
         self.init(secondsSince1970: Int64(secondsSince1970))
     }
 
-    /// A moment in milliseconds. Only the lowest 48 bits count: up to the year 10889, and so always in range.
+    /// A time in milliseconds. Only the lowest 48 bits count: up to the year 10889, and so always in range.
     init(milliseconds: UInt64) {
         secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000
     }
@@ -162,22 +162,22 @@ public struct NumericDate: Comparable, Hashable, Sendable {
             && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
     }
 
-    /// True if this is later by more than the skew, which is cut to 0 to 300 s.
+    /// True if this is later by more than the skew; the skew is limited to 0 to 300 s.
     func isAhead(of other: NumericDate, clockSkewSeconds: Int) -> Bool {
         let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
         return secondsSince1970 > other.secondsSince1970 + Double(skew)
     }
 
-    /// True if the left moment is before the right one.
+    /// True if the left time is before the right one.
     public static func < (left: NumericDate, right: NumericDate) -> Bool {
         left.secondsSince1970 < right.secondsSince1970
     }
 }
 
 extension JSONObject {
-    /// The moment of a number; nil outside 0 to 2⁵³, and for any other value.
+    /// The time of a number; nil outside 0 to 2⁵³, and for any other value.
     func date(_ node: Int) -> NumericDate? {
-        // An integer is compared exactly: as a double, 2⁵³ + 1 would pass for 2⁵³.
+        // An integer is compared exactly: as a double, 2⁵³ + 1 would be equal to 2⁵³.
         if let integer = document.integer(node, in: bytes.span) { return NumericDate(secondsSince1970: integer) }
         guard let value = document.double(node, in: bytes.span), value < NumericDate.greatestSeconds else { return nil }
         return NumericDate(secondsSince1970: value)
@@ -260,19 +260,19 @@ struct ByteStringSet: Sendable {
 
 /// The bounds of a token that is judged.
 package enum VerificationLimits {
-    /// Greatest length of a token in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend, so
-    /// that 1,000 friends make 28 KB. A longer token is refused without any work.
+    /// The greatest length of a token, in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend,
+    /// so that 1,000 friends make 28 KB. A longer token is refused without any work.
     package static let tokenByteCount = 32_768
-    /// Greatest length of a JOSE header in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the
+    /// The greatest length of a JOSE header, in bytes. 6 KiB: real ones have about 100 bytes, and it is read before the
     /// signature.
     static let headerByteCount = 6_144
-    /// Greatest length of `sub` in bytes. OpenID Connect Core section 2: 255 ASCII characters.
+    /// The greatest length of `sub`, in bytes. OpenID Connect Core section 2: 255 ASCII characters.
     static let subjectByteCount = 255
-    /// Greatest clock skew in seconds. 300: more would noticeably lengthen the life of a stolen token.
+    /// The greatest clock skew, in seconds. 300: more would noticeably lengthen the life of a stolen token.
     package static let clockSkewSeconds = 300
-    /// Greatest length of a configured app ID in bytes. 128: Facebook's have at most 20 digits.
+    /// The greatest length of a configured app ID, in bytes. 128: Facebook's have at most 20 digits.
     static let appIDByteCount = 128
-    /// Greatest length of a configured issuer in bytes. 1024: a generous URL.
+    /// The greatest length of a configured issuer, in bytes. 1024: enough for any URL in use.
     static let issuerByteCount = 1_024
 
     /// The bounds of the header: few members and no deep nesting, because it is read before the signature.

@@ -2,22 +2,21 @@ internal import LLCrypto
 internal import LLJOSE
 internal import LLThreads
 
-/// What one verdict of the library's doors works with: buffers, and the keys that it has made ready. The next verdict takes
-/// them over, so that it makes neither anew.
+/// The buffers and the prepared keys of one verdict of the library's public functions. The next verdict reuses both.
 ///
 /// Only the verdict that took the session out of its ``VerificationSessions`` touches it; hence `@unchecked Sendable`.
 final class VerificationSession: @unchecked Sendable {
     var workspace = VerificationWorkspace()
-    /// Keys of the sets seen last, each beside the key as it was published.
+    /// The prepared keys of the latest sets, each with the published key.
     private var ready: [(published: JSONWebKey, key: RSAPublicKey)] = []
 
-    /// The key of this name, made ready; nil where the set has none of this name.
+    /// The prepared key with this name; nil if the set has none.
     func key(withID keyID: String, in set: JSONWebKeySet) throws(Refusal) -> RSAPublicKey? {
         guard let published = set.key(withID: keyID) else { return nil }
         for entry in ready where entry.published == published { return entry.key }
-        // Keys that left the set are forgotten, so at most a set's 64 are kept.
+        // Keys outside the set are removed, so at most the 64 keys of a set are kept.
         ready.removeAll { entry in !set.keys.contains(entry.published) }
-        // The set holds sound keys alone: only OpenSSL itself can fail here, which is no fault of the token.
+        // The set has only valid keys, so a failure here is one of OpenSSL and not the token's fault.
         guard let key = try? RSAPublicKey(modulus: published.modulus, exponent: published.publicExponent) else {
             throw .keysUnavailable
         }
@@ -26,10 +25,10 @@ final class VerificationSession: @unchecked Sendable {
     }
 }
 
-/// The sessions of one verifier that no verdict uses at the moment. The lock is held while one is taken or given back, and
-/// never during a verdict.
+/// The idle sessions of one verifier. The lock is held while a session is taken or returned, and never during a
+/// verdict.
 final class VerificationSessions: Sendable {
-    /// Greatest number of idle sessions. 64: more verdicts than this at once are rare, and each may hold 256 KiB.
+    /// The greatest number of idle sessions. 64: more verdicts at once are rare, and each session may have 256 KiB.
     private static let limit = 64
     private let idle = Locked<[VerificationSession]>([])
 

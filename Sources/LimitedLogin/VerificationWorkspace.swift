@@ -13,20 +13,20 @@ package struct VerificationWorkspace: ~Copyable {
     var claimsSet = JSONObject(limits: VerificationLimits.payload)
     var claims = PayloadClaims()
     var signature: [UInt8] = []
-    /// The key ID of the token judged last, escapes decoded. It is empty if the header was not read that far. It is
-    /// also empty if the ID is so long that no published key can have it, so that a refetch would be in vain.
+    /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if
+    /// the ID is so long that no published key can have it. A fetch would then be useless.
     package internal(set) var keyID: [UInt8] = []
     /// A buffer for the value of one string.
     var scratch: [UInt8] = []
-    /// The nonce of the token accepted last, if the binding was ``BindingKind/issuedNonce`` and the token begins a
-    /// login; else nil.
+    /// The nonce of the last accepted token, if the binding was ``BindingKind/issuedNonce`` and the token begins a
+    /// login; otherwise nil.
     package internal(set) var recognizedNonce: RecognizedNonce?
     /// Nil only if OpenSSL has no SHA-256 or no memory; then no token can be verified.
     let sha256 = try? SHA256()
 
     package init() {}
 
-    /// The decoded JSON payload of the token judged last; the ranges of its `VerifiedClaims` are positions in it.
+    /// The decoded JSON payload of the last token; the ranges of its `VerifiedClaims` are positions in it.
     ///
     /// This array and `keyID` belong to the workspace: reading them is free, but keeping one while the next token is
     /// judged costs that token a copy.
@@ -125,7 +125,7 @@ package struct VerifiedClaims {
         @inlinable @inline(__always) set { texts[text.rawValue].wrappedValue = newValue }
     }
 
-    // Every accepted token has these four.
+    // Every accepted token has the next four claims.
     @inlinable package var issuer: Range<Int> { self[.issuer] ?? 0..<0 }
     @inlinable package var audience: Range<Int> { self[.audience] ?? 0..<0 }
     @inlinable package var subject: Range<Int> { self[.subject] ?? 0..<0 }

@@ -7,7 +7,7 @@ extension VerifiedToken: Codable {
         case profile, claims
     }
 
-    /// Reads what ``encode(to:)`` or the service wrote. The token itself is not in it, so its
+    /// Reads the output of ``encode(to:)`` or of the service. It does not contain the token, so
     /// ``AuthenticationToken/tokenString`` is empty.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
@@ -18,7 +18,7 @@ extension VerifiedToken: Codable {
         )
     }
 
-    /// Writes what the token says, without the token itself: an answer or a log must not hold what logs a person in.
+    /// Writes the token's facts without the token itself: an answer or a log must not contain a login credential.
     public func encode(to encoder: any Encoder) throws {
         guard let claims = JSONValue(parsing: claimsJSON) else {
             let context = EncodingError.Context(
@@ -48,7 +48,7 @@ extension AuthenticationToken: Codable {
         case tracking
     }
 
-    /// Reads what a token says about itself; ``tokenString`` is empty.
+    /// Reads the token's facts about itself; ``tokenString`` is empty.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -65,7 +65,7 @@ extension AuthenticationToken: Codable {
         )
     }
 
-    /// Writes what the token says about itself, without ``tokenString``.
+    /// Writes the token's facts about itself, without ``tokenString``.
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try encode(to: &members)
@@ -84,7 +84,7 @@ extension AuthenticationToken: Codable {
     }
 }
 
-/// Any JSON value, on its way between a text and a coder. Numbers are 64-bit integers or doubles, as JSON readers have them.
+/// Any JSON value, for conversion between text and a coder. Numbers are 64-bit integers or doubles.
 indirect enum JSONValue: Equatable {
     case null
     case bool(Bool)
@@ -99,7 +99,7 @@ indirect enum JSONValue: Equatable {
         let value: JSONValue
     }
 
-    /// The object that is this text; nil of any other text, and of one that no token could hold.
+    /// The object in this text; nil for any other text, and for an object that exceeds the limits of a payload.
     init?(parsing text: String) {
         guard let object = JSONObject(Array(text.utf8), limits: VerificationLimits.payload) else { return nil }
         self.init(object, object.document.root)

@@ -11,14 +11,15 @@ public struct VerifiedToken: Equatable, Sendable {
     /// object in UTF-8, without a repeated member.
     public let claimsJSON: String
 
-    /// An accepted token of these parts, for tests of code that is given one.
+    /// Makes an accepted token from these values, for tests of code that takes one.
     public init(authenticationToken: AuthenticationToken, profile: Profile, claimsJSON: String = "{}") {
         self.authenticationToken = authenticationToken
         self.profile = profile
         self.claimsJSON = claimsJSON
     }
 
-    /// The permissions a caller may rely on: the profile's, and the gaming ones whose claims are there.
+    /// The permissions a caller may rely on: those of the profile, and the gaming permissions with a claim in the
+    /// token.
     private var satisfiedPermissions: PermissionSet {
         var permissions = PermissionSet(profile.permissions.map { PermissionSet($0) })
         if profile.name != nil { permissions.insert(PermissionSet(.gamingProfile)) }
@@ -26,7 +27,7 @@ public struct VerifiedToken: Equatable, Sendable {
         return permissions
     }
 
-    /// The permissions that the token shows as granted, for a login that asked for `permissions`.
+    /// The permissions that the token shows as granted, for a login that requested `permissions`.
     ///
     /// A token cannot distinguish `public_profile` from the gaming permissions, because their claims are the same. If
     /// the login asked for ``Permission/gamingProfile`` or ``Permission/gamingUserPicture`` and not for
@@ -45,7 +46,7 @@ public struct VerifiedToken: Equatable, Sendable {
 
 /// The facts of an accepted token about itself.
 public struct AuthenticationToken: Equatable, Sendable {
-    /// The token as it was received; empty where this was decoded, since it is never encoded.
+    /// The token as it was received. It is never encoded, so it is empty after decoding.
     public let tokenString: String
     /// `iss`: the issuer.
     public let issuer: String
@@ -67,7 +68,7 @@ public struct AuthenticationToken: Equatable, Sendable {
     /// none or if it is no string. Verify a ``DPoPProof`` to check that the caller has that key.
     public let keyThumbprint: String?
 
-    /// What a token says of itself, for tests of code that is given it.
+    /// Makes the facts of a token from these values, for tests of code that takes them.
     public init(
         tokenString: String,
         issuer: String,
@@ -94,7 +95,7 @@ public struct AuthenticationToken: Equatable, Sendable {
 }
 
 extension VerifiedToken {
-    /// Copies the judged facts out of the workspace. What the policy says too is not copied.
+    /// Copies the judged facts out of the workspace. Strings that are in the policy too are shared, not copied.
     init(
         _ token: String,
         _ keyID: String,
@@ -148,7 +149,7 @@ extension VerifiedToken {
         )
     }
 
-    /// The one of these strings that a claim spells without an escape.
+    /// The string among these that is equal to the claim's text; nil if there is none or the text has an escape.
     private static func shared(_ payload: Span<UInt8>, _ range: Range<Int>, _ strings: [String]) -> String? {
         guard JSONText.isPlain(payload.extracting(range)) else { return nil }
         return strings.first { payload.equal(range, $0.utf8.span) }

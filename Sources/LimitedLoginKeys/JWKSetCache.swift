@@ -21,10 +21,10 @@ public final class JWKSetCache: Sendable {
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
     let queue = SerialThread("key-set-cache")
-    /// Writes the seed file. It has a thread of its own, since a write blocks for as long as its volume does.
+    /// Writes the seed file. It has its own thread, because a slow volume blocks a write.
     let seedQueue = SerialThread("key-set-file")
     let seedWrites = Monitor(SeedWrites())
-    /// What writes it; nil for ``KeySetFile/save(_:to:)``.
+    /// The function that writes the seed file; nil for ``KeySetFile/save(_:to:)``.
     let writeFile: FileWriter?
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
@@ -146,10 +146,11 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Starts the cache's threads before they are needed: that of fetches, and that of the seed file's writes.
-    /// - Returns: False where the system has no thread left; the work then begins as soon as it has one.
+    /// - Returns: False if the system cannot start a thread; the work then begins as soon as it can.
     package func startThreads() -> Bool { queue.start() && (seedFile == nil || seedQueue.start()) }
 
-    /// Whether the thread of fetches still turns. It turns while it waits for a source within the fetch's own deadline.
+    /// True if the thread of fetches still runs its loop. A wait for a source within the fetch's own deadline counts as
+    /// running.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
         queue.isAlive(at: now, within: limit)
     }

@@ -4,8 +4,8 @@ internal import LLJOSE
 ///
 /// `init` accepts any values; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
 public struct JWKSetCacheLimits: Sendable, Equatable {
-    /// Time to live of a key set whose answer names none. 3600 s: keys rotate monthly, an old key stays published for a
-    /// month, and an unknown key ID causes a fetch at once.
+    /// Time to live of a key set if the answer names none. 3600 s: keys rotate monthly, an old key stays published for
+    /// a month, and an unknown key ID causes a fetch at once.
     public var timeToLive: Duration = .seconds(3600)
     /// Least time to live, whatever `Cache-Control` says. 300 s: `max-age=0` must not become a fetch loop.
     public var minimumTimeToLive: Duration = .seconds(300)

@@ -1,8 +1,8 @@
 /// A source of a JWK Set.
 ///
-/// The cache calls one source at a time, on a thread of its own: a source may suspend, as with an asynchronous HTTP client, or
-/// block. It bounds its own time, to ten seconds, and the size of its input. It does not validate: the cache parses the bytes
-/// and decides.
+/// The cache calls one source at a time, on its own thread: a source may suspend, as with an asynchronous HTTP client,
+/// or block. The source limits its own time to ten seconds, and the size of its input. It does not validate: the cache
+/// parses the bytes and decides.
 public protocol JWKSetSource: Sendable {
     /// The source's name in logs, metrics and `keys`: a URL or a file's path, never with credentials.
     var name: String { get }
@@ -11,8 +11,8 @@ public protocol JWKSetSource: Sendable {
     /// is not sent again (RFC 9110, 13.1.2). The task of the call is cancelled when the cache stops.
     func fetch(validator: String?) async throws(JWKSetSourceError) -> JWKSetAnswer
 
-    /// Ends a running fetch and every later one at once, from any thread. The default does nothing, which is enough for a
-    /// source whose fetch ends when its task is cancelled.
+    /// Ends a running fetch and every later one at once, from any thread. The default does nothing, which is enough for
+    /// a source with a fetch that ends when its task is cancelled.
     func cancel()
 }
 

@@ -1,8 +1,8 @@
 public import LimitedLogin
 
-/// A provider of keys that never change, or of none, in the place of a `JWKSetCache`.
+/// A provider of fixed keys, or of none; it replaces a `JWKSetCache` in tests.
 public struct FixedKeys: JSONWebKeySetProvider {
-    /// What the provider of ``unavailable`` throws.
+    /// The error of the provider ``unavailable``.
     public struct Unavailable: Error, Equatable {}
 
     /// A provider whose source is down: a `LoginVerifier` throws `VerificationUnavailable`, and your server answers 503.
@@ -18,7 +18,7 @@ public struct FixedKeys: JSONWebKeySetProvider {
     /// A provider of these keys.
     public init(_ keys: TestKey...) { self.init(keySet: TestKey.keySet(keys)) }
 
-    /// The set, whatever key is asked for.
+    /// The same set for every key ID.
     public func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
         guard let keySet else { throw Unavailable() }
         return keySet

@@ -4,7 +4,7 @@ internal import LLJOSE
 internal import LLMint
 public import LimitedLogin
 
-/// A key of an issuer of your own, and what it signs: tokens as Facebook writes them, with any claim.
+/// The key of a test issuer. It signs tokens in Facebook's format, with any claims.
 ///
 /// ```swift
 /// let key = try TestKey()
@@ -12,26 +12,26 @@ public import LimitedLogin
 /// let token = try key.token(claims: ["aud": "1234", "nonce": "n-1", "name": "Jane Doe"])
 /// ```
 ///
-/// To make a key takes a tenth of a second: share one among your tests.
+/// Making a key takes a tenth of a second: share one among your tests.
 public struct TestKey: Sendable {
-    /// The issuer of the tokens unless `iss` is given: Facebook's.
+    /// The default `iss` of the tokens: Facebook's.
     public static let issuer = VerificationPolicy.defaultIssuers[0]
-    /// The app of the tokens unless `aud` is given.
+    /// The default `aud` of the tokens: an app id.
     public static let appID = "123456789012345"
-    /// The person of the tokens unless `sub` is given.
+    /// The default `sub` of the tokens: a user id.
     public static let userID = CatalogueWorkshop.janesID
 
     private let minter: TokenMinter
     private let device: ProofMinter
 
     /// A new RSA key of 2,048 bits, and a new P-256 key of a device.
-    /// - Throws: where OpenSSL makes no key.
+    /// - Throws: An error if OpenSSL cannot make a key.
     public init() throws {
         minter = try TokenMinter.make()
         device = ProofMinter(key: try P256PrivateKey())
     }
 
-    /// `kid`: the name of the key, 40 hexadecimal digits as Facebook's are.
+    /// `kid`: the name of the key, 40 hexadecimal digits as at Facebook.
     public var keyID: String { minter.keyID }
 
     /// The JWK Set that holds this key alone.
@@ -39,7 +39,7 @@ public struct TestKey: Sendable {
 
     /// The JWK Set of these keys.
     public static func keySet(_ keys: [TestKey]) -> JSONWebKeySet {
-        // The text is made here, so it can be read. Without a key the tests fail all the same.
+        // The text is made here, so it can be parsed. If it could not be, the tests would fail for lack of a key.
         (try? JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet(keys.map(\.minter)).span)) ?? JSONWebKeySet(keys: [])
     }
 
@@ -48,13 +48,13 @@ public struct TestKey: Sendable {
         String(decoding: TokenMinter.jsonWebKeySet(keys.map(\.minter)), as: UTF8.self)
     }
 
-    /// A token of these claims in Facebook's spelling.
+    /// A token with these claims in Facebook's format.
     /// - Parameters:
-    ///   - claims: any claims, also with wrong types. What every token has is filled in: `iss`, `aud`, `sub`, `iat`, `exp` an
-    ///     hour after it, `jti`, and an empty `nonce`.
-    ///   - omitted: a claim that is not filled in.
-    ///   - now: when the token is issued, unless `iat` says it.
-    /// - Throws: where OpenSSL signs nothing, or a claim is no JSON that is read, such as a number that is not finite.
+    ///   - claims: Any claims, also with wrong types. The claims of every token are filled in: `iss`, `aud`, `sub`,
+    ///     `iat`, `exp` an hour after it, `jti`, and an empty `nonce`.
+    ///   - omitted: A claim that is not filled in.
+    ///   - now: The default `iat` of the token.
+    /// - Throws: An error if OpenSSL cannot sign, or if a claim has no JSON form, such as a number that is not finite.
     public func token(
         claims: [String: ClaimValue] = [:],
         without omitted: String? = nil,
@@ -75,9 +75,9 @@ public struct TestKey: Sendable {
 
     /// A signed request as Facebook sends it to the deauthorize and data-deletion callbacks.
     /// - Parameters:
-    ///   - userID: the person.
-    ///   - secret: the secret of the app that signs.
-    ///   - now: when it is made.
+    ///   - userID: The person's user id.
+    ///   - secret: The secret of the app that signs.
+    ///   - now: The time of the request.
     public func signedRequest(userID: String = userID, secret: String, now: NumericDate = .now) throws -> String {
         try SignedRequestMinter.mint(userID: userID, issuedAt: now.wholeSeconds, appSecret: secret)
     }
@@ -89,19 +89,19 @@ public struct TestKey: Sendable {
 
     /// A DPoP proof of the device for one request with this token (RFC 9449 section 4.2).
     /// - Parameters:
-    ///   - method: the request's method.
-    ///   - url: the request's URL; query and fragment are left out.
-    ///   - token: the token that the request brings.
-    ///   - now: when it is made.
+    ///   - method: The request's method.
+    ///   - url: The request's URL; query and fragment are left out.
+    ///   - token: The token of the request.
+    ///   - now: The time of the proof.
     public func dpopProof(method: String, url: String, token: String, now: NumericDate = .now) throws -> String {
         try device.mint(method: method, url: url, token: token, issuedAt: now.wholeSeconds)
     }
 
-    /// One bad token for each way in which a token is refused, whatever else a policy says.
+    /// One bad token for each reason for which every policy refuses a token.
     /// - Parameters:
-    ///   - appID: the app that your policy names.
-    ///   - nonce: the nonce that your server expects.
-    ///   - now: when they are made.
+    ///   - appID: The app in your policy.
+    ///   - nonce: The nonce that your server expects.
+    ///   - now: The time of issue.
     public func badTokens(
         appID: String = appID,
         nonce: String,
@@ -132,9 +132,9 @@ public struct TestKey: Sendable {
 public struct BadToken: Sendable, CustomStringConvertible {
     /// A short name: lower-case letters and `-`.
     public let name: String
-    /// What is wrong with it, in one sentence.
+    /// The fault of the token, in one sentence.
     public let fault: String
-    /// What it is refused for.
+    /// The code of its refusal.
     public let code: TokenRejection.Code
     /// The token.
     public let token: String
@@ -193,7 +193,7 @@ extension ClaimValue: ExpressibleByFloatLiteral, ExpressibleByStringInterpolatio
 extension ClaimValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
     /// A list of values.
     public init(arrayLiteral elements: ClaimValue...) { self = .array(elements) }
-    /// Values by their names; of equal names the last one stands.
+    /// Values by their names; the last one of a repeated name counts.
     public init(dictionaryLiteral elements: (String, ClaimValue)...) {
         self = .object(Dictionary(elements) { $1 })
     }

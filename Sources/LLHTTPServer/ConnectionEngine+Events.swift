@@ -3,7 +3,7 @@ internal import LLHTTP1
 package import LLSockets
 
 extension ConnectionEngine {
-    /// `buffer` has received bytes for `connection`, at most ``room(for:)`` of them; none are left in it afterwards.
+    /// Handles the received bytes in `buffer`, at most ``room(for:)`` of them. Afterwards `buffer` is empty.
     package mutating func received(_ connection: Connection, _ buffer: inout RequestBuffer, now: MonotonicInstant) {
         if connection.phase == .lingering || connection.phase == .closing {
             connection.lingerBytesLeft -= buffer.count

@@ -4,8 +4,8 @@ package import LLSockets
 /// The state machine of HTTP/1.1 connections, without any I/O: events go in, bytes and a state come out. One engine
 /// serves one worker, on that worker's thread alone. ``next(_:now:)`` alone decides the next step.
 ///
-/// It is a value and no class: an event has exclusive access to it from the first byte to the answer, and the program
-/// does not check that again at each use.
+/// It is a value, not a class: an event has exclusive access to it from the first byte to the answer, without a check
+/// at each use.
 package struct ConnectionEngine: ~Copyable {
     /// The worker's next step, after the output of an event is sent or waits for space.
     package enum Step: Equatable, Sendable {
@@ -214,7 +214,7 @@ extension ConnectionEngine {
         if buffer.parser.head.byteCount > 0 {
             handler.renderFailure(failure, buffer.parser.head, bytes: bytes, context: context, response: &response)
         } else {
-            // Nothing counts of a head that was not read completely.
+            // A head that was not read completely is not passed on.
             handler.renderFailure(failure, RequestHead(), bytes: bytes, context: context, response: &response)
         }
         response.status = failure.status

@@ -199,9 +199,9 @@ package struct ParkedRequest: Hashable, Sendable {
 
 /// Wakes single parked requests of one worker, from any thread.
 ///
-/// A request that is never parked costs nothing for it. A wake of a request that was answered meanwhile, or whose
-/// client disconnected, does nothing. A wake before the request has been parked (its handler has not returned yet) is
-/// kept until then.
+/// Requests that are never parked have no cost. A wake has no effect if the request was answered meanwhile or its
+/// client disconnected. A wake before the request has been parked (its handler has not returned yet) is kept until
+/// then.
 package struct RequestWaker: Sendable {
     private let handle: WorkerHandle
 

@@ -152,9 +152,9 @@ package final class HTTPServer: Sendable {
     /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
     package func waitUntilEnded() { workers.wait { $0.running == 0 ? .done(()) : .wait(until: .never) } }
 
-    /// The number of a worker whose loop has not run for longer than `limit`; nil if all run.
+    /// The number of a worker with a loop that has not run for longer than `limit`; nil if all run.
     package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
-        // Stopped workers end one after the other, so a silent one is no fault.
+        // Stopped workers end one after the other, so a silent worker is not a fault.
         if isDraining { return nil }
         return shared.handles.withLock { $0 }.firstIndex { handle in
             !handle.pulse.isBeating(at: now, within: limit) { handle.wake.give() }
@@ -245,7 +245,7 @@ struct Listener: Sendable {
 package struct HTTPServerCounters: Equatable, Sendable {
     /// Connections accepted since the start.
     package var accepted: UInt64 = 0
-    /// Requests whose response was encoded since the start.
+    /// Requests with a response encoded since the start.
     package var requests: UInt64 = 0
     /// Connections open now, of every kind.
     package var open = 0

@@ -79,13 +79,13 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var crowdLooks = 64
     /// Peer addresses that stand for many clients, such as gateways. They never make room because of their number.
     package var trustedPeers: [AddressPrefix] = []
-    /// Age of a connection whose client showed a certificate: 5 min, after which the client must show it anew. Its
+    /// The age of a connection with a client certificate: 5 min; then the client must show the certificate again. Its
     /// answers carry `Connection: close` as soon as the idle time and one more request might exceed this age.
     package var verifiedConnectionAge: Duration = .seconds(300)
     /// Connections held open beyond ``connections``, so that health checks are answered and other requests get 503: 64.
     package var reservedConnections = 64
-    /// A connection whose incomplete request is older than this may be closed: for a new connection at the limit, or
-    /// for memory, before connections with newer requests: 1 s.
+    /// A connection with an incomplete request older than this may be closed for a new connection at the limit, or for
+    /// memory before connections with newer requests: 1 s.
     package var slowRequestAge: Duration = .seconds(1)
     /// A request that has waited longer than this before the worker handles it is refused with 503: 100 ms, the time a
     /// caller notices.

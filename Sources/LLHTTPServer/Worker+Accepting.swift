@@ -223,7 +223,7 @@ extension Worker {
     private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
             if listener.isShared {
-                // An entry with EPOLLEXCLUSIVE cannot be modified (epoll_ctl(2)).
+                // An entry with EPOLLEXCLUSIVE cannot be changed (epoll_ctl(2)).
                 if !watched { _ = system.remove(poll, listener.descriptor) }
                 // A listener that refuses connections would be readable for ever.
                 if !watched || listenersAreRefusing || watch(listener, at: position) { continue }

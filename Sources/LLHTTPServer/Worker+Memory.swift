@@ -6,7 +6,7 @@ enum MemoryRank: UInt64 {
     case idle
     /// A request, an answer or a handshake that takes too long.
     case slow
-    /// A request or an answer that began a moment ago, or a connection whose first request may be on its way.
+    /// A request or an answer that began a moment ago, or a new connection before its first request.
     case fresh
     /// A handshake that began a moment ago. It is large for that moment, and ``HTTPServerLimits/handshakes`` bounds them all.
     case handshake

@@ -2,10 +2,10 @@ internal import LLSockets
 
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
-/// It knows nothing of the time before it was made. Nonces issued before are refused. Tokens issued before are
-/// accepted, because every start would otherwise log people out. The store is bounded: when it is full it says so, and
-/// nothing is accepted until entries expire. Its only lock is held for a look-up and an insertion, and only by requests
-/// that use the store.
+/// It has no memory of the time before its start. Nonces issued before are refused. Tokens issued before are accepted,
+/// because every start would otherwise log people out. The store is bounded: when it is full it reports so, and nothing
+/// is accepted until entries expire. Its only lock is held for a look-up and an insertion, and only by requests that
+/// use the store.
 package final class MemoryReplayStore: Sendable {
     /// The width in milliseconds of a bucket of entries that are forgotten together: 8 s, so that a day's nonces lie in
     /// ten thousand buckets.
@@ -146,7 +146,7 @@ package final class MemoryReplayStore: Sendable {
     private func doubt(_ entry: ReplayEntry, now: UInt64, _ state: State) -> UInt64? {
         let last = state.forgotten[entry.kind]
         if entry.bornAt <= last.bornAt, entry.keepUntil <= last.keepUntil { return last.keepUntil }
-        // This store did not give a nonce a future date. Such a nonce comes from a process whose clock was ahead, and
+        // This store gives no nonce a future date. Such a nonce comes from a process with a clock that was ahead, and
         // the memory of that process is lost.
         let latest = max(now, state.latestDate, vouchesSince) + ReplayLimits.clockMargin
         return entry.kind == .nonce && entry.bornAt > latest ? entry.bornAt : nil

@@ -4,7 +4,7 @@ internal import LLSockets
 ///
 /// Only the store's thread uses it. Each session asks anew, so that it ends at the server that holds the keys now.
 final class RedisFinder {
-    /// Most steps from one node of a cluster to the next in one search: 5. A map that is right needs one.
+    /// The greatest number of steps from node to node in one search: 5. A correct map needs one.
     private static let stepLimit = 5
 
     /// A connection to the server that holds the keys.
@@ -42,7 +42,7 @@ final class RedisFinder {
                 case .sentinel(let master): return try ask(start, master, until: deadline)
                 }
             } catch {
-                // The first failure is told, because later ones may only lack time.
+                // The first failure is reported, because later ones may only lack time.
                 failure = failure ?? error
                 order.removeAll { $0 == start }
                 order.append(start)
@@ -118,7 +118,7 @@ final class RedisFinder {
 
     // MARK: Cluster
 
-    /// Goes to the node that a node's map names as the owner of the keys, until one names itself.
+    /// Follows the maps of the nodes to the owner of the keys, until a node names itself.
     private func follow(
         from start: RedisNode,
         _ last: RedisPast?,
@@ -151,7 +151,7 @@ final class RedisFinder {
         return try RedisClusterMap(slots: reply, toldBy: channel.node)
     }
 
-    /// The first place of the URL with a name, for the certificates of nodes that are told by address.
+    /// The first place of the URL with a name, for the certificates of nodes that are known by address.
     private func urlPlace(for start: RedisNode) -> RedisNode {
         let places = configuration.url.places
         return places.contains(start) && SocketAddress(host: start.host) == nil
@@ -207,7 +207,7 @@ struct RedisPast {
 /// The way to the node that a slot is on its way to.
 ///
 /// While a slot moves, its owner sends on with ASK for each key that it does not have. The other node answers after
-/// ASKING. If that node loses what it took, the keys have lost something, whichever node owns them in the end.
+/// ASKING. If that node loses the entries that it accepted, the keys are incomplete with any later owner.
 final class RedisDetour {
     private let finder: RedisFinder
     private let owner: RedisNode
@@ -280,7 +280,7 @@ final class RedisDetour {
 final class RedisTrail {
     private var identities: [RedisNode: String] = [:]
     private var clocks: [RedisNode: ServerClock] = [:]
-    /// True if such a node is known to have lost something.
+    /// True if such a node is known to have lost entries.
     var hasLost = false
 
     func note(_ identity: String, of node: RedisNode) throws(RedisFailure) {
@@ -303,12 +303,12 @@ final class RedisTrail {
     /// The clock of such a node when it answered last.
     func clock(of node: RedisNode) -> ServerClock? { clocks[node] }
 
-    /// Tells if a new owner of the slot has all that such nodes took.
+    /// True if a new owner of the slot has all entries that such nodes accepted.
     func permits(_ identity: String, of node: RedisNode) -> Bool {
         !hasLost && (identities.isEmpty || identities[node] == identity)
     }
 
-    /// Tells if a node of this place is known as another server.
+    /// True if the node at this address is known as another server.
     func contradicts(_ identity: String, of node: RedisNode) -> Bool {
         identities[node].map { $0 != identity } ?? false
     }

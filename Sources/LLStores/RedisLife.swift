@@ -200,7 +200,7 @@ struct ServerClock {
     let milliseconds: UInt64
     let at: MonotonicInstant
 
-    /// The time that it shows later, if nobody sets it.
+    /// The time of this clock at `now`, unless it was set meanwhile.
     func time(at now: MonotonicInstant) -> UInt64 { milliseconds &+ now.nanoseconds(since: at) / 1_000_000 }
 
     /// True if the clock is so far ahead that entries were forgotten before their time.

@@ -4,10 +4,10 @@ internal import LLSockets
 ///
 /// Revocations are members of one sorted set. The score is the moment of writing by the server's clock, in
 /// microseconds, so new members are at the end. The end is read once a second. Each reading overlaps the one before,
-/// for writers that were delayed or whose clock is late. The whole set is read at the start, after a loss and every ten
-/// minutes, and revocations that Redis then lacks are written again. Scores follow from the server's clock at the
-/// beginning of the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the
-/// whole set is read, because other replicas may have read past that score.
+/// for writers with a delay or a late clock. The whole set is read at the start, after a loss and every ten minutes,
+/// and revocations that Redis then lacks are written again. Scores follow from the server's clock at the beginning of
+/// the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the whole set is
+/// read, because other replicas may have read past that score.
 struct RedisRevocations {
     /// Most revocations in one command or answer: 512, 40 KiB.
     static let pageCount = 512

@@ -34,7 +34,7 @@ final class RedisSession {
         /// True if the batch also asks how full the server's memory is.
         let looksAtMemory: Bool
         var answers: [RedisReply] = []
-        /// The commands; empty outside a cluster, where none is ever sent again.
+        /// The commands; empty outside a cluster, because they are sent again only in a cluster.
         let commands: [[[UInt8]]]
         let sentAt: MonotonicInstant
         /// The time at which the first question of the batch is over.
@@ -288,7 +288,7 @@ final class RedisSession {
         return Carried(asked: carried, life: greeting.life)
     }
 
-    /// Answers the questions whose own time is over. The server's answers about them come too late.
+    /// Answers the questions with an expired time limit. The server's answers about them come too late.
     private func endQuestions(_ now: MonotonicInstant) {
         for index in batches.indices where batches[index].endsAt <= now {
             for place in batches[index].asked.indices where batches[index].asked[place].endsAt <= now {

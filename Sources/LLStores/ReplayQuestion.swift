@@ -48,7 +48,7 @@ extension ReplayKey {
 package struct ReplayEntry: Equatable, Sendable {
     let kind: ReplayKey.Kind
     let key: ReplayKey
-    /// The moment at which it came to be. It cannot have been used before.
+    /// The time at which it was issued. It cannot have been used before.
     let bornAt: UInt64
     /// The time until which it must be remembered. After it, any clock refuses the entry for its age.
     let keepUntil: UInt64
@@ -96,7 +96,7 @@ package struct ReplayQuestion: Equatable, Sendable {
         return nil
     }
 
-    /// Tells for each entry, in order, whether it came to be at these moments or later.
+    /// For each entry, in order: true if it was issued at these times or later.
     /// - Parameter tokenSince: the moment for tokens and proofs. Other services issue these too, so only a known loss
     ///   of memory makes earlier ones count as used.
     func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
@@ -172,7 +172,7 @@ package enum ReplayStoreEvent: Equatable, Sendable {
     /// The clock was ahead and is set back. Some uses cannot be judged until it reaches this moment, in milliseconds
     /// since 1970.
     case clockSetBack(until: UInt64)
-    /// Logins were revoked while the clock was ahead. It cannot be told of tokens up to this moment, in milliseconds since
-    /// 1970, whether they are older than the revocation.
+    /// Logins were revoked while the clock was ahead. For tokens up to this time, in milliseconds since 1970, the store
+    /// cannot tell if they are older than the revocation.
     case revokedAhead(until: UInt64)
 }

@@ -48,8 +48,8 @@ package struct ReplayLimits: Sendable, Equatable {
     /// synchronised clocks differ by milliseconds. Entries issued up to this long after a memory began count as older
     /// than it.
     static let clockMargin: UInt64 = 5_000
-    /// The time for which an entry is remembered after its expiry, besides the verdict's own skew. 60 s: a replica
-    /// whose clock is late still accepts entries that the others have forgotten.
+    /// The time for which an entry is remembered after its expiry, besides the verdict's own skew. 60 s: a replica with
+    /// a late clock still accepts entries that the others have forgotten.
     static let expiryMargin: UInt64 = 60_000
     /// The least pause between two log lines about a clock that was set back: an hour.
     static let tellingPause: UInt64 = 3_600_000

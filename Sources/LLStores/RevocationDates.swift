@@ -1,10 +1,10 @@
-/// The moments at which revocations were dated here, and how far the clock was ahead then.
+/// The times at which revocations were dated here, and the lead of the clock at each time.
 ///
 /// The wall clock and the monotonic clock differ by an offset that changes only if the wall clock is set. A revocation that
 /// was dated with a greater offset than the present one was dated ahead: the clock has been set back since.
 struct RevocationDates: Sendable {
-    /// The most periods: 64. A clock is seldom set; of a clock that is set more often the oldest period is forgotten, and its
-    /// revocations are believed.
+    /// The most periods: 64. A clock is seldom set. If it is set more often, the oldest period is forgotten, and its
+    /// revocations count as correctly dated.
     private static let periodLimit = 64
     /// The greatest difference between two offsets of one clock: 1 s, for both are whole seconds.
     private static let jitter: Int64 = 1
@@ -18,7 +18,7 @@ struct RevocationDates: Sendable {
 
     private var periods: [Period] = []
 
-    /// A revocation was dated.
+    /// Records that a revocation was dated.
     /// - Parameters:
     ///   - offset: the wall clock less the monotonic clock, in seconds.
     ///   - gap: the greatest pause, in seconds, within one period.
@@ -32,7 +32,7 @@ struct RevocationDates: Sendable {
         periods.append(Period(first: moment, last: moment, offset: offset))
     }
 
-    /// The most seconds by which a revocation of this moment may have been dated ahead; 0 if it was not.
+    /// The greatest number of seconds by which a revocation of this time may have been dated ahead; 0 if it was not.
     /// - Parameter offset: the present one.
     func lead(of moment: Int64, offset: Int64) -> Int64 {
         let margin = Int64(ReplayLimits.clockMargin / 1_000)

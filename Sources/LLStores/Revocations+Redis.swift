@@ -32,7 +32,7 @@ extension Revocations {
 
     /// Takes over a page of revocations from Redis.
     /// - Parameter serverTime: the server's clock in whole seconds since 1970.
-    /// - Returns: the revocations of the page for whose logins a newer one is known here.
+    /// - Returns: The revocations of the page for logins with a newer revocation here.
     func merge(_ page: [Revocation], serverTime: Int64 = 0) -> [Revocation] {
         let now = now
         return state.withLock { state in
@@ -92,7 +92,7 @@ extension Revocations {
     }
 
     /// Entries that Redis may lack, from the position of the walk on. The walk becomes nil at its end. It starts again
-    /// if Redis may lack entries whose callers were already answered.
+    /// if Redis may lack entries with callers that were already answered.
     func lacking(_ walk: inout RedisRevocations.Walk?, atMost count: Int) -> [Revocation] {
         let oldest = now - Self.lifetimeSeconds
         return state.withLock { state in

@@ -58,7 +58,7 @@ package final class Revocations: Sendable {
         /// The dates that were given here, and those of the cut revocations.
         var ownDates = RevocationDates()
         var cutDates = RevocationDates()
-        /// When it was last told that revocations were dated ahead.
+        /// The time of the last report that revocations were dated ahead.
         var toldAt: MonotonicInstant?
     }
 
@@ -188,8 +188,8 @@ package final class Revocations: Sendable {
     /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
-    /// True if it is not known whether a revocation came before a token or after it: the clock that dated the revocation was
-    /// ahead, and is set back. Callbacks are dated by Facebook, as its tokens are.
+    /// True if the order of a revocation and a token is unknown: the clock that dated the revocation was ahead, and is
+    /// set back. Facebook dates both its callbacks and its tokens.
     /// - Parameter issuedAt: the token's `iat` in whole seconds since 1970, at or before the revocation's moment.
     func isInDoubt(_ moment: Int64, _ kind: RevocationKind, issuedAt: Int64) -> Bool {
         guard kind == .order else { return false }
@@ -265,7 +265,7 @@ package final class RevocationReader {
         return copy.value.count == 0
     }
 
-    /// True if it is not known whether a revocation came before a token or after it.
+    /// True if the order of a revocation and a token is unknown.
     /// - Parameter issuedAt: the token's `iat`, or its estimate, in whole seconds since 1970.
     package func isInDoubt(_ revocation: (moment: Int64, kind: RevocationKind), issuedAt: Int64) -> Bool {
         revocations.isInDoubt(revocation.moment, revocation.kind, issuedAt: issuedAt)

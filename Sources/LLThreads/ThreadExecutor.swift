@@ -1,6 +1,6 @@
-/// Runs asynchronous code on the calling thread until it has ended, whatever it waits for meanwhile.
+/// Runs asynchronous code on the calling thread until it has ended, including its waits.
 ///
-/// The global pool is left alone: a source of keys that blocks holds up this thread and no other.
+/// It does not use the global pool: a blocking source of keys delays only this thread.
 package final class ThreadExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
@@ -18,7 +18,7 @@ package final class ThreadExecutor: TaskExecutor {
     }
 
     /// Runs `body`; call it once.
-    /// - Parameter started: receives the task, which may be cancelled from any thread.
+    /// - Parameter started: Receives the task, which any thread may cancel.
     package func run<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value,
         started: (Task<Void, Never>) -> Void

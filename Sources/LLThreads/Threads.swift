@@ -9,13 +9,14 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Starts threads of the process's own.
+/// Starts threads that belong to the process.
 ///
-/// Dispatch is not used for them, for two reasons. It blocks the caller for ever if the system has no thread left. One
-/// use of its global pool also wakes the process once a second from then on, and an idle server must not wake at all.
+/// Dispatch is not used for them, for two reasons. It blocks the caller for ever if the system cannot start a thread.
+/// One use of its global pool also wakes the process once a second from then on, and an idle server must not wake at
+/// all.
 package enum LoopQueue {
     /// Runs `body` on a thread named `name` (at most 15 bytes are kept); the thread ends with `body`.
-    /// - Returns: False if the system has no thread left; `body` is then never called.
+    /// - Returns: False if the system cannot start a thread; `body` is then never called.
     @discardableResult
     package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
         let context = unsafe Unmanaged.passRetained(Work(name, body))
@@ -71,11 +72,11 @@ package enum LoopQueue {
     /// A waiting thread's decision after a look at the value.
     package enum Look<Result> {
         case done(Result)
-        /// Look again after a change, and at this moment at the latest.
+        /// Look again after a change, and at this time at the latest.
         case wait(until: MonotonicInstant)
     }
 
-    // Neither may move, so each has its own memory for the life of this object.
+    // The mutex and the condition must not move, so each has its own memory for the life of this object.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
@@ -86,7 +87,7 @@ package enum LoopQueue {
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe changed = .allocate(capacity: 1)
         unsafe changed.initialize(to: pthread_cond_t())
-        // With these attributes neither can fail.
+        // With these attributes neither call can fail.
         _ = unsafe pthread_mutex_init(mutex, nil)
         _ = unsafe platform_make_condition(changed)
     }
@@ -139,7 +140,7 @@ package final class SerialThread: Sendable {
 
     private let name: String
     private let state = Monitor(State())
-    /// Whether the thread still turns.
+    /// Shows if the thread's loop still runs.
     private let pulse = Pulse()
 
     package init(_ name: String) { self.name = name }
@@ -150,7 +151,7 @@ package final class SerialThread: Sendable {
     }
 
     /// Starts the thread, unless it runs already.
-    /// - Returns: False if the system has no thread left.
+    /// - Returns: False if the system cannot start a thread.
     @discardableResult
     package func start() -> Bool {
         let mustStart = state.withLock { state in
@@ -166,14 +167,14 @@ package final class SerialThread: Sendable {
         return isStarted
     }
 
-    /// Adds a job behind the waiting ones. If the system has no thread left, the job waits for the next call.
+    /// Adds a job behind the waiting ones. If the system cannot start a thread, the job waits for the next call.
     package func async(_ job: @escaping Job) {
         state.withLock { $0.jobs.append(job) }
         state.wake()
         start()
     }
 
-    /// Has a job done at a moment.
+    /// Runs a job at a given time.
     package func async(at moment: MonotonicInstant, _ job: @escaping Job) {
         state.withLock { state in
             let place = state.delayed.firstIndex { $0.at <= moment } ?? state.delayed.endIndex
@@ -183,15 +184,15 @@ package final class SerialThread: Sendable {
         start()
     }
 
-    /// Has a job done at a moment, in place of the one that was set before.
+    /// Runs a job at a given time. It replaces the job of an earlier alarm.
     package func setAlarm(at moment: MonotonicInstant, _ job: @escaping Job) {
         state.withLock { $0.alarm = (moment, job) }
         state.wake()
         start()
     }
 
-    /// Whether the thread turned within `limit` of being asked: took a job, or waited for a descriptor until a moment that has
-    /// not passed for so long. Asks it anew where it did.
+    /// False if the thread has not answered its last poke for longer than `limit`. A thread that waits for a descriptor
+    /// need not answer before the deadline of that wait. A thread that has answered is poked again.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
         pulse.isBeating(at: now, within: limit) { async { [pulse] in pulse.beat() } }
     }
@@ -214,12 +215,12 @@ package final class SerialThread: Sendable {
 /// Shows that a thread's loop still runs. Only the check wakes the thread: each check sends a poke, and a later check
 /// sees the answer.
 package final class Pulse: Sendable {
-    /// That of the calling thread, whose waits for descriptors count as turning; nil if nobody asks for it.
+    /// The pulse of the calling thread; its waits for descriptors count as beats. Nil for a thread without a pulse.
     @TaskLocal package static var ofThread: Pulse?
 
-    /// When the poke was given that the thread has not answered, in nanoseconds of the monotonic clock; 0 for none.
+    /// The time of the unanswered poke, in nanoseconds of the monotonic clock; 0 for none.
     private let pokedAt = Atomic<UInt64>(0)
-    /// Until when the thread waits for descriptors, in the same way; 0 while it does not.
+    /// The deadline of the thread's wait for descriptors, in nanoseconds of the monotonic clock; 0 without a wait.
     private let waitsUntil = Atomic<UInt64>(0)
 
     package init() {}
@@ -237,12 +238,12 @@ package final class Pulse: Sendable {
         return true
     }
 
-    /// The thread turns.
+    /// Records that the thread's loop runs.
     package func beat() {
         waitsUntil.store(0, ordering: .releasing)
         pokedAt.store(0, ordering: .releasing)
     }
 
-    /// The thread waits, and turns at this moment at the latest.
+    /// Records that the thread waits until this time at the latest.
     package func wait(until deadline: MonotonicInstant) { waitsUntil.store(deadline.nanoseconds, ordering: .releasing) }
 }

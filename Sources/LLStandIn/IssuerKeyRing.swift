@@ -30,13 +30,13 @@ package final class IssuerKeyRing: Sendable {
         var signature: [UInt8] = []
         guard Base64URL.decode(token.span, parts.payload, into: &payload),
             Base64URL.decode(token.span, parts.signature, into: &signature),
-            // The signature scheme is deterministic, so signing again verifies.
+            // The signature scheme is deterministic, so an equal second signature verifies the first.
             published.contains(where: { (try? $0.key.signature(for: Array(token[parts.signingInput]))) == signature })
         else { return nil }
         return payload
     }
 
-    /// A key that is never published: a forger's key. It is always the same one, made at the first call.
+    /// A key that is never published: a forger's key. It is made at the first call and stays the same.
     func stranger() throws(OpenSSLError) -> TokenMinter {
         try unpublished.withLock { minter throws(OpenSSLError) in
             let stranger = if let minter { minter } else { try TokenMinter.make() }

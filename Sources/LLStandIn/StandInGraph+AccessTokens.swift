@@ -3,7 +3,7 @@ internal import LLSockets
 
 /// The access tokens that Graph knows, and its answers about them: `debug_token` and `/me`.
 ///
-/// Documented behaviour of Facebook is imitated as documented, with its own words in the errors.
+/// It behaves as Facebook documents, with Facebook's own words in the errors.
 extension StandInGraph {
     /// One token, with the person's fields in `/me`: JSON members by the name of their field.
     struct Token: Sendable {
@@ -78,7 +78,7 @@ extension StandInGraph {
             person: Person(appID: own["app"] ?? appID, userID: own["user"] ?? CatalogueWorkshop.janesID),
             type: own["type"] ?? "USER",
             issuedAt: issuedAt,
-            // 60 days, the lifetime of Android's tokens. No moment in a request may end the process.
+            // 60 days is the lifetime of Android's tokens. The addition wraps, so that no time in a request can trap.
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
             fields: fields,
@@ -101,7 +101,7 @@ extension StandInGraph {
         return Self.data(token, token.fault(at: now))
     }
 
-    /// `GET /oauth/access_token_info`: flat, and with a nonce where the login had one.
+    /// `GET /oauth/access_token_info`: a flat object, with a nonce if the login had one.
     func accessTokenInfo(_ query: [String: String], now: Int64) -> Answer {
         let text = query["access_token"] ?? ""
         guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
@@ -146,7 +146,7 @@ extension StandInGraph {
         if let error = error(ofProof: proof, for: text) { return error }
         var members: [FacebookJSON.Member] = []
         for field in (fields ?? "id,name").split(separator: ",") {
-            // `friends.limit(2000){id}`
+            // A field may have modifiers, such as `friends.limit(2000){id}`.
             let name = String(field.prefix { $0 != "." && $0 != "{" })
             guard let permission = Self.permissions[name], token.scopes.contains(permission),
                 let json = token.fields[name]

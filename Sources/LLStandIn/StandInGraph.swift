@@ -4,15 +4,15 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import LLSockets
 
-/// The stand-in's Graph: the permissions of the people with a token of its own, and the uninstall endpoint.
+/// The stand-in's Graph: the permissions of people with a token of the stand-in, and the uninstall endpoint.
 ///
-/// Documented behaviour of Facebook is imitated as documented, and undocumented behaviour as observed: a revoked
-/// permission is `declined` from then on, and a person who was logged out has no permissions.
+/// It behaves as Facebook documents, and as observed if there is no documentation: a revoked permission is `declined`
+/// from then on, and a person who was logged out has no permissions.
 final class StandInGraph: Sendable {
     /// An answer; thrown as an error if the request fails.
     struct Answer: Error {
         var status: UInt16 = 200
-        /// JSON.
+        /// The JSON text.
         let body: String
 
         static let done = Answer(body: "{\"success\":true}")
@@ -32,7 +32,7 @@ final class StandInGraph: Sendable {
         let userID: String
     }
 
-    /// The secret of every app here.
+    /// The secret of every app.
     let appSecret: String
     let tokens = Locked(NewestEntries<String, Token>())
     /// The codes of the dialog.
@@ -235,10 +235,10 @@ enum FormText {
     }
 }
 
-/// A dictionary that keeps its newest entries. Beyond ``limit`` the oldest is removed, so that a stand-in that mints
-/// for days holds no more.
+/// A dictionary that keeps its newest entries. Beyond ``limit`` the oldest is removed, so that a stand-in can mint for
+/// days.
 struct NewestEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// 20,000: more people and tokens than a test uses at a time, in some 20 MB.
+    /// 20,000: more people and tokens than a test uses at a time, in about 20 MB.
     static var limit: Int { 20_000 }
 
     private(set) var values: [Key: Value] = [:]

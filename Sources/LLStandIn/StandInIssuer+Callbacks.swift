@@ -6,11 +6,11 @@ internal import LLJOSE
 internal import LLMint
 internal import LLSockets
 
-/// The stand-in's callbacks, made as Facebook makes them: it signs a request and sends it to the service.
+/// The stand-in's callbacks. Like Facebook, it signs a request and sends it to the service.
 extension StandInIssuer {
-    /// The greatest number of callbacks at a time, each on a thread of its own.
+    /// The greatest number of callbacks at a time, each on its own thread.
     static let callbackLimit = 64
-    /// The time that the service may take: twice the time that it promises.
+    /// The greatest time for the service's answer: twice the time that the service promises.
     private static let patience = Duration.seconds(18)
 
     /// The service's answer, or the reason why there is none.
@@ -46,8 +46,8 @@ extension StandInIssuer {
         return (parts[2], parts[3])
     }
 
-    /// Removes the app from the person's account, as Facebook has done before it calls back, then calls back. The
-    /// answer is the service's own. `?app_id=` names another app, `?issued_at=` another moment.
+    /// Removes the app from the person's account, then sends the callback, in the same order as Facebook. The answer is
+    /// the service's own. `?app_id=` names another app, `?issued_at=` another time.
     func callBack(
         _ name: String,
         _ userID: String,

@@ -5,7 +5,7 @@ internal import LLHTTPClient
 internal import LLJOSE
 internal import LLSockets
 
-/// What a code of the dialog stands for until it is exchanged.
+/// The login behind a code of the dialog, kept until the code is exchanged.
 struct DialogCode {
     let appID: String
     let redirectURI: String
@@ -17,15 +17,15 @@ struct DialogCode {
     let expiresAt: Int64
     var isUsed = false
 
-    /// The life of a code in seconds.
+    /// The lifetime of a code, in seconds.
     static let lifeSeconds: Int64 = 600
 }
 
-/// The web dialog and the exchange of its code, as far as Facebook documents them ("OIDC Token", "Manually Build a Login
-/// Flow"). The person is always Jane, who is logged in and says yes at once.
+/// The web dialog and the exchange of its code, as far as Facebook documents them ("OIDC Token", "Manually Build a
+/// Login Flow"). The person is always Jane. She is logged in and agrees at once.
 extension StandInIssuer {
-    /// Answers the dialog, at `/dialog/oauth` with or without a version before it; false where the request is for something
-    /// else.
+    /// Answers the dialog, at `/dialog/oauth` with or without a version before it; false if the request is for another
+    /// part.
     func answerDialog(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
         let place = bytes.text(head.path).split(separator: "/").drop { $0.first == "v" }
         guard head.method == .get, place == ["dialog", "oauth"] else { return false }
@@ -43,7 +43,7 @@ extension StandInIssuer {
         return true
     }
 
-    /// Where the dialog sends the browser: with a code in the query, or with tokens in the fragment.
+    /// The address to which the dialog sends the browser, with a code in the query or with tokens in the fragment.
     private func redirect(_ query: [String: String], now: Int64) throws -> String {
         guard let appID = query["client_id"], let target = query["redirect_uri"], target.contains("://"),
             target.utf8.allSatisfy(ASCII.isVisible), !target.contains("#")
@@ -57,7 +57,7 @@ extension StandInIssuer {
             challenge: query["code_challenge"],
             scopes: (query["scope"] ?? "").split { " ,".contains($0) }.map(String.init),
             nonce: query["nonce"] ?? "",
-            // The nonce of a login without a new authentication is not told.
+            // Graph tells the nonce only for a login with a new authentication.
             authNonce: query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
                 ? query["auth_nonce"] : nil,
             expiresAt: now + DialogCode.lifeSeconds
@@ -118,7 +118,7 @@ extension StandInIssuer {
         return StandInGraph.Answer(body: FacebookJSON.object(members))
     }
 
-    /// Whether a verifier is the challenge's; a code without a challenge is not asked for one.
+    /// True if the verifier belongs to the challenge. A code without a challenge needs no verifier.
     private static func isAnswered(_ challenge: String?, by verifier: String?) -> Bool {
         guard let challenge else { return true }
         guard let verifier, (43...128).contains(verifier.utf8.count),

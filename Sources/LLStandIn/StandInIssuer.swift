@@ -13,7 +13,7 @@ package import LLSockets
 package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let keys: IssuerKeyRing
     package let template: ClaimsTemplate
-    /// The service's address, such as `http://127.0.0.1:8080`; known only once it listens.
+    /// The service's address, such as `http://127.0.0.1:8080`; nil until it listens.
     package let service = Locked<String?>(nil)
     /// True while the JWK Set is answered with 503, as in an outage at Facebook; tokens are still signed.
     package let isAway = Locked(false)
@@ -44,7 +44,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// Binds and serves; ``address`` then has the address with its real port.
-    /// - Parameter front: Answers some requests in the issuer's place.
+    /// - Parameter front: Answers some requests in place of the issuer.
     package func start(
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
@@ -63,7 +63,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
     }
 
-    /// A token in Facebook's wire style with these claims (a JSON object's text), signed by the newest key.
+    /// A token in Facebook's format with these claims (the text of a JSON object), signed by the newest key.
     /// - Parameter statuses: Permissions that the token does not show, with their status.
     package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
         let payload = try template.payload(claims: Array(claims.utf8), now: now)
@@ -78,7 +78,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     private static let discoveryPath = "/.well-known/openid-configuration"
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
-    /// The longest body: a token of 32 KiB, and half of that for its other members.
+    /// The greatest body, in bytes: a token of 32 KiB, and half of that for the other members.
     private static let bodyByteLimit = 49_152
 
     /// The paths that accept `POST`, besides those of ``callback(_:)``.

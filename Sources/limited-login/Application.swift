@@ -155,7 +155,7 @@ struct Application {
         }
     }
 
-    /// The name of a thread whose loop has not run for 10 s; nil if all run. Only this check wakes them.
+    /// The name of a thread with a loop that has not run for 10 s; nil if all run. Only this check wakes the threads.
     private func stuckThread(at now: MonotonicInstant) -> String? {
         if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
         return cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"

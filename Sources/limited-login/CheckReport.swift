@@ -20,7 +20,7 @@ struct CheckReport {
         var claim: String?
         let detail: String
         let cure: String
-        /// The question is wrong, independent of the token: no token was judged.
+        /// True if the question itself is wrong, so that no token was judged.
         var isOfQuestion = false
     }
 
@@ -62,7 +62,7 @@ struct CheckReport {
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
-        // The answer is an object of its own; its members follow these.
+        // The answer is another object; its members follow these.
         return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
     }
 

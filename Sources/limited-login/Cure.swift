@@ -29,7 +29,7 @@ struct Cure {
 
     private var claims: JSONObject? { JSONObject(PastedText(bytes: token).unprovenPayload) }
 
-    /// The issuer that the token names, unproven, if it is none of the configured ones.
+    /// The unproven issuer of the token, if it is not a configured one.
     private var foreignIssuer: String? {
         claims?.string("iss").flatMap { configuration.issuers.contains($0) ? nil : $0 }
     }

@@ -182,7 +182,7 @@ final class DemonstrationFiles: Sendable {
             .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             .appSecretsFile: "\(appID) \(appSecret)",
             .callbacksSecretFile: "whsec_" + Base64.encode(webhookKey),
-            // The secret is only for this run: its nonces are worthless afterwards.
+            // The secret is made for this run; its nonces are invalid afterwards.
             .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
         ]
         try isRemoved.withLock { isRemoved in

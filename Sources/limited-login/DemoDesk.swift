@@ -84,7 +84,7 @@ struct DemoScenario: Sendable {
     let expects: String
     /// True: offered only while Facebook's keys are away; false: only while they are available; nil: always.
     var whileAway: Bool?
-    /// Changes what the stand-in does from now on, so a link alone must not play it.
+    /// True if the scenario changes the stand-in for later requests; a link alone must not play it.
     var changesFacebook = false
     let play: @Sendable (inout DemoStage) throws -> Void
 

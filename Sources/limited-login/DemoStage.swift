@@ -20,7 +20,7 @@ struct DemoStage {
     var verdict: Verdict?
     /// The meaning of an accepted token, if it is no new login.
     var meaning = ""
-    /// The lines that do the same in a terminal.
+    /// The commands that do the same in a terminal.
     var lines: [String] = []
     /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
     var variables: [(name: String, text: String)] = []
@@ -47,8 +47,8 @@ struct DemoStage {
         variables.reduce(InspectDesk.shell(text)) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
     }
 
-    /// Changes to another person. A revocation counts for all tokens issued until the end of its second, and Jane's
-    /// other logins must go on meanwhile.
+    /// Changes to another person. A revocation applies to all tokens issued until the end of its second, and Jane's
+    /// other logins must work meanwhile.
     mutating func takeSomebodyElse() {
         nonce = ""
         userID = "1" + .random(15, of: "0123456789")

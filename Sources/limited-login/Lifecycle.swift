@@ -28,7 +28,7 @@ final class LifecycleExecutor: TaskExecutor {
 
     private let thread = SerialThread("lifecycle")
 
-    /// - Returns: False if the system has no thread left.
+    /// - Returns: False if the system cannot start a thread.
     func start() -> Bool { thread.start() }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -37,7 +37,7 @@ final class LifecycleExecutor: TaskExecutor {
     }
 }
 
-/// The signals that stop the program or make it read its configuration again, taken by the main thread one by one.
+/// The signals that stop the program or make it read its configuration again. The main thread handles them one by one.
 ///
 /// It uses no dispatch source: libdispatch reads signals from a descriptor and also catches and raises them again, and
 /// one SIGTERM has been seen to count as two, which here means "end at once". The signals are blocked before any other

@@ -43,7 +43,7 @@ enum Main {
         ProcessSignals.shared.takeForEver()
     }
 
-    /// Writes the remaining log lines first, for as long as the reader of the log takes them.
+    /// Writes the remaining log lines first, as long as the reader of the log accepts them.
     private static func end(_ code: ExitCode) -> Never {
         LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
         Glibc.exit(code.rawValue)
@@ -70,7 +70,7 @@ enum Main {
         } catch let error where error is ConfigurationError || error is SocketError || error is OpenSSLError {
             return Exit.refusing("\(error)")
         } catch let error as ValidationError {
-            // It comes from a running command: the library would print the usage of the whole program.
+            // A running command threw this error: the library would print the usage of the whole program.
             return refuse(usage: error.message, of: named)
         } catch {
             let code = LimitedLoginCommand.exitCode(for: error)
@@ -86,8 +86,8 @@ enum Main {
         }
     }
 
-    /// The program's arguments. Swift's runtime finds none if a preloaded library has changed the environment before `main`,
-    /// as tracing agents do; the system has them still.
+    /// The program's arguments. Swift's runtime finds none if a preloaded library, such as a tracing agent, has changed
+    /// the environment before `main`. The system still has them.
     private static func arguments() -> [String] {
         let found = CommandLine.arguments
         guard found.count <= 1, let bytes = try? FileContents.read(path: "/proc/self/cmdline", limit: 2_097_152)

@@ -51,7 +51,7 @@ private final class Reloads: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
     /// Begins a reload, or lets another one follow the running one.
-    /// - Returns: False if the system has no thread left.
+    /// - Returns: False if the system cannot start a thread.
     func begin() -> Bool {
         let mustStart = state.withLock { state in
             state.isAskedFor = true
@@ -73,8 +73,8 @@ private final class Reloads: Sendable {
 }
 
 extension Application {
-    /// Re-reads the configuration at each SIGHUP. A good one takes effect with the next request; a bad one is refused
-    /// with its reason, and the old one stays.
+    /// Reads the configuration again at each SIGHUP. A good one takes effect with the next request. A bad one is
+    /// refused with its reason, and the old one stays in force.
     /// - Parameter inForce: The current configuration, from the start or the last reload.
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,

@@ -98,7 +98,7 @@ enum ServiceParts {
         }
     }
 
-    /// The file's one line; the line's end is no part of the password.
+    /// The file's one line; the line break is not a part of the password.
     private static func password(parsing text: [UInt8], place: String) throws(ConfigurationError) -> [UInt8] {
         var line = text[...]
         if line.last == 0x0A { line = line.dropLast() }
@@ -245,7 +245,7 @@ enum ServiceParts {
         }
     }
 
-    /// What tokens are issued with; nil where none are.
+    /// The settings for issuing tokens; nil if the service issues none.
     static func tokens(_ configuration: ServiceConfiguration) throws(StartError) -> TokenSettings? {
         guard let tokens = configuration.tokens, let keys = try signingKeys(tokens.signingKeysFile) else { return nil }
         return TokenSettings(TokenIssuer(policy: tokens.policy, keys: keys))

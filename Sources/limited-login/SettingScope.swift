@@ -2,7 +2,7 @@ internal import LLService
 
 /// The settings of a command: `--help` shows these, `--help-all` also the others.
 protocol SettingScope: Sendable {
-    /// The most needed first.
+    /// The settings in the order of their importance.
     static var keys: [ConfigurationKey] { get }
     /// True if the command also reads the other settings. If not, it needs no app id, and a fault in them does not stop
     /// it.
@@ -73,13 +73,13 @@ enum SignedRequestSettings: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .clockSkewSeconds]
 }
 
-/// Of the keys that sign tokens.
+/// The settings of the keys that sign tokens.
 enum SigningKeySettings: SettingScope {
     static let keys: [ConfigurationKey] = [.signingKeysFile]
     static let readsOthers = false
 }
 
-/// Of the tokens that are issued.
+/// The settings of the issued tokens.
 enum TokenSettingsScope: SettingScope {
     static let keys: [ConfigurationKey] = [.appIDs, .issuer, .signingKeysFile, .tokenAudiences]
 }

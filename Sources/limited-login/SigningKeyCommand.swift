@@ -164,7 +164,7 @@ struct TokenCommand: ParsableCommand {
 }
 
 extension String {
-    /// Without line breaks at the end.
+    /// The text without line breaks at its end.
     fileprivate var trimmedEnd: String {
         var text = self
         while text.last?.isNewline == true { text.removeLast() }

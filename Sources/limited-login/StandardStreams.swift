@@ -6,7 +6,7 @@ internal import LLSockets
 
 /// The three descriptors that every program has.
 enum StandardStreams {
-    /// Makes them safe to use; called first.
+    /// Makes the descriptors safe to use; called first.
     ///
     /// A closed reader, and a file that may not grow (`RLIMIT_FSIZE`), cause an error of the write, never a signal that
     /// ends the program. Closed descriptors are opened on `/dev/null`: the number would otherwise go to the next file or
@@ -29,7 +29,7 @@ enum StandardError {
     /// Writes text of several lines, such as the usage.
     static func write(lines: String) { write(line: Array((TerminalText.safe(lines: lines) + "\n").utf8)) }
 
-    /// Writes a whole line of a log, its line feed included.
+    /// Writes a whole line of a log, including its line feed.
     static func write(line: [UInt8]) { writeWhole(line, to: STDERR_FILENO) }
 }
 

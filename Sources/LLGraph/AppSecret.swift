@@ -1,15 +1,15 @@
 internal import LLBytes
 internal import LLCrypto
 
-/// An app's id and secret, with which the app authenticates to Graph. The value is never described.
+/// An app's id and secret; the app authenticates to Graph with them. The secret is in no description.
 package struct AppSecret: Sendable, Equatable {
-    /// Bytes of a secret. Facebook's are 32 hexadecimal digits.
+    /// The length of a secret, in bytes. Facebook's are 32 hexadecimal digits.
     package static let byteRange = 16...128
 
     package let appID: String
     private let secret: String
 
-    /// - Returns: nil unless the secret has ``byteRange`` bytes of `[A-Za-z0-9_-]`.
+    /// - Returns: Nil unless the secret has ``byteRange`` bytes of `[A-Za-z0-9_-]`.
     package init?(appID: String, secret: String) {
         guard Self.byteRange.contains(secret.utf8.count),
             secret.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_-".utf8.contains($0) })

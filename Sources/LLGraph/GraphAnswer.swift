@@ -112,7 +112,7 @@ extension GraphAnswer {
         throw GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter)
     }
 
-    /// The error that the status means if the body holds none (RFC 9110, 15).
+    /// The error for the status, if the body has none (RFC 9110 section 15).
     private var errorOfStatus: GraphError {
         switch response.status {
         case 429: .rateLimited

@@ -74,7 +74,7 @@ package final class GraphClient: Sendable {
     }
 
     /// `GET /me`: the person of an access token, requested with that token.
-    /// - Parameter fields: the names of the fields. The permissions that they need must be granted.
+    /// - Parameter fields: The names of the fields. The permissions that they need must be granted.
     /// - Returns: The answer's JSON object.
     package func me(
         _ fields: [String],
@@ -89,9 +89,9 @@ package final class GraphClient: Sendable {
         return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
     }
 
-    /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as every
-    /// client that was seen asks it (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
-    /// - Parameter appID: the app of the token, which was judged before.
+    /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
+    /// known clients do (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
+    /// - Parameter appID: The app of the token, which was judged before.
     /// - Returns: The answer's JSON object.
     package func loginInfo(
         of token: GraphAccessToken,

@@ -9,7 +9,7 @@ package struct GraphConfiguration: Sendable, Equatable {
     /// Limited Login's own endpoint (developers.facebook.com/docs/facebook-login/limited-login/token).
     package static let standardUninstallURL = "https://www.limited.facebook.com/platform/uninstall/"
 
-    /// Why a value cannot be used.
+    /// The reason why a value is refused.
     package enum Fault: Error, Equatable, Sendable {
         case url(HTTPURL.ParsingError)
         case query

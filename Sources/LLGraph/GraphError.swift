@@ -1,4 +1,4 @@
-/// Why Graph did not do what was requested. The raw value is the stable code that clients compare.
+/// The reason why Graph did not carry out a request. The raw value is the stable code that clients compare.
 ///
 /// The numbers are Graph's own error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
 package enum GraphError: String, Error, CaseIterable, Sendable {

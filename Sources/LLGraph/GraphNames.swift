@@ -33,11 +33,11 @@ package struct GraphPermission: Sendable, Hashable, Comparable {
     package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
 }
 
-/// A person's access token. The text is a credential and is never described.
+/// A person's access token. The text is a credential and is in no description.
 package struct GraphAccessToken: Sendable {
     let text: String
 
-    /// - Parameter bytes: visible ASCII, checked by the caller. Anything else is refused when the field is written.
+    /// - Parameter bytes: Visible ASCII, checked by the caller. Other bytes are refused when the field is written.
     package init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
 }
 
@@ -54,7 +54,7 @@ package struct UserPermissions: Sendable, Equatable {
     package var granted: [GraphPermission]
     /// Requested and declined. Facebook asks apps to request them again only after the person returns to the feature.
     package var declined: [GraphPermission]
-    /// Granted once, and expired because they were not used.
+    /// Granted earlier, and expired because they were not used.
     package var expired: [GraphPermission]
 
     package init(

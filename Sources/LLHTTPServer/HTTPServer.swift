@@ -265,7 +265,7 @@ package struct HTTPServerCounters: Equatable, Sendable {
     package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
 }
 
-/// Why a connection ended: the closed set of the metric's labels.
+/// The reason why a connection ended. The cases are the metric's labels.
 package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     /// The client closed between requests.
     case client
@@ -285,7 +285,7 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
     case limit
-    /// The connection held more memory than one connection may, or was closed because all together held too much.
+    /// The connection exceeded the memory of one connection, or was closed because all connections together did.
     case memory
     /// Closed to make room: its peer address had the most connections.
     case peer = "peer_limit"

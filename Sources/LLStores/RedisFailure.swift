@@ -1,6 +1,6 @@
 internal import LLSockets
 
-/// Why the store cannot be used. The description states the remedy and quotes no secret.
+/// The reason why the store cannot be used. The description states the remedy and quotes no secret.
 package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The connection could not be made or broke. The text is the network's reason.
     case connection(String)
@@ -10,7 +10,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The answer is longer than ``RESPLimits/answerBytes``.
     case answerTooLong
     case unauthenticated
-    /// The user may not run a command; nil if it is not known which one.
+    /// The user may not run a command; nil if the command is unknown.
     case notPermitted(command: String? = nil)
     case readOnly
     case outOfMemory
@@ -20,13 +20,13 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case unsupportedMode(String)
     /// The slot of the keys went to another node of the cluster.
     case moved
-    /// The cluster serves the slot of the keys at no node.
+    /// No node of the cluster serves the slot of the keys.
     case clusterDown
-    /// The nodes of the cluster send from one to the next, or to a node that the cluster does not name.
+    /// The nodes of the cluster redirect without end, or to a node that the cluster does not name.
     case clusterDisagrees
     /// The sentinels watch no master of the URL's name.
     case unknownMaster
-    /// A sentinel refuses the password, or wants one.
+    /// A sentinel refuses the password or requires one.
     case sentinelUnauthenticated
     /// INFO has no `run_id`, so a loss of data would not be seen.
     case anonymous

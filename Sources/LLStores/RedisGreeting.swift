@@ -1,10 +1,10 @@
 internal import LLSockets
 
-/// The exchange that opens a connection: it sends the credentials, checks the server, and reads since when it
-/// remembers.
+/// The exchange that opens a connection. It sends the credentials, checks the server, and reads the start of its
+/// memory.
 struct RedisGreeting {
     let life: RedisLife
-    /// Entries that came to be since this moment, by this machine's clock, are known.
+    /// Entries issued since this time, by this machine's clock, are known.
     let vouchesSince: UInt64
     /// The same for tokens: the beginning of time, unless data are known to be lost.
     let vouchesForTokensSince: UInt64
@@ -51,7 +51,7 @@ struct RedisGreeting {
         clock = ServerClock(milliseconds: serverTime, at: MonotonicClock.now())
         let ourNow = WallClock.unixMilliseconds()
         life = try talk.life(facts, now: clock)
-        // Checks that the server accepts writes at all. The first login must not be the one to find out.
+        // Checks that the server accepts writes, before the first login needs them.
         guard case .status("OK") = try talk.ask(["SET", keys.probe, "1", "PX", "60000"]) else {
             throw .malformedAnswer
         }
@@ -84,11 +84,12 @@ struct RedisGreeting {
             let isLost =
                 context.trail.map { $0.hasLost || $0.contradicts(facts.identity, of: channel.node) } ?? false
             let knowsLastRun = isLost ? false : try knows(context.last?.identity)
-            // If the clock jumped ahead, entries were forgotten early. They came to be before the time without the jump.
+            // If the clock jumped ahead, entries were forgotten early. They were issued before the time without the
+            // jump.
             let jump = lastClock(of: facts.identity).flatMap { last in
                 last.hasJumped(to: clock.milliseconds, at: clock.at, limits) ? last.time(at: clock.at) : nil
             }
-            // If data were lost as well, those came to be before this machine's time.
+            // If data were lost as well, they were issued before this machine's time.
             let now = jump.map { max($0, min(clock.milliseconds, WallClock.unixMilliseconds())) } ?? clock.milliseconds
             let found = try ask(["GET", key])
             let mine: RedisLife.Beginning
@@ -121,7 +122,7 @@ struct RedisGreeting {
             }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", keys.data, agreed.text])
-            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
+            // A primary without replicas drops the name of its history after an hour. This loses no data.
             if facts.history != nil { _ = try ask(["SET", keys.life(of: facts.runID), agreed.text]) }
             if isLost || context.last?.node != channel.node { context.trail?.forget() }
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)

@@ -1,6 +1,6 @@
 internal import LLSockets
 
-/// The moment since which a server's memory is complete.
+/// The time since which a server's memory is complete.
 ///
 /// A restarted server may have lost its data, and a server that took over from another may never have had them. Each
 /// run of a server therefore has a key with the moment, by the server's own clock, since which nothing was lost. The

@@ -13,8 +13,9 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension RedisNode {
-    /// A node from the host and port that a server tells; nil if they are none.
-    /// - Parameter teller: the node that tells it. Its own host counts if the told host is empty or null.
+    /// A node from the host and port in a server's answer; nil if they are invalid.
+    /// - Parameter teller: The node that sent the answer. Its own host is used if the host in the answer is empty or
+    ///   null.
     init?(_ host: RedisReply, _ port: RedisReply, toldBy teller: RedisNode) {
         guard let number = port.number.flatMap({ UInt16(exactly: $0) }), number > 0 else { return nil }
         switch host {
@@ -32,7 +33,7 @@ extension RedisNode {
         }
         let isBare = host.contains(UInt8(ascii: ":"))
         let authority = isBare ? [UInt8(ascii: "[")] + host + [UInt8(ascii: "]")] : Array(host)
-        // A node without a known name is told as `?`, which is no host.
+        // A server writes `?` for a node without a known name; this is not a host.
         guard let place = try? HostAndPort(parsing: authority[...]), place.port == nil else { return nil }
         self.init(host: place.host, port: port)
     }
@@ -64,9 +65,9 @@ extension RedisReply {
     }
 }
 
-/// The answer of a cluster's node that sends to another node.
+/// A redirection to another node of the cluster.
 package enum RedisRedirect: Equatable, Sendable {
-    /// The slot belongs to another node. The map of the cluster tells which, so the answer's own name is not used.
+    /// The slot belongs to another node. The map of the cluster names it, so the name in the answer is not used.
     case moved
     /// The slot is on its way to a node, and this key is there or nowhere. The node has an empty host if it is the host
     /// of the node that answers.
@@ -91,14 +92,14 @@ package enum RedisRedirect: Equatable, Sendable {
     }
 }
 
-/// The nodes of a cluster, as one of them tells.
+/// The nodes of a cluster, as reported by one of them.
 struct RedisClusterMap: Equatable {
     /// Most nodes that are kept: 512. A cluster has a thousand at most, by its own documentation.
     static let nodeLimit = 512
 
     /// The node that holds the keys; nil if there is none.
     let owner: RedisNode?
-    /// All nodes that are told, the owner first.
+    /// All reported nodes, the owner first.
     let nodes: [RedisNode]
 
     /// Reads the answer to CLUSTER SLOTS: ranges of slots, each with its primary and its replicas.
@@ -120,7 +121,7 @@ struct RedisClusterMap: Equatable {
         self.nodes = Self.bounded((owner.map { [$0] } ?? []) + nodes)
     }
 
-    /// The nodes in the answer to CLUSTER SHARDS, which also tells nodes without slots.
+    /// The nodes in the answer to CLUSTER SHARDS, which also contains nodes without slots.
     /// - Parameter isSecure: true if the nodes' ports for TLS count.
     static func nodes(shards reply: RedisReply, toldBy teller: RedisNode, isSecure: Bool) -> [RedisNode] {
         var nodes: [RedisNode] = []
@@ -142,7 +143,7 @@ struct RedisClusterMap: Equatable {
     }
 }
 
-/// The present primary, as a sentinel tells it.
+/// The present primary, as reported by a sentinel.
 struct RedisSentinelAnswer: Equatable {
     let primary: RedisNode
     /// The number of the configuration. It grows with each failover.

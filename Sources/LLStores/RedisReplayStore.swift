@@ -2,8 +2,8 @@ package import LLSockets
 
 /// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
 ///
-/// A thread of its own keeps one connection with many concurrent questions. The caller never waits: its callback is
-/// called within ``ReplayLimits/questionTimeout``, whatever the server does.
+/// Its own thread keeps one connection with many concurrent questions. The caller never waits: its callback is called
+/// within ``ReplayLimits/questionTimeout``, even if the server hangs.
 package final class RedisReplayStore: Sendable {
     package struct Configuration: Sendable {
         package var url: ReplayStoreURL
@@ -84,7 +84,7 @@ package final class RedisReplayStore: Sendable {
     /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool { state.withLock { $0.link == .up } }
 
-    /// Entries that came to be since this moment are known. Milliseconds since 1970; nil before the first connection.
+    /// Entries issued since this time are known. Milliseconds since 1970; nil before the first connection.
     package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
 
     /// Remembers the entries of a question.
@@ -238,8 +238,8 @@ extension RedisReplayStore {
                     try memory.exchanges.finish(replies, now)
                     tellUp(session.greeting.life, &memory)
                 } catch {
-                    // After a failover another connection may lead to the primary. Questions about logins end the
-                    // session in the same case.
+                    // After a failover a new connection may reach the primary. Questions about logins end the session
+                    // in the same case.
                     if error == .readOnly { throw error }
                     memory.exchanges.hold(now)
                     tellDown(error, &memory)

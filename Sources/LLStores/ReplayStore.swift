@@ -7,8 +7,7 @@ package enum ReplayStore: Sendable {
     /// A Redis or Valkey server: for any number of replicas. It answers later, on another thread.
     case redis(RedisReplayStore)
 
-    /// Entries that came to be since this moment are known. Milliseconds since 1970; nil until the store was first
-    /// reached.
+    /// Entries issued since this time are known. Milliseconds since 1970; nil until the store was first reached.
     package var vouchesSince: UInt64? {
         switch self {
         case .memory(let store): store.vouchesSince
@@ -77,8 +76,8 @@ package struct ReplayLimits: Sendable, Equatable {
     /// The age from which a connection is renewed before the next question. The server's facts, mainly its policy for
     /// full memory, are therefore never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
-    /// The same with Sentinel. 3 s: a server that the sentinels have replaced unheard is left within ``clockMargin``, so
-    /// before nonces that its successor accepts come to be.
+    /// The same with Sentinel. 3 s: if the sentinels replace a server, the service leaves it within ``clockMargin``,
+    /// before the successor accepts new nonces.
     package var sentinelAge: Duration = .seconds(3)
     /// The time since the last good answer of a cluster's node within which it may tell that it handed the keys over.
     /// 10 s: a failover of a third node in between takes longer with the usual settings.

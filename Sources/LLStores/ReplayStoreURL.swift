@@ -6,7 +6,7 @@ internal import LLSockets
 /// `redis+cluster://` and `rediss+cluster://` take several places, separated by commas, and database 0 alone.
 /// `redis+sentinel://` and `rediss+sentinel://` take the places of the sentinels and the name of the master as the path.
 package struct ReplayStoreURL: Equatable, Sendable {
-    /// Why a text is not such an address. The text may hold a password, so no description quotes it.
+    /// The reason why a text is not such an address. The text may contain a password, so no description quotes it.
     package enum ParsingError: String, Error, CustomStringConvertible {
         case scheme = "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel"
         case userInformation = "its user information is not user:password, with other bytes percent-encoded"

@@ -7,7 +7,7 @@ internal import LLSockets
 /// The stand-in's Graph: the permissions of people with a token of the stand-in, and the uninstall endpoint.
 ///
 /// It behaves as Facebook documents, and as observed if there is no documentation: a revoked permission is `declined`
-/// from then on, and a person who was logged out has no permissions.
+/// from then on, and a logged-out person has no permissions.
 final class StandInGraph: Sendable {
     /// An answer; thrown as an error if the request fails.
     struct Answer: Error {

@@ -16,8 +16,8 @@ extension StandInIssuer {
     /// The service's answer, or the reason why there is none.
     typealias CallbackAnswer = (status: UInt16, body: [UInt8])
 
-    /// The answer of `POST /player-info`: what `getSignedPlayerInfoAsync` gives a game. The body names `player_id` or
-    /// `asid`, `request_payload` and `issued_at`; all are optional.
+    /// The answer of `POST /player-info`: the text that a game gets from `getSignedPlayerInfoAsync`. The body names
+    /// `player_id` or `asid`, `request_payload` and `issued_at`; all are optional.
     func playerInfo(_ body: [UInt8], now: Int64) throws -> String {
         guard let object = JSONObject(body.isEmpty ? Array("{}".utf8) : body) else {
             throw StandInRefusal("the body must be a JSON object")

@@ -172,7 +172,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// Refreshes a token as Facebook does for the SDK: in the background with the login's nonce, or by `?way=silent`
-    /// with a new one. A person whose login was revoked has to log in again.
+    /// with a new one. After a revocation the person has to log in again.
     private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
         guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
         guard let object = JSONObject(body), let token = object.string("id_token") else {

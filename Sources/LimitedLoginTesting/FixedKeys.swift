@@ -5,7 +5,8 @@ public struct FixedKeys: JSONWebKeySetProvider {
     /// The error of the provider ``unavailable``.
     public struct Unavailable: Error, Equatable {}
 
-    /// A provider whose source is down: a `LoginVerifier` throws `VerificationUnavailable`, and your server answers 503.
+    /// A provider with a source that is down: a `LoginVerifier` throws `VerificationUnavailable`, and your server
+    /// answers 503.
     public static let unavailable = FixedKeys(keySet: nil)
 
     private let keySet: JSONWebKeySet?

@@ -9,7 +9,7 @@ package struct AppSecrets: Sendable, Equatable {
     package static let fileByteLimit = 262_144
 
     private let secrets: [String: AppSecret]
-    /// The apps whose tokens the service accepts, in the order of the configuration.
+    /// The apps of the configuration, in their order. The service accepts their tokens.
     private let appIDs: [String]
 
     /// Reads the file's text; messages call the file `place`. No part of a secret is in a message.

@@ -42,7 +42,7 @@ package final class GraphWorkers: Sendable {
     private let permissions: BlockingThreads
     private let accessTokens: BlockingThreads
     private let revocations: Revocations
-    /// The calls about permissions whose outcome is not delivered yet.
+    /// The calls about permissions without a delivered outcome.
     private let unfinished = DispatchGroup()
 
     /// - Parameter revocations: Gets each login that was revoked at Facebook, or may have been.

@@ -1,14 +1,7 @@
+internal import LLThreads
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
-#elseif canImport(Foundation)
-public import Foundation
-#endif
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
 #endif
 
 extension NumericDate {
@@ -18,11 +11,11 @@ extension NumericDate {
         NumericDate(secondsSince1970: SystemClock.secondsSince1970()) ?? .beginning
     }
 
-    #if canImport(FoundationEssentials) || canImport(Foundation)
-    /// The time of a Foundation `Date`; nil outside 0 to 2⁵³ seconds since 1970.
+    #if canImport(FoundationEssentials)
+    /// The time as a FoundationEssentials `Date`; nil outside 0 to 2⁵³ seconds since 1970.
     public init?(_ date: Date) { self.init(secondsSince1970: date.timeIntervalSince1970) }
 
-    /// The time as a Foundation `Date`, as exact as a `Date` can be.
+    /// The time as a FoundationEssentials `Date`, as exact as a `Date` can be.
     public var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
     #endif
 }
@@ -33,9 +26,6 @@ enum SystemClock {
     /// The current time in seconds since 1970.
     @usableFromInline
     static func secondsSince1970() -> Double {
-        var time = timespec()
-        // CLOCK_REALTIME always exists. Without it the result would be 1970; no token is valid then.
-        guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
+        Double(WallClock.unixNanoseconds()) / 1_000_000_000
     }
 }

@@ -175,7 +175,7 @@ struct TokensCVETests {
             let start = ContinuousClock.now
             let reasons = try JSONWebKeySet(parsing: text).ignoredKeys.map(\.reason)
             #expect(reasons == [.modulusTooLong])
-            #expect(ContinuousClock.now - start < .milliseconds(200))
+            #expect(ContinuousClock.now - start < timeBound(.milliseconds(200)))
         }
     }
 

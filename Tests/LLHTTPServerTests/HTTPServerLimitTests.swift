@@ -54,7 +54,6 @@ struct HTTPServerLimitTests {
         var limits = HTTPServerLimits.patient
         limits.connections = 1
         limits.reservedConnections = 1
-        limits.slowRequestAge = .seconds(3_600)
         let server = try TestServer(kind, limits: limits)
         let parked = try BlockingClient(server.address)
         parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")

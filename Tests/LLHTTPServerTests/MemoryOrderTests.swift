@@ -30,7 +30,6 @@ struct MemoryOrderTests {
     @Test("Requests that come in two pieces outlive idle connections, which are smaller")
     func idleFirst() async throws {
         var limits = HTTPServerLimits.patient
-        limits.slowRequestAge = .seconds(3_600)
         limits.connectionBytes = 300_000
         let server = try Self.server(limits)
         let idle = try (0..<250).map { _ in try BlockingClient(server.address) }
@@ -110,7 +109,6 @@ struct MemoryOrderTests {
     @Test("Requests that wait for their answer outlive fresh ones, and a fresh one that goes is told 503")
     func parkedLast() async throws {
         var limits = HTTPServerLimits.patient
-        limits.slowRequestAge = .seconds(3_600)
         limits.connectionBytes = 400_000
         let server = try Self.server(limits)
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\nX-Filler: " + String(repeating: "f", count: 7_000) + "\r\n\r\n"
@@ -132,7 +130,6 @@ struct MemoryOrderTests {
     @Test("Requests that wait for their answer hold half of the memory at most before the largest go, with 503")
     func tooManyParked() async throws {
         var limits = HTTPServerLimits.patient
-        limits.slowRequestAge = .seconds(3_600)
         limits.connectionBytes = 400_000
         let server = try Self.server(limits)
         let filler = "X-Filler: " + String(repeating: "f", count: 7_500) + "\r\n"

@@ -2,7 +2,8 @@ package import LLHTTPServer
 package import LLSockets
 
 extension HTTPServerLimits {
-    /// No request is shed, and no connection's time is over, however long the machine stands still.
+    /// No request is shed, no connection counts as slow, and no connection's time is over, however long the machine
+    /// stands still.
     package static var patient: HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.queueDelay = .seconds(3_600)
@@ -11,6 +12,7 @@ extension HTTPServerLimits {
         limits.bodyDeadline = .seconds(3_600)
         limits.writeStall = .seconds(3_600)
         limits.idleTimeout = .seconds(3_600)
+        limits.slowRequestAge = .seconds(3_600)
         return limits
     }
 }

@@ -137,4 +137,18 @@ internal import CLLOpenSSL
         guard count > 0 else { throw OpenSSLError("BIO_read") }
         return String(decoding: text[..<Int(count)], as: UTF8.self)
     }
+
+    /// OpenSSL's name of the curve; empty for a key of another kind.
+    var groupName: String {
+        var name = [CChar](repeating: 0, count: 64)
+        var length = 0
+        let isKnown = unsafe name.withUnsafeMutableBufferPointer { buffer in
+            unsafe EVP_PKEY_get_group_name(handle, buffer.baseAddress, buffer.count, &length) == 1
+        }
+        guard isKnown, length < name.count else {
+            ERR_clear_error()
+            return ""
+        }
+        return String(decoding: name[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
 }

@@ -14,7 +14,7 @@ package final class P256PrivateKey: Sendable {
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1); a key of another kind is refused.
     package init(pem: [UInt8]) throws(OpenSSLError) {
         key = try Key(pem: pem)
-        guard point.count == 65 else { throw OpenSSLError("P-256 key") }
+        guard point.count == 65, key.groupName == "prime256v1" else { throw OpenSSLError("P-256 key") }
     }
 
     /// The private key as PKCS #8, and the public key as a SubjectPublicKeyInfo, both in PEM form.

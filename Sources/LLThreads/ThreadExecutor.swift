@@ -5,11 +5,20 @@ package final class ThreadExecutor: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var isDone = false
+        /// The moment at which the task is cancelled; `.never` once it was.
+        var deadline: MonotonicInstant
     }
 
-    private let state = Monitor(State())
+    private enum Turn {
+        case job(UnownedJob)
+        case over
+        case done
+    }
 
-    package init() {}
+    private let state: Monitor<State>
+
+    /// - Parameter deadline: the moment at which the task is cancelled if it still waits.
+    package init(until deadline: MonotonicInstant = .never) { state = Monitor(State(deadline: deadline)) }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -24,20 +33,27 @@ package final class ThreadExecutor: TaskExecutor {
         started: (Task<Void, Never>) -> Void
     ) -> Value? {
         let value = Locked<Value?>(nil)
-        started(
-            Task(executorPreference: self) {
-                let made = await body()
-                value.withLock { $0 = made }
-                self.state.withLock { $0.isDone = true }
-                self.state.wake()
+        let task = Task(executorPreference: self) {
+            let made = await body()
+            value.withLock { $0 = made }
+            self.state.withLock { $0.isDone = true }
+            self.state.wake()
+        }
+        started(task)
+        while true {
+            switch state.wait(Self.next) {
+            case .job(let job): unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+            case .over: task.cancel()
+            case .done: return value.withLock { $0 }
             }
-        )
-        while let job = state.wait(Self.next) { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
-        return value.withLock { $0 }
+        }
     }
 
-    private static func next(_ state: inout State) -> Monitor<State>.Look<UnownedJob?> {
-        if !state.jobs.isEmpty { return .done(state.jobs.removeFirst()) }
-        return state.isDone ? .done(nil) : .wait(until: .never)
+    private static func next(_ state: inout State) -> Monitor<State>.Look<Turn> {
+        if !state.jobs.isEmpty { return .done(.job(state.jobs.removeFirst())) }
+        if state.isDone { return .done(.done) }
+        guard MonotonicClock.now() >= state.deadline else { return .wait(until: state.deadline) }
+        state.deadline = .never
+        return .done(.over)
     }
 }

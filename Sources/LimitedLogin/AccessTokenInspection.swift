@@ -167,13 +167,12 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case inspection = "access_token"
-        case profile
+        case profile, nonce
     }
 
     /// Makes a token from these values, for tests of code that takes one.
-    public init(inspection: AccessTokenInspection, profile: Profile) {
-        self.inspection = inspection
-        self.profile = profile
+    public init(inspection: AccessTokenInspection, profile: Profile, nonce: AccessTokenNonce? = nil) {
+        (self.inspection, self.profile, self.nonce) = (inspection, profile, nonce)
     }
 
     /// The fields to ask `/me` for: `id`, and those with a granted permission.

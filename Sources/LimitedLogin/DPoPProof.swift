@@ -20,6 +20,14 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         case issuedAt = "issued_at"
     }
 
+    /// Reads the output of `encode(to:)`. **It proves nothing**: decode stored values of your own server, never a request.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        keyThumbprint = try members.decode(String.self, forKey: .keyThumbprint)
+        tokenID = try members.decode(String.self, forKey: .tokenID)
+        issuedAt = try members.decode(NumericDate.self, forKey: .issuedAt)
+    }
+
     /// Makes a proof from these values, for tests of code that takes one.
     public init(keyThumbprint: String, tokenID: String, issuedAt: NumericDate) {
         self.keyThumbprint = keyThumbprint

@@ -56,6 +56,10 @@ package final class OwnTokenVerifier {
         isSigned: Bool,
         now: NumericDate
     ) throws(Refusal) -> OwnToken {
+        // A mistake of the gateway's, and no fault of the token.
+        guard appID.isEmpty || verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) else {
+            throw .unknownApp
+        }
         guard token.count <= VerificationLimits.tokenByteCount else { throw .tokenTooLong }
         guard let jws = try? JWSCompactSerialization(splitting: token) else {
             throw .malformedToken(.wrongPartCount(0))

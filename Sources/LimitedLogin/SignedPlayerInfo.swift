@@ -7,7 +7,7 @@ internal import LLJOSE
 /// It has the form of a ``SignedRequest`` and is signed under the same secret. It has no expiry of its own, so a copy
 /// would be valid for ever. Therefore it may be at most one hour old, and its `request_payload` must be the nonce that
 /// you gave to this game's session (Meta, "Instant Games SDK v8.0").
-public struct SignedPlayerInfo: Equatable, Sendable {
+public struct SignedPlayerInfo: Equatable, Codable, Sendable {
     /// The app with the secret that signed it.
     public let appID: String
     /// `player_id`: the player within the game; nil if there is an ``appScopedID``. It is not the `sub` of a token.
@@ -21,6 +21,38 @@ public struct SignedPlayerInfo: Equatable, Sendable {
     public let nonce: String?
     /// The facts of an issued nonce; nil for any other nonce.
     package let issuedNonce: RecognizedNonce?
+
+    private enum CodingKeys: String, CodingKey {
+        case appID = "app_id"
+        case playerID = "player_id"
+        case appScopedID = "asid"
+        case issuedAt = "issued_at"
+        case nonce
+    }
+
+    /// Makes a player from these values, for tests of code that takes one.
+    public init(
+        appID: String,
+        playerID: String? = nil,
+        appScopedID: String? = nil,
+        issuedAt: NumericDate,
+        nonce: String? = nil
+    ) {
+        (self.appID, self.playerID, self.appScopedID) = (appID, playerID, appScopedID)
+        (self.issuedAt, self.nonce, issuedNonce) = (issuedAt, nonce, nil)
+    }
+
+    /// Reads the output of `encode(to:)`. **It proves nothing**: decode stored values of your own server, never a request.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            appID: try members.decode(String.self, forKey: .appID),
+            playerID: try members.decodeIfPresent(String.self, forKey: .playerID),
+            appScopedID: try members.decodeIfPresent(String.self, forKey: .appScopedID),
+            issuedAt: try members.decode(NumericDate.self, forKey: .issuedAt),
+            nonce: try members.decodeIfPresent(String.self, forKey: .nonce)
+        )
+    }
 
     /// The greatest age, in seconds: one hour, the lifetime of an id token.
     package static let greatestAgeSeconds = 3_600
@@ -96,13 +128,34 @@ public struct SignedPlayerInfo: Equatable, Sendable {
 
 /// The reason why signed player info was refused or cannot be judged. No part of the info is in it.
 public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code; nil if the info cannot be judged.
-    public let code: String?
+    /// The stable codes of a refusal. Later versions may know more of them.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        /// The code, as logs contain it.
+        public let rawValue: String
+
+        fileprivate init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The info is not from Facebook, is not for an Instant Game or is too old.
+        public static let invalid = Self("invalid_signed_player_info")
+        /// The nonce is not that of this session.
+        public static let nonceMismatch = Self(TokenRejection.Code.nonceMismatch.rawValue)
+        /// The nonce was not issued here for this app.
+        public static let nonceNotIssued = Self(TokenRejection.Code.nonceNotIssued.rawValue)
+        /// The nonce was issued too long ago.
+        public static let nonceExpired = Self(TokenRejection.Code.nonceExpired.rawValue)
+        /// This is no refusal: OpenSSL failed.
+        public static let cannotVerify = Self("cannot_verify")
+        /// The same as `rawValue`.
+        public var description: String { rawValue }
+    }
+
+    /// The stable code.
+    public let code: Code
     /// One sentence that a person can act on.
     public let description: String
 
     /// OpenSSL failed; nothing is known about the signature.
-    public static let cannotVerify = Self(nil, "The signature cannot be verified now.")
+    public static let cannotVerify = Self(.cannotVerify, "The signature cannot be verified now.")
 
     package static let malformed = Self("The signed player info is not two parts of base64url with a JSON object.")
     package static let invalidSignature = Self(
@@ -119,14 +172,16 @@ public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStrin
         "The member issued_at is missing, more than an hour ago, or in the future: have the game ask for it anew."
     )
 
-    private init(_ code: String?, _ description: String) {
+    private init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
     }
 
-    private init(_ description: String) { self.init("invalid_signed_player_info", description) }
+    private init(_ description: String) { self.init(.invalid, description) }
 
-    fileprivate init(_ fault: NonceFault) { self.init(fault.code.rawValue, fault.sentence("The signed player info")) }
+    fileprivate init(_ fault: NonceFault) {
+        self.init(Code(fault.code.rawValue), fault.sentence("The signed player info"))
+    }
 
     fileprivate init(_ rejection: SignedRequestRejection) {
         switch rejection {

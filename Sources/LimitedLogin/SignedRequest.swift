@@ -25,6 +25,14 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         case issuedAt = "issued_at"
     }
 
+    /// Reads the output of `encode(to:)`. **It proves nothing**: decode stored values of your own server, never a request.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        appID = try members.decode(String.self, forKey: .appID)
+        userID = try members.decode(String.self, forKey: .userID)
+        issuedAt = try members.decode(NumericDate.self, forKey: .issuedAt)
+    }
+
     /// Makes a signed request from these values, for tests of code that takes one.
     public init(appID: String, userID: String, issuedAt: NumericDate) {
         self.appID = appID

@@ -186,7 +186,10 @@ public struct SigningKeySet: Sendable {
         var keys: [SigningKey] = []
         var block: [Substring]?
         for line in pem.split(whereSeparator: \.isNewline) {
-            if line.hasPrefix("-----BEGIN "), line.contains("PRIVATE KEY-----") { block = [] }
+            if line.hasPrefix("-----BEGIN ") {
+                guard block == nil else { throw InvalidConfiguration("key \(keys.count + 1) has no end") }
+                if line.contains("PRIVATE KEY-----") { block = [] }
+            }
             block?.append(line)
             guard let text = block, line.hasPrefix("-----END ") else { continue }
             block = nil

@@ -177,8 +177,7 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
-    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment; `http`
-    ///     for a loopback host alone.
+    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
     ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
     ///   - lifetimeSeconds: The lifetime, 60 to 3,600 seconds.
     ///   - accessTokenType: The `typ` of access tokens.
@@ -207,14 +206,14 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         self.audiences = audiences.isEmpty ? [issuer] : audiences
         self.lifetimeSeconds = lifetimeSeconds
         self.accessTokenType = accessTokenType
-        self.claims = claims
+        // Each once: a member that stands twice is refused everywhere.
+        self.claims = TokenIssuer.Claim.allCases.filter { claims.contains($0) }
     }
 
     /// RFC 8414 section 2: an `https` URL without query and fragment.
     private static func require(issuer: String) throws(InvalidConfiguration) {
-        let schemes = ["https://", "http://127.0.0.1", "http://localhost", "http://[::1]"]
-        guard isPlain(issuer), schemes.contains(where: { issuer.hasPrefix($0) }),
-            issuer.utf8.count > "https://".utf8.count,
+        let authority = issuer.hasPrefix("https://") ? issuer.utf8.dropFirst("https://".utf8.count).first : nil
+        guard isPlain(issuer), let authority, authority != UInt8(ascii: "/"),
             !issuer.utf8.contains(where: { "?#@".utf8.contains($0) }), !issuer.hasSuffix("/")
         else {
             throw InvalidConfiguration(

@@ -196,7 +196,8 @@ extension TokenVerifier {
         now: NumericDate,
         _ session: VerificationSession
     ) throws(Refusal) -> VerifiedToken {
-        guard !keys.keys.isEmpty, session.workspace.sha256 != nil else { throw .keysUnavailable }
+        guard !keys.keys.isEmpty else { throw .keysUnavailable }
+        guard session.workspace.sha256 != nil else { throw .cryptographyFailed }
         guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
         try checkSignature(jws, of: token.utf8.span, key, false, nil, &session.workspace)
         let claims = try judgeClaims(question, now, &session.workspace)

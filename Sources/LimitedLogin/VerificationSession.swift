@@ -18,7 +18,7 @@ final class VerificationSession: @unchecked Sendable {
         ready.removeAll { entry in !set.keys.contains(entry.published) }
         // The set has only valid keys, so a failure here is one of OpenSSL and not the token's fault.
         guard let key = try? RSAPublicKey(modulus: published.modulus, exponent: published.publicExponent) else {
-            throw .keysUnavailable
+            throw .cryptographyFailed
         }
         ready.append((published, key))
         return key
@@ -35,7 +35,9 @@ final class VerificationSessions: Sendable {
     /// An idle session, or a new one.
     func take() -> VerificationSession { idle.withLock { $0.popLast() } ?? VerificationSession() }
 
+    /// Keeps a session for the next verdict. One without SHA-256, for which OpenSSL had no memory, is not used again.
     func giveBack(_ session: VerificationSession) {
+        guard session.workspace.sha256 != nil else { return }
         idle.withLock { idle in
             if idle.count < Self.limit { idle.append(session) }
         }

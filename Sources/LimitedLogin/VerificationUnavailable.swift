@@ -1,6 +1,7 @@
 /// The reason why a token cannot be judged: a fault of the keys or the clock, never of the token.
 ///
-/// Answer 503 and let the app try again. End no session for it.
+/// Answer 503 and let the app try again; 429 if ``underlyingError`` is `JWKSetCacheError.exhausted`, which made-up tokens alone
+/// can cause. End no session for it.
 public struct VerificationUnavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they are unusable.
     public static let keys = VerificationUnavailable("No keys are available to verify with; try again later.")

@@ -7,15 +7,19 @@ extension VerifiedToken: Codable {
         case profile, claims
     }
 
-    /// Reads the output of ``encode(to:)`` or of the service. It does not contain the token, so
+    /// Reads the output of ``encode(to:)`` or of the service. **It proves nothing**: decode stored values of your own
+    /// server or the answer of your own service, never a request. It does not contain the token, so
     /// ``AuthenticationToken/tokenString`` is empty.
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            authenticationToken: try members.decode(AuthenticationToken.self, forKey: .authenticationToken),
-            profile: try members.decode(Profile.self, forKey: .profile),
-            claimsJSON: try members.decode(JSONValue.self, forKey: .claims).text
-        )
+        let token = try members.decode(AuthenticationToken.self, forKey: .authenticationToken)
+        let profile = try members.decode(Profile.self, forKey: .profile)
+        guard token.subject == profile.userID else {
+            let fault = "the token and the profile are of two people"
+            throw DecodingError.dataCorruptedError(forKey: .profile, in: members, debugDescription: fault)
+        }
+        let claims = try members.decode(JSONValue.self, forKey: .claims).text
+        self.init(authenticationToken: token, profile: profile, claimsJSON: claims)
     }
 
     /// Writes the token's facts without the token itself: an answer or a log must not contain a login credential.
@@ -30,7 +34,7 @@ extension VerifiedToken: Codable {
         var members = encoder.container(keyedBy: CodingKeys.self)
         var token = members.nestedContainer(keyedBy: AuthenticationToken.CodingKeys.self, forKey: .authenticationToken)
         try authenticationToken.encode(to: &token)
-        try token.encode(profile.isLimited ? "limited" : "enabled", forKey: .tracking)
+        try token.encode((profile.isLimited ? LoginTracking.limited : .enabled).rawValue, forKey: .tracking)
         try members.encode(profile, forKey: .profile)
         try members.encode(claims, forKey: .claims)
     }
@@ -139,28 +143,11 @@ indirect enum JSONValue: Equatable {
         case .bool(let value): "\(value)"
         case .integer(let value): "\(value)"
         case .number(let value): "\(value)"
-        case .string(let value): Self.quoted(value)
+        case .string(let value): JSONText.quoted(value)
         case .array(let elements): "[\(elements.map(\.text).joined(separator: ","))]"
         case .object(let members):
-            "{\(members.map { "\(Self.quoted($0.name)):\($0.value.text)" }.joined(separator: ","))}"
+            "{\(members.map { "\(JSONText.quoted($0.name)):\($0.value.text)" }.joined(separator: ","))}"
         }
-    }
-
-    /// A string with its quotes; control characters, `"` and `\` are escaped (RFC 8259 section 7).
-    private static func quoted(_ text: String) -> String {
-        var json = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar.value {
-            case 0..<0x20:
-                let digits = String(scalar.value, radix: 16)
-                json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            case 0x22, 0x5C:
-                json += "\\"
-                json.unicodeScalars.append(scalar)
-            default: json.unicodeScalars.append(scalar)
-            }
-        }
-        return json + "\""
     }
 }
 

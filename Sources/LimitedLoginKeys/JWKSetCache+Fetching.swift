@@ -185,7 +185,9 @@ extension JWKSetCache {
         from source: any JWKSetSource,
         validator: String?
     ) throws(JWKSetSourceError) -> JWKSetAnswer {
-        let answer = ThreadExecutor().run { () async -> Result<JWKSetAnswer, JWKSetSourceError> in
+        // A source that suspends and does not bound its own time is cancelled.
+        let deadline = MonotonicClock.now() + JWKSetCacheLimits.fetchTimeout
+        let answer = ThreadExecutor(until: deadline).run { () async -> Result<JWKSetAnswer, JWKSetSourceError> in
             do throws(JWKSetSourceError) {
                 return .success(try await source.fetch(validator: validator))
             } catch {

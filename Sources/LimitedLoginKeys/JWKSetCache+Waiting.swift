@@ -77,7 +77,7 @@ extension JWKSetCache {
                 guard deadline != .never else { return }
                 // The cache's clock is another one in tests.
                 let moment = MonotonicClock.now().adding(nanoseconds: deadline.nanoseconds(since: clock()))
-                Self.waitQueue.async(at: moment) { self.release(number) }
+                Self.waitQueue.async(at: moment) { [weak self] in self?.release(number) }
             }
         } onCancel: {
             release(number)

@@ -37,7 +37,7 @@ public final class JWKSetCache: Sendable {
     ///   - limits: Times and counts; see there for the defaults.
     ///   - seedFile: Path of a JWK Set that is used until a source has answered. It is rewritten after each good fetch.
     ///     Its keys are trusted, so no other user may be able to write to it or to its directory.
-    ///   - events: Receives the cache's events. Log them: a `LoginVerifier` does not say why there are no keys.
+    ///   - events: Receives the cache's events. Log them: they tell of a failing source long before there are no keys.
     /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
     public convenience init(
         sources: [any JWKSetSource],

@@ -8,7 +8,8 @@ public protocol JWKSetSource: Sendable {
     var name: String { get }
 
     /// Fetches the set. `validator` comes from an earlier ``JWKSetDocument`` of this source, so that an unchanged set
-    /// is not sent again (RFC 9110, 13.1.2). The task of the call is cancelled when the cache stops.
+    /// is not sent again (RFC 9110, 13.1.2). The task of the call is cancelled when the cache stops, and after
+    /// ten seconds. A source that ignores that holds the cache up: no other fetch begins.
     func fetch(validator: String?) async throws(JWKSetSourceError) -> JWKSetAnswer
 
     /// Ends a running fetch and every later one at once, from any thread. The default does nothing, which is enough for

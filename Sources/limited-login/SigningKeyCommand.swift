@@ -103,10 +103,11 @@ struct TokenCommand: ParsableCommand {
             (.size, "The token is at most 32,768 bytes long"),
             (.serialization, "The token is a JWS of three parts in strict base64url"),
             (.header, "The header is one JSON object that names no member twice"),
-            (.algorithm, "The algorithm is the one of the key"),
             (.criticalHeader, "The header demands no extension"),
             (.type, "It is an access token: typ and client_id"),
+            (.keyID, "The header names its key"),
             (.key, "The key is one of signing_keys_file"),
+            (.algorithm, "The algorithm is the one of the key"),
             (.signature, "The signature is the key's"),
             (.payload, "The payload is one JSON object that names no member twice"),
             (.issuer, "The issuer is this service's"),
@@ -142,11 +143,11 @@ struct TokenCommand: ParsableCommand {
                     members += [("code", JSON(ProblemCode(refusal.kind).text)), ("detail", JSON(refusal.detail))]
                     if let claim = refusal.claim { members.append(("claim", JSON(claim))) }
                 }
-                if let payload { members.append(("claims", JSON(payload))) }
+                if let payload { members.append(("claims", JSON { $0 += payload.utf8 })) }
                 return StandardOutput.write(json: JSON(members))
             }
             for (check, title) in Self.titles {
-                if let refusal, check >= refusal.check {
+                if let refusal, check == refusal.check {
                     StandardOutput.write(line: "  no  \(title)")
                     break
                 }

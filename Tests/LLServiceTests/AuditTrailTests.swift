@@ -7,7 +7,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("The audit of /auth and /verify", .live)
+@Suite("The audit of /auth, /verify and /token", .live)
 struct AuditTrailTests {
     private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let person = AuditTrail.hash(appID: InProcessService.appID, userID: "2954873201847263")
@@ -23,7 +23,13 @@ struct AuditTrailTests {
         }
         logger.logLevel = .info
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
-        return (try await InProcessService(clients: keys, gatewayIsEnabled: true, auditLogger: logger), lines)
+        let service = try await InProcessService(
+            clients: keys,
+            gatewayIsEnabled: true,
+            auditLogger: logger,
+            tokens: try OwnTokens.settings()
+        )
+        return (service, lines)
     }
 
     private struct Line: Decodable, Equatable {
@@ -75,6 +81,21 @@ struct AuditTrailTests {
             #expect(found.first?.user == Self.person)
             #expect(found.first?.route == "/auth" && found.first?.requestID == "r-2")
         }
+    }
+
+    @Test("An exchange is one line, and the person's hash is the same at /auth with what came of it")
+    func exchanged() async throws {
+        let (service, lines) = try await Self.service()
+        let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
+        let body =
+            "grant_type=\(TokenRequest.grantType)&subject_token_type=urn:ietf:params:oauth:token-type:id_token&nonce=n-1"
+            + "&subject_token=\(try Self.token())"
+        let answer = try service.answer("POST", "/token", fields: form, body: body)
+        #expect(answer.status == 200, "\(answer.text)")
+        let token = try #require(answer.text.split(separator: "\"").dropFirst(3).first)
+        #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
+        let found = try Self.take(lines)
+        #expect(found.map(\.route) == ["/token", "/auth"] && found.allSatisfy { $0.user == Self.person })
     }
 
     @Test("A refusal is one line with its code and nobody's hash, whoever refuses it")

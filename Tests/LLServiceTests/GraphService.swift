@@ -45,6 +45,8 @@ final class GraphService: Sendable {
         rejectsReplays: Bool = false,
         nonces: NonceIssuer? = nil,
         binding: VerificationPolicy.Binding = .required,
+        gateway: GatewaySettings? = nil,
+        tokens: TokenSettings? = nil,
         manner: ScriptedIssuer.Manner = .plain,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
@@ -79,11 +81,13 @@ final class GraphService: Sendable {
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: policy, nonces: nonces),
                 clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
+                gateway: gateway,
                 rejectsReplays: rejectsReplays,
                 appSecrets: try secrets.map {
                     try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs)
                 },
-                acceptsAccessTokens: acceptsAccessTokens
+                acceptsAccessTokens: acceptsAccessTokens,
+                tokens: tokens
             ),
             cache: cache,
             replayStore: store,

@@ -27,7 +27,7 @@ struct SignedPlayerInfoTests {
             _ = try verify(text, nonce)
             return nil
         } catch let rejection as SignedPlayerInfoRejection {
-            return rejection.code
+            return rejection.code.rawValue
         }
     }
 
@@ -92,7 +92,7 @@ struct SignedPlayerInfoTests {
                 #expect(player.nonce == nonce)
                 return nil
             } catch {
-                return error.code
+                return error.code.rawValue
             }
         }
         #expect(try code() == nil)

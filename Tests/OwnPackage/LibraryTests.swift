@@ -20,7 +20,7 @@ struct LibraryTests {
         "user_friends": ["1122334455"], "picture": "https://example.com/1.jpg", "x": [nil, true, 5, 1.5, "é\n\"\\"],
     ]
 
-    @Test("One verifier judges for many tasks at once, with keys that change")
+    @Test("One verifier judges for many tasks at once, under two keys")
     func manyTasks() async throws {
         let (key, other) = (try Self.key.get(), try Self.other.get())
         let verifier = try verifier(FixedKeys(key, other))
@@ -131,10 +131,17 @@ struct LibraryTests {
     private struct Suspending: JWKSetSource {
         let name = "suspending"
         let keys: String?
+        /// Receives an element when a fetch without keys has begun.
+        let entered: AsyncStream<Void>.Continuation?
+
+        init(keys: String?, entered: AsyncStream<Void>.Continuation? = nil) {
+            (self.keys, self.entered) = (keys, entered)
+        }
 
         func fetch(validator: String?) async throws(JWKSetSourceError) -> JWKSetAnswer {
             await Task.yield()
             guard let keys else {
+                entered?.yield()
                 // Ends only when the cache stops.
                 while !Task.isCancelled { await Task.yield() }
                 throw JWKSetSourceError("cancelled")
@@ -150,8 +157,10 @@ struct LibraryTests {
         cache.start()
         let token = try key.token(claims: ["nonce": "n-1"])
         #expect(try await verifier(cache).verify(token, nonce: "n-1").profile.userID == TestKey.userID)
-        let endless = try JWKSetCache(sources: [Suspending(keys: nil)])
+        let (calls, entered) = AsyncStream.makeStream(of: Void.self)
+        let endless = try JWKSetCache(sources: [Suspending(keys: nil, entered: entered)])
         let running = Task { await endless.run() }
+        for await _ in calls { break }
         running.cancel()
         await running.value
     }

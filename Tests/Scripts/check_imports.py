@@ -59,7 +59,7 @@ RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLS
 # The table of bad tokens names the codes of the verdict, and knows nothing else of it.
 EXCEPTIONS = {
     ("LLMint", "RefusalCatalogue.swift"): {"LimitedLogin"},
-    ("LimitedLogin", "NumericDate+Clock.swift"): {"Glibc", "Musl", "Darwin", "FoundationEssentials"}
+    ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials"}
 }
 
 MUTEX = re.compile(r"(?<![\w`])Mutex[<(]")

@@ -142,7 +142,7 @@ extension ConfigurationKey {
                 + "All workers together have a sixteenth of memory_limit for them."
         case .nonceSecretFile: "A file of one or two secrets: the first issues nonces, both recognise them."
         case .nonceTTLSeconds: "How long an issued nonce is good."
-        case .replay: "Whether POST /verify accepts a token (its claim jti) again, or only once."
+        case .replay: "Whether POST /verify and /token accept a token (its claim jti) again, or only once."
         case .replayStore:
             "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or for replicas redis:// or rediss://, "
                 + "also with +cluster or +sentinel."
@@ -173,7 +173,7 @@ extension ConfigurationKey {
         case .logLevel: "The least severity that is logged."
         case .logFormat: "Whether log lines are JSON objects or text."
         case .auditLog:
-            "Whether each answer of /auth and /verify has a line in the log: who by hash, what, the outcome."
+            "Whether each answer of /auth, /verify and /token has a line in the log: who by hash, what, the outcome."
         }
     }
 }

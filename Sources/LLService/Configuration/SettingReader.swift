@@ -263,9 +263,6 @@ extension SettingReader {
         let type = TokenIssuer.AccessTokenType(rawValue: try text(.tokenTypeHeader)) ?? .accessToken
         let lifetime = try number(.tokenLifetimeSeconds)
         guard let issuer = try optionalText(.issuer) else { return nil }
-        guard issuer.hasPrefix("https://") else {
-            throw failure(.issuer, issuer, "is no https URL, at which others reach this service")
-        }
         guard !issuers.contains(issuer) else {
             throw failure(.issuer, issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
         }

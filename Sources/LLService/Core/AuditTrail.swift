@@ -4,8 +4,8 @@ internal import LLHTTP1
 internal import LLJOSE
 internal import Logging
 
-/// One log line for each answer of `/auth` and `/verify`, if the setting `audit_log` is on. It has the route, the
-/// outcome, the request's id and the person. It never contains a part of a token, a name or an e-mail address.
+/// One log line for each answer of `/auth`, `/verify` and `/token`, if the setting `audit_log` is on. It has the caller, the
+/// person, the outcome and the request's id. It never contains a part of a token, a name or an e-mail address.
 ///
 /// The line names the person by ``hash(appID:userID:)``, and only if the token is good: a refused token proves no
 /// person.
@@ -22,7 +22,7 @@ struct AuditTrail {
         answer: Span<UInt8>,
         requestID: [UInt8]
     ) {
-        guard route === Route.verify || route === Route.auth else { return }
+        guard route === Route.verify || route === Route.auth || route === Route.token else { return }
         var facts: Logger.Metadata = [
             "route": "\(route.path)", "method": "\(head.method.name)", "outcome": "\(problem?.code.text ?? "accepted")",
             "request_id": "\(String(decoding: requestID, as: UTF8.self))",
@@ -32,7 +32,8 @@ struct AuditTrail {
             let person =
                 route === Route.auth
                 ? Self.bearer(head, bytes)
-                : Self.person(in: answer, "authentication_token", "audience", "subject")
+                : Self.exchanged(answer)
+                    ?? Self.person(in: answer, "authentication_token", "audience", "subject")
                     ?? Self.person(in: answer, "access_token", "app_id", "user_id")
                     ?? Self.person(in: answer, "player", "app_id", "asid")
                     ?? Self.person(in: answer, "player", "app_id", "player_id")
@@ -54,12 +55,26 @@ struct AuditTrail {
         // The token begins after the scheme and its spaces.
         var start = value.upperBound
         while start > value.lowerBound, bytes[start - 1] != ASCII.space { start -= 1 }
-        let token = bytes.extracting(start..<value.upperBound)
+        return person(of: bytes.extracting(start..<value.upperBound))
+    }
+
+    /// The person of the token in an answer of `/token`; nil for any other answer.
+    private static func exchanged(_ answer: Span<UInt8>) -> String? {
+        var document = JSONDocument()
+        guard (try? document.parse(answer)) != nil, document.count > 0,
+            let node = document.member("access_token", of: document.root, in: answer), document.isString(node)
+        else { return nil }
+        return person(of: answer.extracting(document.range(node)))
+    }
+
+    /// The person of a good token. A token that was issued here names the Facebook app apart from its audience.
+    private static func person(of token: Span<UInt8>) -> String? {
         var payload: [UInt8] = []
         guard let jws = try? JWSCompactSerialization(splitting: token),
             Base64URL.decode(token, jws.payload, into: &payload)
         else { return nil }
-        return person(in: payload.span, nil, "aud", "sub")
+        return person(in: payload.span, nil, "client_id", "sub") ?? person(in: payload.span, nil, "azp", "sub")
+            ?? person(in: payload.span, nil, "aud", "sub")
     }
 
     /// The hash of two members of an object, or of an object inside it.

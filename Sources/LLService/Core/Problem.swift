@@ -77,7 +77,7 @@ enum ProblemDialect: Sendable {
         guard self == .exchange else { return code.status }
         return switch code {
         case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 400
-        case .graph: 503
+        case .graph, .keyChecksExhausted, .tooManyAccessTokens: 503
         default: code.status
         }
     }
@@ -89,7 +89,7 @@ enum ProblemDialect: Sendable {
         case (.invalidTarget, _): "invalid_target"
         case (.unsupportedGrantType, _): "unsupported_grant_type"
         case (_, 401): "invalid_client"
-        case (_, 503), (.keyChecksExhausted, _), (.tooManyAccessTokens, _): "temporarily_unavailable"
+        case (_, 503): "temporarily_unavailable"
         default: "invalid_request"
         }
     }

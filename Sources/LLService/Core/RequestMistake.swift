@@ -123,7 +123,9 @@ enum RequestMistake {
         return Problem(
             .notFound,
             "There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."),
-            hint: "Send tokens to POST /verify; GET /openapi.json lists all paths."
+            hint: routes.contains { $0 === Route.verify }
+                ? "Send tokens to POST /verify; GET /openapi.json lists all paths."
+                : "This listener is the operators': GET /metrics, /livez and /readyz."
         )
     }
 

@@ -91,6 +91,8 @@ final class WorkerParts {
     let ownTokens: OwnTokenJudge
     /// This worker's access to the revocations.
     let revocations: RevocationReader
+    /// The client whose key the form of the request under way has; nil on a later visit too.
+    var clientOfForm: Int?
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
     // The jobs that requests wait for.
@@ -109,7 +111,7 @@ final class WorkerParts {
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
         signatures = SignatureMemory(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
-        ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations)
+        ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
     }
 
     private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
@@ -152,15 +154,15 @@ extension WorkerParts {
         {
             return .client(client)
         }
+        if let clientOfForm { return .client(clientOfForm) }
         return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
     }
 
-    /// The name of the client with the key in the head; nil if no client has this key.
+    /// The name of the client with the key in the head, or in the form that was read just now; nil if no client has this key.
     func callerName(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
-        guard let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes) else {
-            return nil
-        }
-        return clients.client(presenting: credentials, in: bytes).map { clients.names[$0] }
+        guard let clients = settings.clients else { return nil }
+        let client = CallerCredentials(head, bytes: bytes).flatMap { clients.client(presenting: $0, in: bytes) }
+        return (client ?? clientOfForm).flatMap { clients.names.indices.contains($0) ? clients.names[$0] : nil }
     }
 
     /// Checks the caller's key before the body is read, and refuses a caller that may not use the route.
@@ -196,6 +198,7 @@ extension WorkerParts {
             settings.clients?.client(presenting: .named(name: name, key: secret ?? []), in: bytes)
         }
         try admit(client, hasCredentials: secret != nil)
+        clientOfForm = client
     }
 
     /// Counts the request of a client; refuses any other caller.

@@ -71,6 +71,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was accepted, so there is a route.
         guard let place else { return .respond }
         worker.judge.requestByteCount = bytes.count
+        worker.clientOfForm = nil
         do throws(Problem) {
             let outcome: Outcome
             if context.visit != .first, let known = try worker.goOn(context, &response) {
@@ -121,13 +122,15 @@ package final class ServiceHandler: HTTPRequestHandler {
         response.addField("Cache-Control: no-store")
         response.addField("X-Request-Id", requestID)
         var problem = Problem(failure)
-        if problem.code == .bodyTooLarge, let limit = find(head.path, bytes).flatMap({ routes[$0].body.limit }) {
+        let route = find(head.path, bytes).map { routes[$0] }
+        if problem.code == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
                 ? "The body is larger than the \(limit) bytes that this path takes." : "This path takes no body."
             problem = Problem(.bodyTooLarge, sentence)
         }
-        ProblemAnswer.writeBody(problem, requestID: requestID, to: &response.body)
+        worker.clientOfForm = nil
+        ProblemAnswer.writeBody(problem, in: route?.dialect ?? .plain, requestID: requestID, to: &response.body)
         noteRefusal(problem.code, head, bytes, context)
     }
 

@@ -56,14 +56,14 @@ enum IntrospectEndpoint {
             let request = try IntrospectRequest(form)
             let token = try worker.ownTokens.judge(request.token.span, appID: request.question.appID)
             let subject = JSONText.value(token.payload.span, token.claims.subject)
-            let binding = request.question.binding
-            guard
-                binding == .unbound || binding == .subject && subject.utf8.elementsEqual(request.question.bindingValue)
-            else {
-                throw Problem(
-                    .rejectedToken(binding == .subject ? .subjectMismatch : .nonceMismatch),
-                    "It has no nonce."
-                )
+            // A token that was issued here has no nonce.
+            switch request.question.binding {
+            case .unbound: break
+            case .subject:
+                guard subject.utf8.elementsEqual(request.question.bindingValue) else {
+                    throw Problem(Refusal.subjectMismatch)
+                }
+            default: throw Problem(Refusal.missingClaim(.nonce))
             }
             VerifyEndpoint.addFields(to: &response)
             IntrospectAnswer.write(token.claims, payload: token.payload, client: token.clientID, to: &response.body)

@@ -17,7 +17,6 @@ package final class TokenSettings: Sendable {
         self.issuer = issuer
         keySet = Array(issuer.keys.jsonWebKeySet.utf8)
         let base = issuer.policy.issuer
-        // RS256 must be in the list (OpenID Connect Discovery section 3), even if the first key has another algorithm.
         let algorithms = Set(issuer.keys.keys.map(\.algorithm.rawValue)).sorted()
         var text: [UInt8] = [UInt8(ascii: "{")]
         JSONWriter.member("issuer", base, to: &text)
@@ -35,8 +34,9 @@ package final class TokenSettings: Sendable {
             ["client_secret_basic", "client_secret_post"],
             to: &text
         )
-        let claims = ["iss", "sub", "aud", "client_id", "iat", "exp", "auth_time", "jti", "idp", "cnf"]
-        JSONWriter.member("claims_supported", claims + issuer.policy.claims.map(\.rawValue), to: &text)
+        let claims = ["iss", "sub", "aud", "client_id", "azp", "iat", "exp", "auth_time", "jti", "idp", "cnf"]
+        let told = issuer.policy.claims.flatMap { $0 == .email ? ["email", "email_verified"] : [$0.rawValue] }
+        JSONWriter.member("claims_supported", claims + told, to: &text)
         text.append(UInt8(ascii: "}"))
         discovery = text
     }
@@ -47,13 +47,15 @@ package final class TokenSettings: Sendable {
 final class OwnTokenJudge {
     private let revocations: RevocationReader
     private let capacity: Int
+    private let metrics: ServiceMetrics
     /// The tokens with a signature verified under the keys of `settings`.
     private var tokens: RecentDigests
     private var settings: RuntimeSettings?
     private var verifier: OwnTokenVerifier?
 
-    init(capacity: Int, revocations: RevocationReader) {
+    init(capacity: Int, revocations: RevocationReader, metrics: ServiceMetrics) {
         self.capacity = capacity
+        self.metrics = metrics
         self.revocations = revocations
         tokens = RecentDigests(capacity: capacity)
     }
@@ -77,6 +79,7 @@ final class OwnTokenJudge {
         let now = try ServiceClock.now()
         guard let digest = try? SHA256.digest(of: token) else { throw Problem(.internalError, "OpenSSL cannot hash.") }
         let known = tokens.find(digest)
+        if capacity > 0 { metrics.countSignature(isRemembered: known != nil) }
         let judged: OwnToken
         var isInDoubt = false
         do throws(Refusal) {

@@ -3,6 +3,7 @@ internal import LLCrypto
 internal import LLHTTP1
 internal import LLHTTPServer
 internal import LLJOSE
+internal import LLStores
 internal import LimitedLogin
 
 /// `POST /token`: OAuth 2.0 Token Exchange (RFC 8693). It exchanges any Facebook login for a short-lived standard
@@ -26,7 +27,7 @@ enum TokenEndpoint {
                 owner: worker.owner(head, bytes, context),
                 trace: TraceParent.passedOn(head, bytes)
             ) { (verified, _, worker, response: inout HTTPResponse) throws(Problem) in
-                try write(TokenIssuer.Login(verified, now: try ServiceClock.now()), request, worker, &response)
+                try write(try login(verified, worker), request, worker, &response)
             }
         }
         do throws(Problem) {
@@ -34,6 +35,24 @@ enum TokenEndpoint {
         } catch {
             return .refused(.idToken, error)
         }
+    }
+
+    /// The login of an access token. A token without a birth has an estimate that may lie before a callback, though Graph has
+    /// just called it newer: it then begins after the callback, or `/auth` would refuse it at once.
+    private static func login(
+        _ verified: VerifiedAccessToken,
+        _ worker: WorkerParts
+    ) throws(Problem) -> TokenIssuer.Login {
+        let now = try ServiceClock.now()
+        var login = TokenIssuer.Login(verified, now: now)
+        let token = verified.inspection
+        if token.issuedAt == nil,
+            let last = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span),
+            last.kind == .callback, login.authenticatedAt.wholeSeconds <= last.moment
+        {
+            login.authenticatedAt = NumericDate(secondsSince1970: min(last.moment + 1, now.wholeSeconds)) ?? now
+        }
+        return login
     }
 
     private static func exchange(
@@ -101,11 +120,6 @@ enum TokenEndpoint {
 /// The form of `POST /token` (RFC 8693 section 2.1), with the members of `POST /verify` about the login.
 struct TokenRequest: Sendable {
     static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
-    /// The parameters that are read. Other parameters are ignored, but they must not be repeated.
-    static let parameters: [StaticString] = [
-        "grant_type", "subject_token", "subject_token_type", "audience", "requested_token_type", "nonce", "raw_nonce",
-        "issued_nonce", "subject", "key_thumbprint", "app_id", "client_id", "client_secret",
-    ]
     static var unknownAudience: Problem { Problem(.invalidTarget, "The audience is none of token_audiences.") }
 
     /// The token types (RFC 8693 section 3).
@@ -120,6 +134,7 @@ struct TokenRequest: Sendable {
     let audience: String?
     let wanted: TokenType
     private(set) var question = TokenQuestion(texts: .all)
+    private(set) var hasAuthNonce = false
 
     init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Problem) {
         guard !form.hasRepeatedName else {
@@ -159,11 +174,13 @@ struct TokenRequest: Sendable {
         var bindings: [(kind: BindingKind, value: [UInt8])] = []
         if let nonce = form.value("nonce") { bindings.append((.nonce, nonce)) }
         if let nonce = form.value("raw_nonce") { bindings.append((.rawNonce, nonce)) }
-        if let flag = form.text("issued_nonce") {
-            guard flag == "true" else {
-                throw Problem(.invalidRequest, "The parameter issued_nonce can only be true; leave it out otherwise.")
-            }
-            bindings.append((.issuedNonce, []))
+        if try form.flag("issued_nonce") { bindings.append((.issuedNonce, [])) }
+        hasAuthNonce = try form.flag("auth_nonce")
+        guard !isIDToken || !hasAuthNonce else {
+            throw Problem(
+                .invalidRequest,
+                "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
+            )
         }
         guard bindings.count <= 1 else {
             throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
@@ -179,16 +196,36 @@ struct TokenRequest: Sendable {
         question.appID = form.value("app_id") ?? []
     }
 
-    /// The request about an access token, which has no nonce and no key.
+    /// The request about an access token. The token contains no nonce. With `auth_nonce` Graph returns the nonce of its
+    /// login, as at `POST /verify`.
     func accessToken() throws(Problem) -> AccessTokenRequest {
-        guard [.subject, .unbound].contains(question.binding), question.keyThumbprint.isEmpty else {
+        guard AccessTokenInspection.shape(token.span) != .jwt else {
             throw Problem(
                 .invalidRequest,
-                "An access token carries no nonce and no device's key, so neither can be given with one; subject can."
+                "The subject_token is a JWT: send it with subject_token_type \(TokenType.idToken.rawValue)."
             )
         }
-        let subject = question.binding == .subject ? String(decoding: question.bindingValue, as: UTF8.self) : nil
-        return AccessTokenRequest(token: token, subject: subject, appID: question.appID.isEmpty ? nil : question.appID)
+        let hasNonce = question.binding == .nonce || question.binding == .issuedNonce
+        guard question.keyThumbprint.isEmpty, question.binding != .rawNonce, hasNonce == hasAuthNonce else {
+            throw Problem(
+                .invalidRequest,
+                "Beside an access token give auth_nonce=true and one of nonce and issued_nonce, or none of them; raw_nonce and "
+                    + "key_thumbprint cannot be given with one."
+            )
+        }
+        var nonce: Nonce?
+        if question.binding == .nonce {
+            nonce = Nonce(String(decoding: question.bindingValue, as: UTF8.self))
+            guard nonce != nil else { throw Problem(.invalidNonce, "The parameter nonce has white space.") }
+        }
+        let subject = question.binding == .subject ? question.bindingValue : question.subject
+        return AccessTokenRequest(
+            token: token,
+            subject: subject.isEmpty ? nil : String(decoding: subject, as: UTF8.self),
+            appID: question.appID.isEmpty ? nil : question.appID,
+            hasAuthNonce: hasAuthNonce,
+            nonce: nonce
+        )
     }
 
     private static func missing(_ name: StaticString) -> Problem {
@@ -199,6 +236,15 @@ struct TokenRequest: Sendable {
 extension FormParameters {
     /// The value of a parameter; nil if it has none (RFC 6749 section 3.2).
     func value(_ name: StaticString) -> [UInt8]? { first(name).flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// True if the parameter is `true`; it can be nothing else.
+    func flag(_ name: StaticString) throws(Problem) -> Bool {
+        guard let text = text(name) else { return false }
+        guard text == "true" else {
+            throw Problem(.invalidRequest, "The parameter \(name) can only be true; leave it out otherwise.")
+        }
+        return true
+    }
 
     func text(_ name: StaticString) -> String? { value(name).map { String(decoding: $0, as: UTF8.self) } }
 }

@@ -6,6 +6,10 @@ package import LimitedLogin
 
 /// The body of a `POST /verify` that has an access token and no id token.
 struct AccessTokenRequest {
+    static let members = [
+        "access_token", "app_id", "subject", "permissions", "auth_nonce", "nonce", "issued_nonce",
+    ]
+
     private(set) var token: [UInt8] = []
     /// The person the token must belong to; nil for any person.
     private(set) var subject: String?
@@ -19,10 +23,12 @@ struct AccessTokenRequest {
     private(set) var nonce: Nonce?
 
     /// Makes the request from the parameters of a form.
-    init(token: [UInt8], subject: String?, appID: [UInt8]?) {
-        self.token = token
-        self.subject = subject
-        self.appID = appID
+    /// - Parameters:
+    ///   - hasAuthNonce: True if Graph is asked for the login's nonce.
+    ///   - nonce: The nonce that the login must have; nil if an issued one is expected.
+    init(token: [UInt8], subject: String?, appID: [UInt8]?, hasAuthNonce: Bool, nonce: Nonce?) {
+        (self.token, self.subject, self.appID) = (token, subject, appID)
+        (self.hasAuthNonce, self.nonce) = (hasAuthNonce, nonce)
     }
 
     /// - Parameter document: The parsed body, an object.
@@ -55,12 +61,7 @@ struct AccessTokenRequest {
                     "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
                         + "key_thumbprint can be given with one."
                 )
-            default:
-                throw Problem(
-                    .invalidRequest,
-                    "The body has an unknown member; beside access_token, known are app_id, subject, permissions, auth_nonce, "
-                        + "nonce and issued_nonce."
-                )
+            default: throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
             }
         }
         guard hasAuthNonce || nonceCount == 0 else {

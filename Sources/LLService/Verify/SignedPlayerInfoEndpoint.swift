@@ -6,6 +6,8 @@ internal import LimitedLogin
 
 /// The body of a `POST /verify` about the player of an Instant Game.
 struct SignedPlayerInfoRequest {
+    static let members = ["signed_player_info", "app_id", "nonce", "issued_nonce"]
+
     private(set) var text: [UInt8] = []
     /// The app that must have signed, with its secret; nil for any configured app.
     private(set) var appID: String?
@@ -26,11 +28,7 @@ struct SignedPlayerInfoRequest {
             case "issued_nonce":
                 try document.requireTrue("issued_nonce", value)
                 isIssued = true
-            default:
-                throw Problem(
-                    .invalidRequest,
-                    "The body has an unknown member; beside signed_player_info, known are app_id, nonce and issued_nonce."
-                )
+            default: throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
             }
         }
         guard nonce == nil || !isIssued else {
@@ -124,12 +122,9 @@ enum SignedPlayerInfoEndpoint {
 
 extension Problem {
     init(_ rejection: SignedPlayerInfoRejection) {
-        guard let text = rejection.code else {
-            self.init(.internalError, rejection.description)
-            return
-        }
-        let code = ProblemCode.ofTokens.first { $0.text == text }
-        self.init(code ?? .invalidSignedPlayerInfo, rejection.description)
+        let code = ProblemCode.ofTokens.first { $0.text == rejection.code.rawValue }
+        let other: ProblemCode = rejection == .cannotVerify ? .internalError : .invalidSignedPlayerInfo
+        self.init(code ?? other, rejection.description)
     }
 }
 

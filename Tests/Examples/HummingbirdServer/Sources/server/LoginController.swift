@@ -99,7 +99,13 @@ struct LoginController {
     private func httpError(_ error: any Error) -> any Error {
         switch error {
         case let rejection as TokenRejection: HTTPError(.unauthorized, message: "\(rejection)")
-        case is VerificationUnavailable: HTTPError(.serviceUnavailable, message: "Try again shortly.")
+        case let fault as VerificationUnavailable:
+            // Made-up tokens alone can cause this: with 503 a balancer would take the server out.
+            if case .exhausted? = fault.underlyingError as? JWKSetCacheError {
+                HTTPError(.tooManyRequests, message: "Try again shortly.")
+            } else {
+                HTTPError(.serviceUnavailable, message: "Try again shortly.")
+            }
         default: error
         }
     }

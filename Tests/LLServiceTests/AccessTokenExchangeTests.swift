@@ -1,0 +1,121 @@
+import FoundationEssentials
+import LLSockets
+import LLStores
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("POST /token with an access token", .live)
+struct AccessTokenExchangeTests {
+    private static func exchange(
+        _ service: GraphService,
+        _ more: String = "",
+        token: String = GraphStory.token,
+        fields: [String] = ["X-Api-Key: \(GraphService.key)"]
+    ) throws -> TestResponse {
+        let body =
+            "grant_type=\(TokenRequest.grantType)&subject_token_type=urn:ietf:params:oauth:token-type:access_token"
+            + "&subject_token=\(token)\(more)"
+        let lines =
+            ["POST /token HTTP/1.1", "Host: test", "Content-Type: application/x-www-form-urlencoded"] + fields
+            + ["Content-Length: \(body.utf8.count)", "", body]
+        return try #require(try service.connect().exchange(lines.joined(separator: "\r\n")))
+    }
+
+    private struct Answer: Decodable {
+        let token: String
+
+        enum CodingKeys: String, CodingKey { case token = "access_token" }
+    }
+
+    private static func service(
+        _ script: @escaping ScriptedIssuer.Script,
+        moreClients: String = "",
+        rejectsReplays: Bool = false
+    ) async throws -> GraphService {
+        try await GraphService(
+            moreClients: moreClients,
+            acceptsAccessTokens: true,
+            rejectsReplays: rejectsReplays,
+            gateway: GatewaySettings(),
+            tokens: try OwnTokens.settings(),
+            script: script
+        )
+    }
+
+    @Test("A token that Graph confirms becomes one that /auth takes, with the claims that were chosen")
+    func exchanged() async throws {
+        let service = try await Self.service(GraphStory.script())
+        let answer = try Self.exchange(service, "&subject=\(GraphStory.user)")
+        #expect(answer.status == 200, "\(answer.text)")
+        let token = try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
+        let auth = try service.answer("GET", "/auth?permissions=email", fields: ["Authorization: Bearer \(token)"])
+        #expect(auth.status == 200, "\(auth.text)")
+        #expect(auth["x-auth-subject"] == GraphStory.user && auth["x-auth-email"] == "zoe@example.com")
+        #expect(service.registry.render().contains("limited_login_exchanges_total{outcome=\"issued\"} 1"))
+    }
+
+    @Test("Refusals are 400 with the code of /verify; every failure of Graph is 503")
+    func refusals() async throws {
+        let service = try await Self.service(GraphStory.script())
+        let cases: [(String, String, String)] = [
+            ("&subject=1", GraphStory.token, "subject_mismatch"), ("&nonce=n", GraphStory.token, "invalid_request"),
+            ("&raw_nonce=n&auth_nonce=true", GraphStory.token, "invalid_request"),
+            ("&auth_nonce=true", GraphStory.token, "invalid_request"),
+            ("&key_thumbprint=x", GraphStory.token, "invalid_request"), ("", "short", "access_token_invalid"),
+            ("&app_id=7", GraphStory.token, "unknown_app"), ("&audience=x", GraphStory.token, "invalid_target"),
+        ]
+        for (more, token, code) in cases {
+            let answer = try Self.exchange(service, more, token: token)
+            #expect(answer.status == 400 && answer.code == code, "\(more): \(answer.text)")
+            #expect(answer.text.contains("\"error\":\""), "\(answer.text)")
+        }
+        let down = try await Self.service { _, peer in
+            try peer.answerAndStay(status: "400 Bad Request", GraphStory.error(4, "limit"))
+        }
+        let answer = try Self.exchange(down)
+        #expect(answer.status == 503 && answer["retry-after"] != nil, "\(answer.text)")
+        #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
+    }
+
+    @Test("After a callback a token without a birth is exchanged, and what comes of it is good at once")
+    func afterCallback() async throws {
+        let now = WallClock.unixSeconds()
+        let data = GraphStory.data([("issued_at", nil), ("expires_at", "\(now + 4_200)")])
+        let service = try await Self.service(GraphStory.script(data))
+        service.core.revocations.revoke(
+            app: InProcessService.appID.utf8.span,
+            user: GraphStory.user.utf8.span,
+            at: now - 600,
+            kind: .callback
+        ) { _ in }
+        let answer = try Self.exchange(service)
+        #expect(answer.status == 200, "\(answer.text)")
+        let token = try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
+        #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
+    }
+
+    @Test("With replay: reject an access token is exchanged once")
+    func once() async throws {
+        let now = WallClock.unixSeconds()
+        let script = GraphStory.script(GraphStory.data([("issued_at", "\(now + 1)")]))
+        let service = try await Self.service(script, rejectsReplays: true)
+        #expect(try Self.exchange(service).status == 200)
+        let again = try Self.exchange(service)
+        #expect(again.status == 400 && again.code == "token_replayed", "\(again.text)")
+    }
+
+    @Test("A caller with its key in the form has its name in the log")
+    func callerInForm() async throws {
+        let service = try await Self.service(GraphStory.script())
+        let answer = try Self.exchange(
+            service,
+            "&app_id=7&client_id=backend&client_secret=\(GraphService.key)",
+            fields: []
+        )
+        #expect(answer.code == "unknown_app", "\(answer.text)")
+        #expect(service.log.withLock { $0.contains { $0.contains("refused") && $0.contains("backend") } })
+    }
+}

@@ -19,12 +19,6 @@ final class RedisChannel {
         self.signal = signal
     }
 
-    /// The bounds of the next answers.
-    var limits: RESPLimits {
-        get { reader.limits }
-        set { reader.limits = newValue }
-    }
-
     func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
 
     /// Sends as many bytes as the connection accepts now.
@@ -44,7 +38,7 @@ final class RedisChannel {
     /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
     func receive() throws(RedisFailure) {
         do throws(StreamError) {
-            while reader.waitingCount < RESPLimits.answerBytes {
+            while reader.waitingCount < reader.limits.wholeBytes {
                 let count: Int
                 switch try stream.receive(into: &input) {
                 case .bytes(let received): count = received
@@ -70,6 +64,13 @@ final class RedisChannel {
     func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         command(words)
         return try answer(until: deadline)
+    }
+
+    /// The answer to a command that may tell many nodes.
+    func map(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        reader.limits = .map
+        defer { reader.limits = .usual }
+        return try call(words.map { Array($0.utf8) }, until: deadline)
     }
 
     /// Sends the commands that wait and returns the next answer.
@@ -103,12 +104,14 @@ extension RedisChannel {
         }
     }
 
-    /// The sections of INFO that matter here, read one by one: servers before Redis 7 accept no list of sections. Other
-    /// sections may have any length: errorstats has a line for each error name that a client made up.
+    /// The sections of INFO that matter here, each with a command of its own: servers before Redis 7 accept no list of
+    /// sections. Other sections may have any length: errorstats has a line for each error name that a client made up.
     func info(until deadline: MonotonicInstant) throws(RedisFailure) -> String {
+        let sections = ["server", "memory", "persistence", "replication"]
+        for section in sections { command(["INFO", section].map { Array($0.utf8) }) }
         var info = ""
-        for section in ["server", "memory", "persistence", "replication"] {
-            guard let text = try ask(["INFO", section], until: deadline).text else { throw .malformedAnswer }
+        for _ in sections {
+            guard let text = try answer(until: deadline).orFailure(of: "INFO").text else { throw .malformedAnswer }
             info += text + "\r\n"
         }
         return info
@@ -125,8 +128,7 @@ extension RedisReply {
     /// The answer itself if it is no refusal of a command.
     func orFailure(of command: String, isInCluster: Bool = false) throws(RedisFailure) -> RedisReply {
         switch self {
-        case .error("NOPERM"): throw .notPermitted(command: command)
-        case .error(let code): throw RedisFailure(code: code)
+        case .error(let code): throw RedisFailure(code: code, of: command)
         case .redirect(.moved): throw isInCluster ? .moved : .unsupportedMode("cluster")
         case .redirect(.ask): throw isInCluster ? .loading : .unsupportedMode("cluster")
         case .status, .integer, .string, .null, .array: return self

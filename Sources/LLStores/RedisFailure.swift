@@ -28,6 +28,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case unknownMaster
     /// A sentinel refuses the password or requires one.
     case sentinelUnauthenticated
+    /// A sentinel tells an older configuration than another one before.
+    case sentinelOutdated
     /// INFO has no `run_id`, so a loss of data would not be seen.
     case anonymous
     /// The data were replaced while the connection was open.
@@ -39,11 +41,12 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case refused(code: String)
 
     /// A refusal of the server, from the first word of its error.
-    init(code: String) {
+    /// - Parameter command: the refused command; nil if it is not known.
+    init(code: String, of command: String? = nil) {
         self =
             switch code {
             case "NOAUTH", "WRONGPASS": .unauthenticated
-            case "NOPERM": .notPermitted()
+            case "NOPERM": .notPermitted(command: command)
             case "READONLY", "NOREPLICAS": .readOnly
             case "OOM": .outOfMemory
             case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
@@ -87,6 +90,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .clusterDown: "the cluster is down, or has no node for the keys"
         case .clusterDisagrees: "the nodes of the cluster do not agree which of them holds the keys"
         case .unknownMaster: "the sentinels watch no master of the name in the URL"
+        case .sentinelOutdated:
+            "a sentinel tells an older primary than another one before: it has missed a failover, or was set up anew"
         case .sentinelUnauthenticated:
             "a sentinel refuses the password: check LIMITED_LOGIN_REPLAY_STORE_SENTINEL_PASSWORD_FILE"
         case .anonymous: "the server's INFO has no run_id, so a loss of its data would not be seen"

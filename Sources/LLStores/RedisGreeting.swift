@@ -10,6 +10,8 @@ struct RedisGreeting {
     let vouchesForTokensSince: UInt64
     /// The server's clock at the time of the exchange.
     var clock: ServerClock
+    /// Milliseconds by which the server's clock is behind this machine's, at least ``ReplayLimits/clockMargin``.
+    var lateness: UInt64
     /// The same as ``RedisServerFacts/history``.
     let history: String?
     let room: RedisRoom
@@ -50,15 +52,15 @@ struct RedisGreeting {
         let serverTime = time / 1_000
         clock = ServerClock(milliseconds: serverTime, at: MonotonicClock.now())
         let ourNow = WallClock.unixMilliseconds()
-        life = try talk.life(facts, now: clock)
+        // Entries are dated by this machine's clock, the beginning by the server's. The margin grows if the two clocks
+        // are farther apart than it.
+        lateness = max(ourNow > serverTime ? ourNow - serverTime : 0, ReplayLimits.clockMargin)
+        life = try talk.life(facts, now: clock, lateness: lateness)
         // Checks that the server accepts writes, before the first login needs them.
         guard case .status("OK") = try talk.ask(["SET", keys.probe, "1", "PX", "60000"]) else {
             throw .malformedAnswer
         }
-        // Entries are dated by this machine's clock, the beginning by the server's. The margin grows if the two clocks
-        // are farther apart than it.
-        let ahead = ourNow > serverTime ? ourNow - serverTime : 0
-        vouchesSince = life.since &+ max(ahead, ReplayLimits.clockMargin)
+        vouchesSince = life.since &+ lateness
         vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
     }
 
@@ -78,54 +80,79 @@ struct RedisGreeting {
             return try reply.orFailure(of: words[0], isInCluster: context.detour != nil)
         }
 
-        func life(_ facts: RedisServerFacts, now clock: ServerClock) throws(RedisFailure) -> RedisLife {
+        func life(
+            _ facts: RedisServerFacts,
+            now clock: ServerClock,
+            lateness: UInt64
+        ) throws(RedisFailure) -> RedisLife {
             let key = keys.life(of: facts.identity)
             let inherited = try beginning(keys.data)
-            let isLost =
-                context.trail.map { $0.hasLost || $0.contradicts(facts.identity, of: channel.node) } ?? false
-            let knowsLastRun = isLost ? false : try knows(context.last?.identity)
-            // If the clock jumped ahead, entries were forgotten early. They were issued before the time without the
-            // jump.
+            let last = context.last
+            let isNew = last?.node != channel.node
+            let isLost = context.trail?.lacks(facts.identity, of: channel.node, isNewOwner: isNew) ?? false
+            // The key of the last run is read before that of this one: a replica that was faster writes it later.
+            var lastKey: RedisReply?
+            if let last { lastKey = try ask(["GET", keys.life(of: last.identity)]) }
+            let knowsLastRun = !isLost && lastKey != .null
+            // If the clock jumped ahead, entries were forgotten early. They came to be before the time without the jump.
             let jump = lastClock(of: facts.identity).flatMap { last in
                 last.hasJumped(to: clock.milliseconds, at: clock.at, limits) ? last.time(at: clock.at) : nil
             }
-            // If data were lost as well, they were issued before this machine's time.
-            let now = jump.map { max($0, min(clock.milliseconds, WallClock.unixMilliseconds())) } ?? clock.milliseconds
+            // A clock that was behind may have jumped beyond this machine's. Entries are dated by the latter.
+            let present = jump.map { max($0, min(clock.milliseconds, WallClock.unixMilliseconds())) }
+            // Nonces are dated ahead, up to the moment from which the memory of then was complete.
+            let former = max(inherited?.moment ?? 0, last?.greeting.life.since ?? 0)
+            let now = max(present ?? clock.milliseconds, former + 1)
             let found = try ask(["GET", key])
             let mine: RedisLife.Beginning
             if let written = RedisLife.Beginning(found), !isLost {
-                // The first of the replicas that see a jump writes that.
-                let isJumpNews = jump != nil && context.last?.greeting.life.written == written
-                // The replica that wrote the key may have known no earlier run. This replica knows one, and that run's
-                // data are lost.
-                guard isJumpNews || !knowsLastRun && !written.isAfterLoss else {
+                // The replica that wrote the key may have known of no jump and no earlier run. If this replica does, data
+                // are lost. The first of such replicas writes that.
+                let isReplaced =
+                    last.map { $0.identity == facts.identity && $0.greeting.life.written != written } ?? false
+                guard jump != nil || !knowsLastRun || isReplaced, !counts(written) else {
+                    if isNew { context.trail?.forget() }
                     return RedisLife(identity: facts.identity, written: written, inherited: inherited)
                 }
-                mine = RedisLife.Beginning(moment: knowsLastRun ? jump ?? now : now, isAfterLoss: true)
-                if isJumpNews { _ = try ask(["SET", key, mine.text]) }
+                mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
             } else {
-                let isMoved = knowsLastRun && jump == nil && wasHandedOver(to: facts)
+                // The last owner may get the keys back. Then it has to hand them over again.
+                let isMoved =
+                    lastKey.flatMap(RedisLife.Beginning.init) != nil && knowsLastRun && jump == nil
+                    && wasHandedOver(to: facts)
                 // A server lost nothing only if each write is on disk before its answer and the data are its own.
                 let isOwn = facts.history == nil && knowsLastRun && jump == nil
                 let isWhole = isMoved ? true : isOwn ? try writesThrough(facts) : false
-                let isAfterLoss = isLost || inherited != nil || context.last != nil
+                let isAfterLoss = isLost || inherited != nil || last != nil
                 let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
-                mine = isWhole ? inherited ?? fresh : fresh
+                mine = isWhole ? inherited.map { moved($0, lateness) } ?? fresh : fresh
                 // If several replicas see the new run at once, one of them writes, and all read the result.
-                _ = try ask(["SET", key, mine.text] + (found == .null ? ["NX"] : []))
-                // The last owner may get the keys back. Then it has to hand them over again.
-                if isMoved, let last = context.last { _ = try ask(["SET", keys.life(of: last.identity), "moved"]) }
+                if !isLost { _ = try ask(["SET", key, mine.text] + (found == .null ? ["NX"] : [])) }
+                if isMoved, let last { _ = try ask(["SET", keys.life(of: last.identity), "moved"]) }
             }
             // A loss must reach the other replicas, whichever replica wrote first. They read this key with every batch.
-            if mine.isAfterLoss, isLost ? true : try beginning(key)?.isAfterLoss != true {
+            if mine.isAfterLoss, isLost ? true : try !counts(beginning(key), from: mine.moment) {
                 _ = try ask(["SET", key, mine.text])
             }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", keys.data, agreed.text])
-            // A primary without replicas drops the name of its history after an hour. This loses no data.
+            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
             if facts.history != nil { _ = try ask(["SET", keys.life(of: facts.runID), agreed.text]) }
-            if isLost || context.last?.node != channel.node { context.trail?.forget() }
+            if isLost || isNew { context.trail?.forget() }
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
+        }
+
+        /// True if a beginning counts the last memory that this replica knows as lost, or is not before `moment`.
+        private func counts(_ beginning: RedisLife.Beginning?, from moment: UInt64 = .max) -> Bool {
+            let least = min(moment, (context.last?.greeting.life.since ?? 0) + 1)
+            return beginning.map { $0.isAfterLoss && $0.moment >= least } ?? false
+        }
+
+        /// The same beginning by this server's clock, if that of the last server was later by more than the margin.
+        private func moved(_ beginning: RedisLife.Beginning, _ lateness: UInt64) -> RedisLife.Beginning {
+            let former = context.last?.greeting.lateness ?? 0
+            let shift = former > lateness ? former - lateness : 0
+            return RedisLife.Beginning(moment: beginning.moment + shift, isAfterLoss: beginning.isAfterLoss)
         }
 
         /// The clock that this server had before; nil if it is not known. The clocks of two servers may differ.
@@ -138,8 +165,7 @@ struct RedisGreeting {
 
         /// True if this server has the keys from the last owner itself and did not take over from it as its replica.
         private func wasHandedOver(to facts: RedisServerFacts) -> Bool {
-            guard let name = context.handedOverBy, facts.formerReplicationID != name else { return false }
-            return context.trail?.permits(facts.identity, of: channel.node) ?? true
+            context.handedOverBy.map { facts.formerReplicationID != $0 } ?? false
         }
 
         private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
@@ -152,11 +178,6 @@ struct RedisGreeting {
             guard facts.appendsToFile, case .array(let parts) = try channel.call(words, until: deadline)
             else { return false }
             return parts.count == 2 && parts[1].text == "always"
-        }
-
-        private func knows(_ identity: String?) throws(RedisFailure) -> Bool {
-            guard let identity else { return true }
-            return try ask(["GET", keys.life(of: identity)]) != .null
         }
     }
 }

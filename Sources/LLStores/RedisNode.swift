@@ -157,8 +157,7 @@ struct RedisSentinelAnswer: Equatable {
             case "NOAUTH", "WRONGPASS": throw .sentinelUnauthenticated
             // The code of an unknown name.
             case "ERR": throw .unknownMaster
-            case "NOPERM": throw .notPermitted(command: "SENTINEL")
-            default: throw RedisFailure(code: code)
+            default: throw RedisFailure(code: code, of: "SENTINEL")
             }
         case .array:
             let fields = reply.fields

@@ -202,7 +202,7 @@ final class RedisSession {
             guard !batches.isEmpty else { throw .malformedAnswer }
             if case .redirect = reply, detour == nil { throw .unsupportedMode("cluster") }
             if case .error(let code) = reply, !batches[0].bearsRefusal {
-                throw code == "NOPERM" ? .notPermitted(command: batches[0].nextCommand) : RedisFailure(code: code)
+                throw RedisFailure(code: code, of: batches[0].nextCommand)
             }
             if batches[0].answers.count < batches[0].firstCount {
                 batches[0].answers.append(reply)
@@ -221,7 +221,15 @@ final class RedisSession {
         guard let info = replication.text else { throw .malformedAnswer }
         guard try RedisServerFacts.history(info: info) == greeting.history else { throw .memoryLost }
         guard !greeting.clock.hasJumped(to: time / 1_000, at: now, limits) else { throw .clockChanged }
-        try takeDetour()
+        // An owner from which a slot is on its way has no answer about keys that it lacks. If it remembers a new entry, the
+        // slot stayed with it, without what the other node accepted.
+        if let detour, detour.hasTaken, !batches[0].isAboutRevocations,
+            batches[0].answers.dropLast().contains(.status("OK"))
+        {
+            detour.lose()
+            throw .memoryLost
+        }
+        try takeDetour(now)
         if batches[0].answers.contains(.redirect(.moved)) { isMoved = true }
         let life = batches[0].answers.removeLast()
         let knowsLife = life != .redirect(.moved)
@@ -253,7 +261,8 @@ final class RedisSession {
     }
 
     /// Sends the commands of the first batch that the server did not carry out to the node to which the slot moves.
-    private func takeDetour() throws(RedisFailure) {
+    /// - Parameter now: the time at which the answers were received. One bound holds for all batches of that time.
+    private func takeDetour(_ now: MonotonicInstant) throws(RedisFailure) {
         var places: [Int] = []
         var target: RedisNode?
         for (place, reply) in batches[0].answers.enumerated() {
@@ -265,7 +274,7 @@ final class RedisSession {
         }
         guard let target, let detour else { return }
         let commands = batches[0].commands
-        let deadline = MonotonicClock.now() + limits.answerTimeout
+        let deadline = now + limits.answerTimeout / 2
         let replies = try detour.call(places.map { commands[$0] }, at: target, until: deadline)
         for (place, reply) in zip(places, replies) {
             if case .error(let code) = reply, !batches[0].isAboutRevocations || place == batches[0].answerCount {
@@ -307,17 +316,22 @@ final class RedisSession {
         }
     }
 
+    /// The time at which a question or the whole session is over, if no answer comes before.
+    private var nextEnd: MonotonicInstant { batches.reduce(deadline) { min($0, $1.endsAt) } }
+
     /// Waits until answers may have arrived, the store's signal is given, other work is due, or the deadline passes.
     func wait(until dueAt: MonotonicInstant) throws(RedisFailure) {
-        let end = batches.reduce(deadline) { min($0, $1.endsAt) }
-        channel.wait(until: min(dueAt, end))
-        let now = MonotonicClock.now()
-        if now >= end {
-            // The answers may have arrived at the last moment.
-            try receive(now: now)
-            endQuestions(now)
-            if deadline <= MonotonicClock.now() { throw .timedOut }
-        }
+        channel.wait(until: min(dueAt, nextEnd))
+        try look(now: MonotonicClock.now())
+    }
+
+    /// Ends each question with an expired time limit, and the session after its deadline.
+    func look(now: MonotonicInstant) throws(RedisFailure) {
+        guard now >= nextEnd else { return }
+        // The answers may have arrived at the last moment.
+        try receive(now: now)
+        endQuestions(now)
+        if deadline <= now { throw .timedOut }
     }
 
     /// Ends all questions under way: the server will not answer them.

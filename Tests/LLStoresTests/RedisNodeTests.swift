@@ -157,17 +157,19 @@ struct RedisNodeTests {
     func trail() throws {
         let (node, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "b", port: 1))
         let trail = RedisTrail()
-        #expect(trail.permits("x", of: node))
+        #expect(!trail.lacks("x", of: node, isNewOwner: true) && trail.isEmpty)
         try trail.note("x", of: node)
         try trail.note("x", of: node)
-        #expect(trail.permits("x", of: node) && !trail.permits("y", of: node) && !trail.permits("x", of: other))
-        #expect(
-            trail.contradicts("y", of: node) && !trail.contradicts("x", of: node) && !trail.contradicts("z", of: other)
-        )
+        #expect(!trail.isEmpty)
+        for isNewOwner in [false, true] {
+            #expect(!trail.lacks("x", of: node, isNewOwner: isNewOwner))
+            #expect(trail.lacks("y", of: node, isNewOwner: isNewOwner))
+            #expect(trail.lacks("x", of: other, isNewOwner: isNewOwner) == isNewOwner)
+        }
         #expect(throws: RedisFailure.memoryLost) { try trail.note("y", of: node) }
-        #expect(trail.hasLost && !trail.permits("x", of: node))
+        #expect(trail.hasLost && trail.lacks("x", of: node, isNewOwner: false))
         trail.forget()
-        #expect(trail.permits("y", of: node) && !trail.hasLost)
+        #expect(!trail.lacks("y", of: node, isNewOwner: true) && !trail.hasLost && trail.isEmpty)
     }
 
     @Test("A node whose clock jumped ahead while the slot was on its way to it has lost something")

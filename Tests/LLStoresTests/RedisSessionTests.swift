@@ -56,12 +56,9 @@ struct RedisSessionTests {
         let session = RedisSession(channel, greeting, limits: limits, now: start)
 
         let verdict = Locked<ReplayVerdict?>(nil)
-        let question = WaitingQuestion(
-            question: ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
-            askedAt: start,
-            deadline: .never,
-            observe: { _ in },
-            completion: { given in verdict.withLock { $0 = given } }
+        let question = StoreUnderTest.waiting(
+            ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
+            verdict: verdict
         )
         // What the loop knows as the present is as long ago as a question may take.
         let before = MonotonicInstant(nanoseconds: start.nanoseconds - limits.answerTimeout.wholeNanoseconds)
@@ -97,17 +94,11 @@ struct RedisSessionTests {
         configuration.limits.clockJump = .zero
         let session = RedisSession(channel, first, limits: configuration.limits, now: first.clock.at)
         let verdict = Locked<ReplayVerdict?>(nil)
-        let question = WaitingQuestion(
-            question: ReplayQuestion([StoreUnderTest.entry(.nonce, 1)]),
-            askedAt: first.clock.at,
-            deadline: .never,
-            observe: { _ in },
-            completion: { given in verdict.withLock { $0 = given } }
-        )
+        let question = StoreUnderTest.waiting(StoreUnderTest.question(1), verdict: verdict)
         usleep(50_000)
         try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: first.clock.at)
         #expect(throws: RedisFailure.clockChanged) {
-            while true { try session.receive(now: first.clock.at) }
+            while MonotonicClock.now() < end { try session.receive(now: first.clock.at) }
         }
         session.abandon(now: first.clock.at)
         #expect(verdict.withLock { $0 } == .unavailable)
@@ -118,11 +109,81 @@ struct RedisSessionTests {
         late.clock = ServerClock(milliseconds: first.clock.milliseconds - hour, at: first.clock.at)
         let second = try greet(after: late).1
         #expect(second.life.isAfterLoss)
-        // The time without the jump.
-        #expect(second.life.written.moment < first.clock.milliseconds - hour / 2)
+        // The clock was behind, so the time without the jump is too early: entries are dated by this machine's clock.
+        #expect(second.life.written.moment >= first.clock.milliseconds)
         #expect(second.vouchesForTokensSince == second.vouchesSince)
         // Another replica that saw the jump learns that it is written already.
         #expect(try greet(after: late).1.life.written == second.life.written)
         #expect(try greet(after: second).1.life.written == second.life.written)
+    }
+
+    /// A session with a server, and the questions' end of it.
+    private static func session(
+        _ server: RedisServer,
+        _ limits: ReplayLimits = ReplayLimits(),
+        detour: RedisDetour? = nil
+    ) throws -> RedisSession {
+        let configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        )
+        let end = MonotonicClock.now() + patienceOfTests
+        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
+        let channel = RedisChannel(stream, WakeSignal(), configuration.url.places[0])
+        let greeting = try RedisGreeting(over: channel, configuration, until: end)
+        return RedisSession(channel, greeting, detour, limits: limits, now: MonotonicClock.now())
+    }
+
+    @Test("A question ends at its own time limit, the session at the server's, whatever time the machine takes")
+    func deadlines() throws {
+        let server = try RedisServer()
+        let session = try Self.session(server)
+        server.suspend()
+        defer { server.resume() }
+        let (now, verdict) = (MonotonicClock.now(), Locked<ReplayVerdict?>(nil))
+        let question = StoreUnderTest.waiting(
+            StoreUnderTest.question(1),
+            until: now + .milliseconds(100),
+            verdict: verdict
+        )
+        try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: now)
+        try session.look(now: now + .milliseconds(99))
+        #expect(verdict.withLock { $0 } == nil)
+        try session.look(now: now + .milliseconds(100))
+        #expect(verdict.withLock { $0 } == .unavailable)
+        try session.look(now: now + .milliseconds(499))
+        #expect(throws: RedisFailure.timedOut) { try session.look(now: now + .milliseconds(500)) }
+    }
+
+    @Test("An owner that remembers a new entry kept a slot that was on its way: what the other node took is lost")
+    func cancelledMove() throws {
+        let server = try RedisServer()
+        let url = try ReplayStoreURL(parsing: "redis+cluster://127.0.0.1:\(server.port)")
+        let finder = RedisFinder(RedisReplayStore.Configuration(url: url), NameResolver(), WakeSignal())
+        for hasTaken in [false, true] {
+            let trail = RedisTrail()
+            if hasTaken { try trail.note("f00", of: RedisNode(host: "a", port: 1)) }
+            let session = try Self.session(server, .patient, detour: RedisDetour(finder, from: url.places[0], trail))
+            let (now, verdict) = (MonotonicClock.now(), Locked<ReplayVerdict?>(nil))
+            func ask(_ number: UInt64) throws {
+                let question = StoreUnderTest.waiting(StoreUnderTest.question(number), verdict: verdict)
+                try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: now)
+                while verdict.withLock({ $0 }) == nil {
+                    try session.wait(until: .never)
+                    try session.receive(now: MonotonicClock.now())
+                }
+            }
+            if hasTaken {
+                // The owner still has this one, so it proves nothing.
+                try ask(1)
+                #expect(verdict.withLock { $0.take() } == .nonceUsed)
+                #expect(throws: RedisFailure.memoryLost) { try ask(2) }
+                session.abandon(now: now)
+                #expect(verdict.withLock { $0 } == .unavailable)
+            } else {
+                try ask(1)
+                #expect(verdict.withLock { $0 } == .accepted)
+            }
+            #expect(trail.hasLost == hasTaken)
+        }
     }
 }

@@ -114,6 +114,22 @@ final class StoreUnderTest: Sendable {
         ReplayQuestion([entry(.nonce, number, bornAt: bornAt)])
     }
 
+    /// The same on its way through the store.
+    /// - Parameter verdict: takes the answer.
+    static func waiting(
+        _ question: ReplayQuestion,
+        until deadline: MonotonicInstant = .never,
+        verdict: Locked<ReplayVerdict?> = Locked(nil)
+    ) -> WaitingQuestion {
+        WaitingQuestion(
+            question: question,
+            askedAt: MonotonicClock.now(),
+            deadline: deadline,
+            observe: { _ in },
+            completion: { given in verdict.withLock { $0 = given } }
+        )
+    }
+
     /// The same of any kind.
     static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, bornAt: UInt64? = nil) -> ReplayEntry {
         let now = WallClock.unixMilliseconds()

@@ -1,0 +1,185 @@
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLStores
+
+@Suite("The search for the server that holds the keys")
+struct RedisFinderTests {
+    private static func finder(_ url: String, authorities: String? = nil) throws -> RedisFinder {
+        var configuration = RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: url))
+        configuration.limits = .patient
+        configuration.tls = try authorities.map {
+            try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false)
+        }
+        return RedisFinder(configuration, NameResolver(), WakeSignal())
+    }
+
+    private static var end: MonotonicInstant { MonotonicClock.now() + patienceOfTests }
+
+    /// A sentinel's answer about its master.
+    private static func sentinel(_ host: String, _ port: UInt16, epoch: Int64) -> ScriptedRedis.Script {
+        let words = ["ip", host, "port", "\(port)", "config-epoch", "\(epoch)"]
+        return { $0[0] == "SENTINEL" ? ScriptedRedis.array(words.map(ScriptedRedis.string)) : nil }
+    }
+
+    /// A cluster's node that names the owner of all slots, and others.
+    private static func node(_ owner: UInt16, _ others: [UInt16] = []) -> ScriptedRedis.Script {
+        let nodes = ([owner] + others).map { ScriptedRedis.array([ScriptedRedis.string("127.0.0.1"), ":\($0)\r\n"]) }
+        let map = ScriptedRedis.array([ScriptedRedis.array([":0\r\n", ":16383\r\n"] + nodes)])
+        return { $0 == ["CLUSTER", "SLOTS"] ? map : nil }
+    }
+
+    private static func places(_ servers: [ScriptedRedis]) -> String {
+        servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+    }
+
+    @Test(
+        "A sentinel that has missed a failover is passed over; if all tell an older configuration, they were set up anew",
+        arguments: [[5, 5, 5] as [Int64], [1 << 52, 5, 5], [5, 1 << 52, 1 << 52]]
+    )
+    func epochs(first: [Int64]) throws {
+        let primary = try ScriptedRedis()
+        let sentinels = try first.map { epoch in
+            try ScriptedRedis(script: Self.sentinel("127.0.0.1", primary.port, epoch: epoch))
+        }
+        defer { for server in sentinels + [primary] { server.stop() } }
+        let finder = try Self.finder("redis+sentinel://\(Self.places(sentinels))/main")
+        #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
+        // The first one, which is asked first, is behind the others.
+        sentinels[0].setScript(Self.sentinel("127.0.0.1", 1, epoch: 4))
+        if first[0] == 5 {
+            #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
+        }
+        for sentinel in sentinels { sentinel.setScript(Self.sentinel("127.0.0.1", primary.port, epoch: 0)) }
+        #expect(throws: RedisFailure.sentinelOutdated) { try finder.find(after: nil, until: Self.end) }
+        #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
+    }
+
+    @Test("One search begins with four places at most; the next goes on with the others")
+    func starts() throws {
+        let sentinels = try (0..<6).map { _ in
+            try ScriptedRedis { $0[0] == "SENTINEL" ? "-CLUSTERDOWN no\r\n" : nil }
+        }
+        defer { for server in sentinels { server.stop() } }
+        let finder = try Self.finder("redis+sentinel://\(Self.places(sentinels))/main")
+        #expect(throws: RedisFailure.clusterDown) { try finder.find(after: nil, until: Self.end) }
+        #expect(sentinels.map(\.connectionCount) == [1, 1, 1, 1, 0, 0])
+        #expect(throws: RedisFailure.clusterDown) { try finder.find(after: nil, until: Self.end) }
+        #expect(sentinels.map(\.connectionCount) == [2, 2, 1, 1, 1, 1])
+    }
+
+    @Test("A node that leads nowhere goes to the end, whatever its map names first")
+    func rotation() throws {
+        let nodes = try (0..<6).map { _ in try ScriptedRedis() }
+        defer { for server in nodes { server.stop() } }
+        // Each names the first as owner, which refuses.
+        for node in nodes { node.setScript(Self.node(nodes[0].port, nodes.dropFirst().map(\.port))) }
+        nodes[0].setScript { $0[0] == "CLUSTER" ? "-LOADING busy\r\n" : nil }
+        let finder = try Self.finder("redis+cluster://\(Self.places([nodes[1]]))")
+        for _ in 0..<3 { #expect(throws: RedisFailure.loading) { try finder.find(after: nil, until: Self.end) } }
+        #expect(nodes.dropFirst().allSatisfy { $0.connectionCount > 0 })
+        // One place at first, then four, then four.
+        #expect(nodes.dropFirst().map(\.connectionCount).reduce(0, +) <= 9)
+        nodes[0].setScript(Self.node(nodes[0].port))
+        #expect(try finder.find(after: nil, until: Self.end).channel.node.port == nodes[0].port)
+    }
+
+    @Test("Only the step from the last owner itself proves that it handed the keys over")
+    func proof() throws {
+        let nodes = try (0..<3).map { _ in try ScriptedRedis() }
+        defer { for server in nodes { server.stop() } }
+        let finder = try Self.finder("redis+cluster://\(Self.places([nodes[2], nodes[0]]))")
+        let owner = nodes[0]
+        owner.setScript(Self.node(owner.port))
+        let found = try finder.find(after: nil, until: Self.end)
+        let greeting = try RedisGreeting(over: found.channel, finder.configuration, until: Self.end)
+        var past = RedisPast(node: found.channel.node, greeting: greeting, seenAt: MonotonicClock.now())
+        for node in nodes { node.setScript(Self.node(nodes[2].port)) }
+        #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
+        // The search begins with the last owner, though the new one is preferred by now.
+        #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
+        // It was long ago.
+        past.seenAt = MonotonicInstant(nanoseconds: 1)
+        #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
+        past.seenAt = MonotonicClock.now()
+        // The last owner names one that names another.
+        owner.setScript(Self.node(nodes[1].port))
+        #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
+    }
+
+    @Test(
+        "A node that a sentinel tells by its address must have a certificate for the sentinel's name, or else for itself",
+        arguments: [
+            ("localhost", "localhost", true), ("localhost", "::1", false), ("127.0.0.1", "::1", true),
+            ("127.0.0.1", "127.0.0.1", false), ("127.0.0.1", "localhost", false),
+        ]
+    )
+    func names(place: String, name: String, isGood: Bool) throws {
+        let certificates = try TestCertificates.shared.get()
+        let identities = [
+            "localhost": certificates.onlyLocalhost, "::1": certificates.onlyIPv6, "127.0.0.1": certificates.onlyIPv4,
+        ]
+        let primary = try ScriptedRedis(ipv6: true, identity: identities[name])
+        let sentinel = try ScriptedRedis(
+            identity: identities[place],
+            script: Self.sentinel("::1", primary.port, epoch: 1)
+        )
+        defer { for server in [primary, sentinel] { server.stop() } }
+        let url = "rediss+sentinel://\(place):\(sentinel.port)/main"
+        let finder = try Self.finder(url, authorities: certificates.authorityFile)
+        do throws(RedisFailure) {
+            #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
+            #expect(isGood)
+        } catch {
+            #expect(!isGood, "\(error)")
+            guard case .connection(let reason) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(reason.hasPrefix("[::1]:\(primary.port): "), "\(reason)")
+        }
+    }
+
+    @Test("A map of half a megabyte is read, over one connection with short answers")
+    func largeMap() throws {
+        let server = try ScriptedRedis()
+        defer { server.stop() }
+        let node = ScriptedRedis.array([ScriptedRedis.string("127.0.0.1"), ":\(server.port)\r\n"])
+        let range = ScriptedRedis.array([":0\r\n", ":16383\r\n"] + Array(repeating: node, count: 2))
+        let map = ScriptedRedis.array(Array(repeating: range, count: 4_096))
+        #expect(map.utf8.count > 4 * RESPLimits.answerBytes && map.utf8.count < RESPLimits.map.wholeBytes)
+        server.setScript { $0 == ["CLUSTER", "SLOTS"] ? map : nil }
+        let finder = try Self.finder("redis+cluster://\(Self.places([server]))")
+        let channel = try finder.find(after: nil, until: Self.end).channel
+        // The usual bounds hold again.
+        server.setScript { _ in map }
+        #expect(throws: RedisFailure.self) { try channel.call([Array("GET".utf8)], until: Self.end) }
+    }
+
+    @Test("All batches of one turn share the time for the way to the node of a slot that moves")
+    func detourBound() throws {
+        let (owner, target) = (try ScriptedRedis(), try ScriptedRedis())
+        defer { for server in [owner, target] { server.stop() } }
+        let finder = try Self.finder("redis+cluster://\(Self.places([owner, target]))")
+        owner.setScript(Self.node(owner.port, [target.port]))
+        let found = try finder.find(after: nil, until: Self.end)
+        var limits = finder.configuration.limits
+        limits.answerTimeout = .seconds(600)
+        let trail = RedisTrail()
+        let detour = RedisDetour(finder, from: found.channel.node, trail)
+        let greeting = try RedisGreeting(over: found.channel, finder.configuration, until: Self.end)
+        let now = MonotonicClock.now()
+        let session = RedisSession(found.channel, greeting, detour, limits: limits, now: now)
+        owner.setScript { $0[0] == "SET" ? "-ASK 16139 127.0.0.1:\(target.port)\r\n" : nil }
+        target.setScript { $0[0] == "ASKING" ? "" : nil }
+        try session.send([StoreUnderTest.waiting(StoreUnderTest.question(1))], unixMilliseconds: 0, now: now)
+        // The time of this turn is over by half of the answer's.
+        let before = MonotonicInstant(nanoseconds: now.nanoseconds - limits.answerTimeout.wholeNanoseconds / 2)
+        #expect(throws: RedisFailure.timedOut) {
+            while MonotonicClock.now() < now + .seconds(300) { try session.receive(now: before) }
+        }
+        #expect(MonotonicClock.now() < now + .seconds(300))
+        session.abandon(now: now)
+    }
+}

@@ -1,0 +1,199 @@
+import LLSockets
+import LLTestSupport
+import Testing
+
+@testable import LLStores
+
+/// One server, and what a replica learns of its memory.
+private struct Greeter {
+    let server: RedisServer
+    let configuration: RedisReplayStore.Configuration
+    let end = MonotonicClock.now() + patienceOfTests
+    /// The server's run.
+    let identity: String
+    var node: RedisNode { configuration.url.places[0] }
+
+    init() throws {
+        server = try RedisServer()
+        configuration = RedisReplayStore.Configuration(
+            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
+        )
+        identity = try RedisServerFacts(info: try Self.channel(configuration.url, end).info(until: end)).identity
+    }
+
+    private static func channel(_ url: ReplayStoreURL, _ end: MonotonicInstant) throws -> RedisChannel {
+        let stream = try ClientStream.open(url.host, port: url.port, names: NameResolver(), until: end)
+        return RedisChannel(stream, WakeSignal(), url.places[0])
+    }
+
+    func greet(_ context: RedisGreeting.Context) throws -> RedisGreeting {
+        try RedisGreeting(over: Self.channel(configuration.url, end), configuration, context, until: end)
+    }
+
+    /// - Parameter last: what the replica knew of this server before.
+    func greet(after last: RedisGreeting? = nil) throws -> RedisGreeting {
+        try greet(RedisGreeting.Context(last: last.map(past)))
+    }
+
+    func past(_ greeting: RedisGreeting) -> RedisPast {
+        RedisPast(node: node, greeting: greeting, seenAt: greeting.clock.at)
+    }
+
+    func set(_ key: String, _ value: String) throws {
+        #expect(try server.send("SET \(key) \"\(value)\"").hasPrefix("+OK"))
+    }
+
+    func forgetAll() throws { #expect(try server.send("FLUSHALL").hasPrefix("+OK")) }
+}
+
+@Suite(
+    "The memory that a server is believed to have",
+    .live,
+    .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+)
+struct RedisGreetingTests {
+    private static let hour: UInt64 = 3_600_000
+    private static let keys = RedisKeys.usual
+
+    /// The same greeting by a clock that was an hour behind then.
+    private static func late(_ greeting: RedisGreeting) -> RedisGreeting {
+        var late = greeting
+        late.clock = ServerClock(milliseconds: greeting.clock.milliseconds - hour, at: greeting.clock.at)
+        return late
+    }
+
+    /// Two servers, of which the second has the keys of the first.
+    private static func pair() throws -> (first: Greeter, greeting: RedisGreeting, second: Greeter) {
+        let (first, second) = (try Greeter(), try Greeter())
+        let greeting = try first.greet()
+        try second.set(keys.data, greeting.life.written.text)
+        try second.set(keys.life(of: first.identity), greeting.life.written.text)
+        return (first, greeting, second)
+    }
+
+    @Test(
+        "A slot that goes to a node with another clock makes no jump, a jump of that node's own clock does",
+        arguments: [-3_600_000, 3_600_000]
+    )
+    func movedBetweenClocks(lead: Int64) throws {
+        for jumps in [false, true] {
+            let (first, greeting, second) = try Self.pair()
+            var old = greeting
+            old.clock = ServerClock(
+                milliseconds: UInt64(Int64(greeting.clock.milliseconds) + lead),
+                at: greeting.clock.at
+            )
+            if lead < 0 { old.lateness = Self.hour }
+            let trail = RedisTrail()
+            try trail.note(second.identity, of: second.node)
+            if jumps {
+                let before = ServerClock(milliseconds: greeting.clock.milliseconds - Self.hour, at: greeting.clock.at)
+                try trail.note(before, of: second.node, ReplayLimits())
+            }
+            let context = RedisGreeting.Context(last: first.past(old), handedOverBy: "f00", trail: trail)
+            let life = try second.greet(context).life
+            #expect(life.isAfterLoss == jumps)
+            // A clock that was behind began the memory earlier than it did by the new clock.
+            let shift = lead < 0 ? Self.hour - ReplayLimits.clockMargin : 0
+            let moved = greeting.life.written.moment + shift
+            #expect(jumps ? life.written.moment >= greeting.clock.milliseconds : life.written.moment == moved)
+            #expect(trail.isEmpty)
+            #expect(try second.greet().life.written == life.written)
+        }
+    }
+
+    @Test(
+        "After a jump together with FLUSHALL the memory begins now, whichever replica comes first",
+        arguments: [false, true]
+    )
+    func jumpedAndEmptied(isSecond: Bool) throws {
+        let greeter = try Greeter()
+        let first = try greeter.greet()
+        let late = Self.late(first)
+        try greeter.forgetAll()
+        if isSecond { #expect(try !greeter.greet().life.isAfterLoss) }
+        let second = try greeter.greet(after: late)
+        #expect(second.life.isAfterLoss)
+        #expect(second.life.written.moment >= first.clock.milliseconds)
+        func isKnown(_ born: UInt64) -> [Bool] {
+            StoreUnderTest.question(1, bornAt: born).areBorn(
+                nonceSince: second.vouchesSince,
+                tokenSince: second.vouchesForTokensSince
+            )
+        }
+        #expect(isKnown(first.vouchesSince) == [false])
+        #expect(isKnown(second.vouchesSince) == [true])
+        for last in [nil, late, second] {
+            let other = try greeter.greet(after: last).life
+            #expect(other.written == second.life.written && other.isAfterLoss)
+        }
+    }
+
+    @Test("Data that are emptied in the same run are lost, also if a replica that never saw them comes first")
+    func emptied() throws {
+        let greeter = try Greeter()
+        let first = try greeter.greet()
+        try greeter.forgetAll()
+        let fresh = try greeter.greet()
+        #expect(!fresh.life.isAfterLoss)
+        let second = try greeter.greet(after: first).life
+        #expect(second.isAfterLoss && second.since > first.life.since)
+        for last in [nil, first, fresh] {
+            let other = try greeter.greet(after: last).life
+            #expect(other.written == second.written && other.isAfterLoss)
+        }
+    }
+
+    @Test("What was dated ahead in one memory counts as older in the next")
+    func datedAhead() throws {
+        let greeter = try Greeter()
+        let ahead = WallClock.unixMilliseconds() + Self.hour
+        try greeter.set(Self.keys.data, "\(ahead)")
+        try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead)")
+        let first = try greeter.greet()
+        // The greatest date that a nonce was given.
+        #expect(first.vouchesSince == ahead + ReplayLimits.clockMargin)
+        try greeter.forgetAll()
+        #expect(try greeter.greet(after: first).vouchesSince > first.vouchesSince)
+        // Only the data tell of it.
+        try greeter.forgetAll()
+        try greeter.set(Self.keys.data, "\(ahead)")
+        #expect(try greeter.greet().vouchesSince > first.vouchesSince)
+        // Another replica, which did not know of it, noted the loss.
+        try greeter.forgetAll()
+        try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead - Self.hour) after loss")
+        let second = try greeter.greet(after: first)
+        #expect(second.vouchesSince > first.vouchesSince)
+        #expect(try greeter.greet(after: first).life.written == second.life.written)
+    }
+
+    @Test("A loss on the way of a slot counts, also if another replica greets the new owner first", arguments: 0..<4)
+    func lostOnTheWay(kind: Int) throws {
+        let (first, greeting, second) = try Self.pair()
+        // Another replica found nothing lost.
+        try second.set(Self.keys.life(of: second.identity), greeting.life.written.text)
+        let trail = RedisTrail()
+        switch kind {
+        case 0: try trail.note(second.identity, of: second.node)
+        case 1: try trail.note("f00", of: second.node)
+        case 2: try trail.note(second.identity, of: RedisNode(host: "a", port: 1))
+        default: trail.hasLost = true
+        }
+        let context = RedisGreeting.Context(last: first.past(greeting), handedOverBy: "f00", trail: trail)
+        let life = try second.greet(context).life
+        #expect(life.isAfterLoss == (kind > 0))
+        #expect(kind > 0 ? life.since > greeting.life.since : life.since == greeting.life.since)
+        // The slot has arrived: what comes next begins anew.
+        #expect(trail.isEmpty && !trail.hasLost)
+        #expect(try second.greet().life.written == life.written)
+    }
+
+    @Test("The keys are handed over once: a server that got them from another than the last owner lost something")
+    func handedOverBefore() throws {
+        let (first, greeting, second) = try Self.pair()
+        try second.set(Self.keys.life(of: first.identity), "moved")
+        let context = RedisGreeting.Context(last: first.past(greeting), handedOverBy: "f00")
+        let life = try second.greet(context).life
+        #expect(life.isAfterLoss && life.since > greeting.life.since)
+    }
+}

@@ -1,0 +1,114 @@
+internal import Dispatch
+internal import Glibc
+internal import LLSockets
+
+/// A server on loopback that answers Redis commands as a test's script says.
+package final class ScriptedRedis: Sendable {
+    /// The bytes of the answer to a command; empty for none; nil for the usual one.
+    package typealias Script = @Sendable ([String]) -> String?
+
+    private struct Storage {
+        var script: Script
+        var keys: [String: String] = [:]
+        var connectionCount = 0
+        var peers: [ObjectIdentifier: ScriptedPeer] = [:]
+    }
+
+    package var port: UInt16 { listener.port }
+    private let listener: ScriptedListener
+    private let context: TLSContext?
+    private let storage: Locked<Storage>
+
+    /// Listens at once on a free port of 127.0.0.1 (or ::1).
+    package init(
+        ipv6: Bool = false,
+        identity: TestCertificates.Identity? = nil,
+        script: @escaping Script = { _ in nil }
+    ) throws {
+        listener = try ScriptedListener(ipv6: ipv6)
+        context = try identity.map {
+            try TLSContext(serverCertificateFile: $0.certificateFile, keyFile: $0.keyFile)
+        }
+        storage = Locked(Storage(script: script))
+        listener.accept { self.take($0) }
+    }
+
+    package var connectionCount: Int { storage.withLock { $0.connectionCount } }
+
+    package func value(of key: String) -> String? { storage.withLock { $0.keys[key] } }
+
+    /// Answers later commands by another script.
+    package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
+
+    /// Closes the listener and every connection.
+    package func stop() {
+        listener.stop()
+        for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
+    }
+
+    /// A string as an answer, and an array of such.
+    package static func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
+    package static func array(_ parts: [String]) -> String { "*\(parts.count)\r\n\(parts.joined())" }
+
+    private func take(_ connection: consuming Socket) {
+        // Non-blocking, as TLS and the waits expect.
+        _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
+        let peer = ScriptedPeer(connection)
+        storage.withLock { storage in
+            storage.connectionCount += 1
+            storage.peers[ObjectIdentifier(peer)] = peer
+        }
+        DispatchQueue(label: "scripted-redis-connection").async { self.serve(peer) }
+    }
+
+    private func serve(_ peer: ScriptedPeer) {
+        defer { storage.withLock { _ = $0.peers.removeValue(forKey: ObjectIdentifier(peer)) } }
+        do {
+            if let context { try peer.startTLS(context) }
+            while true {
+                let words = try Self.command(peer)
+                let script = storage.withLock { $0.script }
+                try peer.send(script(words) ?? usual(words))
+            }
+        } catch {
+            // The client has gone.
+        }
+    }
+
+    private func usual(_ words: [String]) -> String {
+        switch words[0] {
+        case "TIME":
+            let now = WallClock.unixMilliseconds()
+            return Self.array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(Self.string))
+        case "INFO":
+            return Self.string(
+                "run_id:\(port)\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\nmaster_replid:\(port)a\r\n"
+                    + "master_replid2:0\r\nsecond_repl_offset:-1\r\n"
+            )
+        case "GET": return storage.withLock { $0.keys[words[1]] }.map(Self.string) ?? "$-1\r\n"
+        case "SET":
+            return storage.withLock { storage in
+                if words.contains("NX"), storage.keys[words[1]] != nil { return "$-1\r\n" }
+                storage.keys[words[1]] = words[2]
+                return "+OK\r\n"
+            }
+        case "ROLE": return Self.array([Self.string("master")])
+        default: return "+OK\r\n"
+        }
+    }
+
+    /// The next command: an array of strings.
+    private static func command(_ peer: ScriptedPeer) throws -> [String] {
+        func number() throws -> Int {
+            var line: [UInt8] = []
+            while line.last != UInt8(ascii: "\n") { line += try peer.receive(1) }
+            return Int(String(decoding: line.dropFirst().dropLast(2), as: UTF8.self)) ?? 0
+        }
+        return try (0..<number()).map { _ in
+            let count = try number() + 2
+            var word: [UInt8] = []
+            while word.count < count { word += try peer.receive(count - word.count) }
+            return String(decoding: word.dropLast(2), as: UTF8.self)
+        }
+    }
+}

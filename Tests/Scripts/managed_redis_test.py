@@ -152,8 +152,7 @@ class Rounds:
     def revoke_some(self):
         for index in range(2):
             user = 5000 + len(self.users)
-            while revoke(self.fleet.ports[index], user) not in (204, 503):
-                time.sleep(0.02)
+            wait_for(lambda: revoke(self.fleet.ports[index], user) in (204, 503), "a revocation is taken")
             self.users.append(user)
 
     def settle(self):
@@ -300,7 +299,7 @@ def rounds_of(name, binary, rounds, factor, make, steps):
 
 def cluster(binary, rounds, factor):
     rounds_of("cluster", binary, rounds, factor, redis_groups.Cluster,
-              lambda test: [test.move, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
+              lambda test: [test.move, test.move, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
 
 
 def sentinel(binary, rounds, factor):

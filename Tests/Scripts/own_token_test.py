@@ -1,68 +1,67 @@
 #!/usr/bin/env python3
-"""Exchanges logins at POST /token and has other implementations judge the tokens by the published key set alone.
+"""Exchanges logins at POST /token and has other implementations judge the tokens, by the recipes of OwnTokens.md.
 
-usage: own_token_test.py [--binary FILE] [--tools FOLDER]
-PyJWT, joserfc and Authlib (PyPI) accept a good token and refuse an expired one, an altered one and one for another audience,
-each with RSA and with P-256; keys are rotated under them. `--tools` makes a virtual environment there with the packages. What is
-not installed is named and left out. Exit code 1 where anything fails.
+usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, nginx and rotation)
+Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,
+one for another audience, and an id token; each with RSA and with P-256. nginx asks /auth and also refuses a revoked login. Under
+`rotation` a new key comes second, then first, then alone, under load. `--tools` makes a virtual environment there with the
+packages. What is not installed is named and left out. Exit code 1 where anything fails.
 """
 
 import argparse
+import base64
+import contextlib
+import hmac
+import http.client
 import json
 import pathlib
+import re
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 
+import gateways_test
 import live
+import own_token_consumers
+from attack_parts import certificates
 from live import check, failures
+from own_token_consumers import CONSUMERS, PACKAGES, Place
 
-PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography"]
 ISSUER, AUDIENCE = "https://login.example.com", "https://api.example.com"
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TYPE = "urn:ietf:params:oauth:token-type:"
-
-# Each judges the token on its standard input, with the JWK Set of the argument; exit code 0 says yes.
-CONSUMERS = {
-    "PyJWT": """
-import jwt, sys
-key = jwt.PyJWKClient(sys.argv[1]).get_signing_key_from_jwt(token)
-jwt.decode(token, key.key, algorithms=["RS256", "ES256"], audience=AUDIENCE, issuer=ISSUER)
-""",
-    "joserfc": """
-import json, sys, urllib.request
-from joserfc import jwt
-from joserfc.jwk import KeySet
-keys = KeySet.import_key_set(json.load(urllib.request.urlopen(sys.argv[1])))
-read = jwt.decode(token, keys, algorithms=["RS256", "ES256"])
-essential = {"essential": True}
-jwt.JWTClaimsRegistry(iss={**essential, "value": ISSUER}, aud={**essential, "value": AUDIENCE}, exp=essential).validate(read.claims)
-""",
-    "Authlib": """
-import json, sys, urllib.request
-from authlib.jose import JsonWebKey, JsonWebToken
-keys = JsonWebKey.import_key_set(json.load(urllib.request.urlopen(sys.argv[1])))
-options = {"iss": {"essential": True, "value": ISSUER}, "aud": {"essential": True, "value": AUDIENCE}, "exp": {"essential": True}}
-JsonWebToken(["RS256", "ES256"]).decode(token, keys, claims_options=options).validate()
-""",
-}
+# The life of the tokens that end during a test, in seconds, and what consumers forgive at an end.
+SHORT, FORGIVEN = 4, 12
 
 
-def exchange(service, token, **form):
-    fields = {"Content-Type": "application/x-www-form-urlencoded", "X-Api-Key": service.key}
-    known = {"grant_type": GRANT, "subject_token_type": TYPE + "id_token", "subject_token": token}
-    status, body = live.request(service.port, "POST", "/token", urllib.parse.urlencode(known | form), fields)[:2]
+def post(service, path, body, fields, authority=None):
+    """One request of the service's backend; over TLS with an authority."""
+    context = authority and ssl.create_default_context(cafile=str(authority))
+    client = http.client.HTTPSConnection("localhost", service.port, timeout=20, context=context) if authority \
+        else http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+    with contextlib.closing(client):
+        client.request("POST", path, body, {"X-Api-Key": service.key} | fields)
+        answer = client.getresponse()
+        return answer.status, answer.read()
+
+
+def exchange(service, token, authority=None, **form):
+    known = {"grant_type": GRANT, "subject_token_type": TYPE + "id_token", "subject_token": token, "nonce": "n-1"}
+    fields = {"Content-Type": "application/x-www-form-urlencoded"}
+    status, body = post(service, "/token", urllib.parse.urlencode(known | form), fields, authority)
     return status, json.loads(body)
 
 
-def judge(python, name, key_set, token):
-    """Whether a consumer accepts a token, and what it says."""
-    source = f"import sys\ntoken = sys.stdin.read()\nISSUER, AUDIENCE = {ISSUER!r}, {AUDIENCE!r}\n{CONSUMERS[name]}"
-    command = [python, "-W", "ignore", "-c", source, key_set]
-    run = subprocess.run(command, input=token, capture_output=True, text=True, timeout=120)
-    return run.returncode == 0, run.stderr[-200:]
+def key(binary, *options):
+    return subprocess.run([binary, "signing-key", "new", *options], check=True, capture_output=True, text=True).stdout
+
+
+def encoded(part):
+    return base64.urlsafe_b64encode(part).decode().rstrip("=")
 
 
 def altered(token):
@@ -72,16 +71,184 @@ def altered(token):
     return ".".join([header, payload[:middle] + other + payload[middle + 1:], signature])
 
 
-def key(binary, *options):
-    return subprocess.run([binary, "signing-key", "new", *options], check=True, capture_output=True, text=True).stdout
+def resigned(token, algorithm, secret=None):
+    """The token with another algorithm in its header, under this secret or without a signature."""
+    header = json.loads(base64.urlsafe_b64decode(token.split(".")[0] + "==")) | {"alg": algorithm}
+    signed = f"{encoded(json.dumps(header).encode())}.{token.split('.')[1]}"
+    return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256')) if secret else ''}"
+
+
+def cases(program, service, issuer, file, authority=None, forgiven=1):
+    """Tokens by what they are; the first is good. The expired one is over for everybody."""
+    end = int(time.time()) + SHORT
+    # It ends with the login's own token.
+    short = exchange(service, issuer.token(iat=end - 3600, exp=end), authority)[1]["access_token"]
+    good = exchange(service, issuer.token(), authority)[1]["access_token"]
+    public = subprocess.run([program, "signing-key", "public", "--signing-keys-file", file], check=True, capture_output=True,
+                            text=True).stdout
+    public = re.search(r"-----BEGIN.*-----END PUBLIC KEY-----\n", public, re.S)[0].encode()
+    found = {
+        "a good token": good, "an expired one": short, "an altered one": altered(good), "an unsigned one": resigned(good, "none"),
+        "one of HS256 under the public key": resigned(good, "HS256", public),
+        "one for another audience": exchange(service, issuer.token(), authority, audience="elsewhere")[1]["access_token"],
+        "an id token": exchange(service, issuer.token(), authority, requested_token_type=TYPE + "id_token")[1]["access_token"],
+    }
+    while time.time() < end + forgiven:
+        time.sleep(0.1)
+    return found
+
+
+def judge(title, tokens, accepts):
+    wrong = []
+    for what, token in tokens.items():
+        accepted, said = accepts(token)
+        if accepted != (what == "a good token"):
+            wrong.append(f"{what}: {said}")
+    check(not wrong, f"{title} accepts a good token and refuses {len(tokens) - 1} others" + "".join(f"; {one}" for one in wrong))
+
+
+def consumers(program, issuer, names, python, kind, options):
+    """Every consumer, by discovery or the key set's URL over TLS."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o755)
+        port, file = live.free_port(), pathlib.Path(folder) / "keys.pem"
+        file.write_text(key(program, *options))
+        file.chmod(0o600)
+        settings = certificates(folder) | {
+            "issuer": f"https://localhost:{port}", "listen": f"127.0.0.1:{port}", "signing_keys_file": file,
+            "token_audiences": f"{AUDIENCE},elsewhere",
+        }
+        with live.Service(program, issuer.jwks_url, **settings) as service:
+            service.wait_until_ready()
+            place = Place(service, folder, "ES256" if options else "RS256", python)
+            tokens = cases(program, service, issuer, file, place.authority, FORGIVEN)
+            public = subprocess.run([program, "signing-key", "public", "--signing-keys-file", file], check=True,
+                                    capture_output=True, text=True).stdout
+            (place.folder / "signing-key.pem").write_text(public[public.index("-----BEGIN"):])
+            for name in names:
+                consumer = CONSUMERS[name](place)
+                if consumer is None:
+                    live.skip(f"{name} is not installed")
+                    continue
+                with consumer as accepts:
+                    judge(f"{kind}: {name}", tokens, accepts)
+
+
+def nginx(program, issuer, kind, options):
+    """nginx asks /auth of a service that knows one of the audiences."""
+    command = gateways_test.gateways("envoy", "traefik")["nginx"]
+    if command is None:
+        return live.skip("nginx is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "keys.pem"
+        file.write_text(key(program, *options))
+        file.chmod(0o600)
+        own = {"issuer": ISSUER, "signing_keys_file": file}
+        application = f"127.0.0.1:{own_token_consumers.wsgi_application.start().server_port}"
+        with live.Service(program, issuer.jwks_url, token_audiences=f"{AUDIENCE},elsewhere", **own) as service, \
+                live.Service(program, issuer.jwks_url, token_audiences=AUDIENCE, **own) as guard, \
+                gateways_test.Gateway("nginx", command, guard.address, application) as gateway:
+            service.wait_until_ready()
+            guard.wait_until_ready()
+
+            def accepts(token):
+                status, _, body = gateway.ask(token)
+                seen = gateways_test.identity(json.loads(body)["fields"]) if status == 200 else {}
+                return status == 200 and seen["x-auth-subject"] == live.SUBJECT and seen["x-auth-audience"] == AUDIENCE, status
+
+            tokens = cases(program, service, issuer, file)
+            judge(f"{kind}: nginx with /auth", tokens, accepts)
+            body = json.dumps({"user_id": live.SUBJECT, "app_id": live.APP_ID})
+            post(guard, "/revocations", body, {"Content-Type": "application/json"})
+            check(gateway.ask(tokens["a good token"])[0] == 401, f"{kind}: nginx with /auth refuses a revoked login at once")
+
+
+class Load:
+    """Honest clients that exchange logins and come with the tokens until these end."""
+
+    clients = 4
+
+    def __init__(self, service, issuer):
+        self.service, self.issuer = service, issuer
+        self.lock, self.stopping = threading.Lock(), threading.Event()
+        self.exchanged = self.asked = self.last_end = 0
+        self.refused = []
+        self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(self.clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+
+    def run(self):
+        while not self.stopping.is_set():
+            end = int(time.time()) + SHORT
+            status, body = exchange(self.service, self.issuer.token(iat=end - 3600, exp=end))
+            self.count(end, "exchanged", status, body)
+            while status == 200 and time.time() < end and not self.stopping.is_set():
+                fields = {"Authorization": f"Bearer {body['access_token']}"}
+                self.count(end, "asked", *live.request(self.service.port, "GET", "/auth", fields=fields))
+
+    def count(self, end, what, status, body):
+        with self.lock:
+            setattr(self, what, getattr(self, what) + 1)
+            self.last_end = max(self.last_end, end)
+            # A refusal is one of an honest token unless the token has ended before the answer came.
+            if status != 200 and time.time() < end:
+                self.refused.append((what, status, body))
+
+    def goes_on(self):
+        """Waits until each client has had a new token and used it."""
+        exchanged, asked = self.exchanged, self.asked
+        deadline = time.monotonic() + live.START_SECONDS
+        while self.exchanged < exchanged + 2 * self.clients or self.asked < asked + 2 * self.clients:
+            if time.monotonic() > deadline or not any(thread.is_alive() for thread in self.threads):
+                raise RuntimeError("the load does not go on")
+            time.sleep(0.05)
+
+
+def rotate(program, issuer, kind, options):
+    """The new key comes second, then first, and once the old tokens are over alone: no honest token is refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "keys.pem"
+        old, new = key(program, *options), key(program)
+        file.write_text(old)
+        file.chmod(0o600)
+        own = {"issuer": ISSUER, "signing_keys_file": file, "token_audiences": AUDIENCE}
+        with live.Service(program, issuer.jwks_url, **own) as service:
+            service.wait_until_ready()
+            kept = exchange(service, issuer.token())[1]["access_token"]
+            with Load(service, issuer) as load:
+                load.goes_on()
+                for count, text in enumerate([old + new, new + old, new], 1):
+                    if text == new:
+                        # The load goes on meanwhile, with tokens of the new key.
+                        last = load.last_end
+                        while time.time() <= last:
+                            time.sleep(0.05)
+                    file.write_text(text)
+                    service.hang_up()
+                    if not service.wait_for('"configuration reloaded"', count):
+                        raise RuntimeError("no reload:\n" + service.output())
+                    load.goes_on()
+            check(not load.refused, f"{kind}: the key changes under load: {len(load.refused)} of {load.exchanged} exchanges and "
+                  f"{load.asked} questions refused" + "".join(f"; {one}" for one in load.refused[:3]))
+            status = live.request(service.port, "GET", "/auth", fields={"Authorization": f"Bearer {kept}"})[0]
+            check(status == 401, f"{kind}: a token of the key that is gone is refused ({status})")
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[*CONSUMERS, "nginx", "rotation", []])
     parser.add_argument("--binary")
     parser.add_argument("--tools")
     arguments = parser.parse_args()
-    python, consumers = sys.executable, dict(CONSUMERS)
+    python = sys.executable
     if arguments.tools:
         folder = pathlib.Path(arguments.tools).resolve()
         if not (folder / "bin/pip").exists():
@@ -89,60 +256,17 @@ def main():
         if (folder / "bin/pip").exists():
             python = str(folder / "bin/python")
             subprocess.run([str(folder / "bin/pip"), "-q", "--disable-pip-version-check", "install", *PACKAGES])
-    for name, module in [("PyJWT", "jwt"), ("joserfc", "joserfc"), ("Authlib", "authlib.jose")]:
-        if subprocess.run([python, "-W", "ignore", "-c", f"import {module}"], capture_output=True).returncode:
-            print(f"SKIPPED: {name} is not installed")
-            del consumers[name]
     program = arguments.binary or live.build()
-    with tempfile.TemporaryDirectory() as folder, live.Issuer(program) as issuer:
+    names = [name for name in CONSUMERS if not arguments.names or name in arguments.names]
+    with live.Issuer(program) as issuer:
         for kind, options in ("RSA", []), ("P-256", ["--ec"]):
-            file = pathlib.Path(folder) / f"{kind}.pem"
-            file.write_text(key(program, *options))
-            file.chmod(0o600)
-            settings = {"issuer": ISSUER, "signing_keys_file": file, "token_audiences": f"{AUDIENCE},elsewhere"}
-            with live.Service(program, issuer.jwks_url, **settings) as service:
-                service.wait_until_ready()
-                run(python, consumers, kind, service, issuer)
-                rotate(program, kind, file, service, issuer)
+            if names:
+                consumers(program, issuer, names, python, kind, options)
+            for name, test in ("nginx", nginx), ("rotation", rotate):
+                if not arguments.names or name in arguments.names:
+                    test(program, issuer, kind, options)
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0
-
-
-def run(python, consumers, kind, service, issuer):
-    key_set = f"http://{service.address}/.well-known/jwks.json"
-    # It ends with the login's own token.
-    end = int(time.time()) + 3
-    short = exchange(service, issuer.token(iat=end - 3600, exp=end), nonce="n-1")[1]["access_token"]
-    good = exchange(service, issuer.token(), nonce="n-1")[1]["access_token"]
-    elsewhere = exchange(service, issuer.token(), nonce="n-1", audience="elsewhere")[1]["access_token"]
-    while time.time() < end + 1:
-        time.sleep(0.1)
-    for name in consumers:
-        for what, token, is_good in [("a good token", good, True), ("an expired one", short, False),
-                                     ("an altered one", altered(good), False), ("one for another audience", elsewhere, False)]:
-            accepted, said = judge(python, name, key_set, token)
-            check(accepted == is_good, f"{kind}: {name} {'accepts' if is_good else 'refuses'} {what}" +
-                  ("" if accepted == is_good else f": {said}"))
-
-
-def rotate(program, kind, file, service, issuer):
-    """The new key comes second, then first, then alone: no token of before is refused until its key is gone."""
-    def asked(token):
-        return live.request(service.port, "GET", "/auth", fields={"Authorization": f"Bearer {token}"})[0]
-
-    def reload(text, count):
-        file.write_text(text)
-        service.hang_up()
-        service.wait_for('"configuration reloaded"', count)
-
-    old, new = file.read_text(), key(program)
-    tokens = [exchange(service, issuer.token(), nonce="n-1")[1]["access_token"]]
-    for count, text in enumerate([old + new, new + old, new], 1):
-        reload(text, count)
-        tokens.append(exchange(service, issuer.token(), nonce="n-1")[1]["access_token"])
-        wanted = [200] * len(tokens) if text != new else [401, 401, 200, 200]
-        answers = [asked(token) for token in tokens]
-        check(answers == wanted, f"{kind}: rotation, step {count}: /auth answers {answers}")
 
 
 if __name__ == "__main__":

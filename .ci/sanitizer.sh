@@ -1,5 +1,5 @@
-# Runs the suite under a sanitizer, in a build of its own: . .ci/sanitizer.sh KIND. Only Swift Testing is run: there are
-# no XCTest cases, and the allocations of XCTest's runner at exit would be reported as leaks.
+# Runs tests under a sanitizer, in a build of its own: . .ci/sanitizer.sh KIND [OPTION OF swift test...]. Only Swift
+# Testing is run: there are no XCTest cases, and the allocations of XCTest's runner at exit would be reported as leaks.
 # shellcheck shell=bash
 export SANITIZER=$1
 export ASAN_OPTIONS=detect_leaks=1
@@ -36,6 +36,4 @@ SWIFT
 }
 
 sanitizer_sees "$1" || { echo "the $1 sanitizer does not see a planted fault"; exit 1; }
-pure=()
-[ "$1" != thread ] || pure=(--skip 'ConformanceTests\.(Tokens|HTTPParser)|(LLBytes|LLJOSE|LLHTTP1|LLCrypto|LimitedLogin)Tests\.')
-swift test --disable-xctest --sanitize "$1" --scratch-path ".build-$1" "${MADE_ONCE[@]}" "${pure[@]}"
+swift test --disable-xctest --sanitize "$1" --scratch-path ".build-$1" "${MADE_ONCE[@]}" "${@:2}"

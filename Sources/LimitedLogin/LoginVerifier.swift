@@ -27,7 +27,7 @@ public struct LoginVerifier: Sendable {
         policy: VerificationPolicy,
         keys: any JSONWebKeySetProvider,
         nonces: NonceIssuer? = nil,
-        clock: @escaping @Sendable () -> Double = SystemClock.secondsSince1970
+        clock: @escaping @Sendable () -> Double = NumericDate.systemSeconds
     ) {
         verifier = TokenVerifier(policy: policy, nonces: nonces)
         self.keys = keys

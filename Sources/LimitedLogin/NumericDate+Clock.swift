@@ -8,8 +8,12 @@ extension NumericDate {
     /// The current time by the system's clock. Verdicts do not use it: they take the time as an argument.
     public static var now: NumericDate {
         // If the clock gives no time, the result is 1970; no token is valid then.
-        NumericDate(secondsSince1970: SystemClock.secondsSince1970()) ?? .beginning
+        NumericDate(secondsSince1970: systemSeconds()) ?? .beginning
     }
+
+    /// Seconds since 1970 by the system's clock, with their fraction; negative before 1970.
+    @usableFromInline
+    package static func systemSeconds() -> Double { Double(WallClock.unixNanoseconds()) / 1_000_000_000 }
 
     #if canImport(FoundationEssentials)
     /// The time as a FoundationEssentials `Date`; nil outside 0 to 2⁵³ seconds since 1970.
@@ -18,14 +22,4 @@ extension NumericDate {
     /// The time as a FoundationEssentials `Date`, as exact as a `Date` can be.
     public var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
     #endif
-}
-
-/// The system's clock. Verdicts do not use it: they take the time as an argument.
-@usableFromInline
-enum SystemClock {
-    /// The current time in seconds since 1970.
-    @usableFromInline
-    static func secondsSince1970() -> Double {
-        Double(WallClock.unixNanoseconds()) / 1_000_000_000
-    }
 }

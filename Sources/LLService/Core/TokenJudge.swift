@@ -20,7 +20,6 @@ final class TokenJudge {
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
     private let revocations: RevocationReader
-    private let noSignatures = SignatureMemory(capacity: 0)
     /// The requests that wait for a key outside the set.
     private(set) var keyWaits: KeyWaits
     /// The size of the current request in bytes, head and body; the handler sets it.
@@ -62,14 +61,19 @@ final class TokenJudge {
             if !keys.isEmpty, snapshot.value.isUsable(at: context.now) {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
-                    let claims = try (signatures ?? noSignatures).judge(
-                        token,
-                        question,
-                        verifier: verifier,
-                        keys: keys,
-                        now: now,
-                        workspace: &workspace
-                    )
+                    let claims =
+                        if let signatures {
+                            try signatures.judge(
+                                token,
+                                question,
+                                verifier: verifier,
+                                keys: keys,
+                                now: now,
+                                workspace: &workspace
+                            )
+                        } else {
+                            try verifier.judge(token, question, keys: keys, now: now, workspace: &workspace)
+                        }
                     if !revocations.isEmpty(), isRevoked(claims, &isInDoubt) { throw .loginRevoked }
                     return .verified(claims)
                 } catch {
@@ -322,7 +326,7 @@ package final class SignatureMemory {
 /// seconds would be up to a second behind.
 enum ServiceClock {
     static func now() throws(Problem) -> NumericDate {
-        guard let now = NumericDate(secondsSince1970: Double(WallClock.unixNanoseconds()) / 1_000_000_000) else {
+        guard let now = NumericDate(secondsSince1970: NumericDate.systemSeconds()) else {
             throw Problem(.internalError, "This machine's clock stands before 1970.")
         }
         return now

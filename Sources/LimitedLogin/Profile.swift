@@ -135,17 +135,32 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
     /// The birthday in the form of `birthdate` in OpenID Connect Core section 5.1: `YYYY-MM-DD`, `0000-MM-DD` without a
     /// year, or `YYYY`.
     public var description: String {
-        switch self {
-        case .year(let year): Self.digits(year, of: 10_000)
-        case .dayOfYear(let month, let day): "0000-\(Self.digits(month, of: 100))-\(Self.digits(day, of: 100))"
-        case .date(let year, let month, let day):
-            "\(Self.digits(year, of: 10_000))-\(Self.digits(month, of: 100))-\(Self.digits(day, of: 100))"
-        }
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: 10) { (output: inout OutputSpan<UInt8>) in write(to: &output) }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The last digits of a number, as many as `unit` has zeros.
-    private static func digits(_ value: Int, of unit: Int) -> String {
-        String(String(unit + abs(value % unit)).dropFirst())
+    /// Appends ``description``, at most 10 bytes. Of a number outside its range it writes the last digits.
+    package func write(to bytes: inout OutputSpan<UInt8>) {
+        let (year, day): (Int, (month: Int, day: Int)?) =
+            switch self {
+            case .date(let year, let month, let day): (year, (month, day))
+            case .dayOfYear(let month, let day): (0, (month, day))
+            case .year(let year): (year, nil)
+            }
+        Self.twoDigits(year / 100, &bytes)
+        Self.twoDigits(year, &bytes)
+        guard let day else { return }
+        bytes.append(UInt8(ascii: "-"))
+        Self.twoDigits(day.month, &bytes)
+        bytes.append(UInt8(ascii: "-"))
+        Self.twoDigits(day.day, &bytes)
+    }
+
+    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
+        let digits = value.magnitude % 100
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits / 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits % 10))
     }
 
     /// Reads `MM/DD` at `start`, a day that exists in `year`.

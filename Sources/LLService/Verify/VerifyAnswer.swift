@@ -100,7 +100,11 @@ package enum VerifyAnswer {
             bytes.append(",\"friend_ids\":")
             bytes.append(payload, friends)
         }
-        if let birthday = claims.birthday { writeBirthday(birthday, &bytes) }
+        if let birthday = claims.birthday {
+            bytes.append(",\"birthday\":\"")
+            birthday.write(to: &bytes)
+            bytes.append(UInt8(ascii: "\""))
+        }
         if let range = claims.ageRange { writeAgeRange(range, &bytes) }
         place(",\"hometown\":{\"id\":\"", claims.hometown, payload, &bytes)
         place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
@@ -108,30 +112,6 @@ package enum VerifyAnswer {
         bytes.append(",\"permissions\":")
         writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
         bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
-    }
-
-    /// Writes `YYYY-MM-DD`, `0000-MM-DD` without a year, or `YYYY` alone (OpenID Connect Core 1.0 section 5.1,
-    /// `birthdate`).
-    private static func writeBirthday(_ birthday: Birthday, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(",\"birthday\":\"")
-        switch birthday {
-        case .date(let year, let month, let day):
-            twoDigits(year / 100, &bytes)
-            twoDigits(year, &bytes)
-            bytes.append(UInt8(ascii: "-"))
-            twoDigits(month, &bytes)
-            bytes.append(UInt8(ascii: "-"))
-            twoDigits(day, &bytes)
-        case .dayOfYear(let month, let day):
-            bytes.append("0000-")
-            twoDigits(month, &bytes)
-            bytes.append(UInt8(ascii: "-"))
-            twoDigits(day, &bytes)
-        case .year(let year):
-            twoDigits(year / 100, &bytes)
-            twoDigits(year, &bytes)
-        }
-        bytes.append(UInt8(ascii: "\""))
     }
 
     private static func writeAgeRange(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
@@ -183,12 +163,6 @@ package enum VerifyAnswer {
         } else {
             for byte in "\(seconds)".utf8 { bytes.append(byte) }
         }
-    }
-
-    /// The last two digits of a number that is not negative.
-    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
-        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }
 
     /// Writes the names in the order of `Permission`.

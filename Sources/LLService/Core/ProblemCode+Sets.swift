@@ -56,7 +56,7 @@ extension ProblemCode {
     /// The codes that any path may answer: a request that cannot be read, an unknown path or method, an overload.
     static let ofAnyPath: [ProblemCode] = [
         .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
-        .misdirectedRequest, .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
+        .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
     ]
 }
 
@@ -163,14 +163,6 @@ extension ProblemCode {
                 .caller,
                 "The expectation cannot be met",
                 hint: "Leave out the field Expect, or send 100-continue in it."
-            )
-        case .misdirectedRequest:
-            Row(
-                "misdirected_request",
-                421,
-                .caller,
-                "This server does not answer for that host",
-                hint: "Ask for the host that the service is known by."
             )
         case .headersTooLarge:
             Row(

@@ -13,7 +13,7 @@ package enum ProblemCode: Sendable, Hashable {
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
     case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
         bodyTooLarge
-    case uriTooLong, unsupportedMediaType, expectationFailed, misdirectedRequest, headersTooLarge
+    case uriTooLong, unsupportedMediaType, expectationFailed, headersTooLarge
     case keyChecksExhausted, tooManyAccessTokens, internalError, notImplemented, keysUnavailable,
         replayStoreUnavailable,
         callbackNotDelivered
@@ -39,7 +39,7 @@ package enum ProblemCode: Sendable, Hashable {
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
             .requestTimeout,
             .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
-            .misdirectedRequest, .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError,
+            .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError,
             .notImplemented, .keysUnavailable,
             .replayStoreUnavailable, .callbackNotDelivered,
             .overloaded, .draining, .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,

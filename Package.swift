@@ -34,7 +34,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(
@@ -116,7 +115,6 @@ let package = Package(
                 "LLHTTPClient", "LLJOSE",
                 "LLCrypto", "LLBytes",
                 .product(name: "Logging", package: "swift-log", condition: service),
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
             ],
             swiftSettings: strict
         ),
@@ -130,7 +128,6 @@ let package = Package(
                 "LLStandIn", "CLLPage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
                 .product(name: "Logging", package: "swift-log", condition: service),
-                .product(name: "Metrics", package: "swift-metrics", condition: service),
             ],
             swiftSettings: strict
         ),

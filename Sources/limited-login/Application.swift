@@ -27,9 +27,9 @@ struct Application {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
         cache = try ServiceParts.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
-        let process = ProcessMetrics(factory: registry)
+        let process = ProcessMetrics(registry: registry)
         tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
-        let metrics = ServiceMetrics(factory: registry)
+        let metrics = ServiceMetrics(registry: registry)
         let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics, logger: logger)
         let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
         replayStore = try ServiceParts.replayStore(configuration, onEvent: storeEvents)

@@ -4,16 +4,15 @@ internal import LLService
 internal import LLSockets
 internal import LLStores
 internal import LimitedLoginKeys
-internal import Metrics
 
 /// The gauges that are computed when Prometheus reads the metrics, and not in between.
 final class ProcessMetrics: Sendable {
-    private let factory: any MetricsFactory
+    private let registry: PrometheusRegistry
     private let observed = Locked<Application?>(nil)
     private let start = WallClock.unixSeconds()
 
-    init(factory: any MetricsFactory) {
-        self.factory = factory
+    init(registry: PrometheusRegistry) {
+        self.registry = registry
         gauge("limited_login_build_info", [("version", BuildInformation.version)], 1)
         gauge("process_start_time_seconds", [], Double(start))
     }
@@ -73,7 +72,7 @@ final class ProcessMetrics: Sendable {
     }
 
     private func gauge(_ name: String, _ labels: [(String, String)], _ value: Double) {
-        Gauge(label: name, dimensions: labels, factory: factory).record(value)
+        registry.gauge(name, labels).record(value)
     }
 
     /// Resident memory in bytes; 0 if /proc is not mounted.

@@ -4,7 +4,6 @@ internal import LLSockets
 internal import LLStores
 internal import LimitedLoginKeys
 internal import Logging
-internal import Metrics
 
 /// Turns events of the service's parts into log lines and metrics.
 enum ServiceEvents {
@@ -63,10 +62,9 @@ enum ServiceEvents {
     /// One line for each change of state, and the duration of answers.
     static func ofReplayStore(
         _ logger: Logger,
-        _ factory: any MetricsFactory
+        _ registry: PrometheusRegistry
     ) -> @Sendable (ReplayStoreEvent) -> Void {
-        let label = "limited_login_replay_store_answer_duration_seconds"
-        let duration = Timer(label: label, dimensions: [], factory: factory)
+        let duration = registry.timer("limited_login_replay_store_answer_duration_seconds")
         return { event in
             switch event {
             case .answered(let nanoseconds):

@@ -48,7 +48,7 @@ final class CallbackService: Sendable {
         cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
         _ = await cache.refresh()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let metrics = ServiceMetrics(factory: registry)
+        let metrics = ServiceMetrics(registry: registry)
         let log = log
         var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
         logger.logLevel = .debug

@@ -54,7 +54,7 @@ final class GraphService: Sendable {
         cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
         _ = await cache.refresh()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let metrics = ServiceMetrics(factory: registry)
+        let metrics = ServiceMetrics(registry: registry)
         let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
         let authorities = try TestCertificates.shared.get().authorityFile
         let store = replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))

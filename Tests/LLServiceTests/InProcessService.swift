@@ -1,4 +1,3 @@
-import CoreMetrics
 import LLHTTP1
 import LLHTTPServer
 import LLSockets
@@ -87,7 +86,7 @@ final class InProcessService {
             cache: cache,
             // As if the process had run for a minute.
             replayStore: replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)),
-            metrics: ServiceMetrics(factory: registry),
+            metrics: ServiceMetrics(registry: registry),
             logger: logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),
             auditLogger: auditLogger,

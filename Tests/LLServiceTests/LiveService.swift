@@ -41,7 +41,7 @@ final class LiveService: Sendable {
                 clients: nil
             ),
             cache: cache,
-            metrics: ServiceMetrics(factory: registry),
+            metrics: ServiceMetrics(registry: registry),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xabc),
             exposition: { registry.render() }

@@ -1,4 +1,3 @@
-import CoreMetrics
 import Testing
 
 @testable import LLService
@@ -8,10 +7,9 @@ struct MetricsTests {
     @Test("Counters, gauges and durations are rendered in the format's grammar, families together")
     func exposition() {
         let registry = PrometheusRegistry(help: ["a_total": "What a counts."])
-        Counter(label: "a_total", dimensions: [("result", "x")], factory: registry).increment(by: 2)
-        Counter(label: "a_total", dimensions: [("result", "y")], factory: registry).increment()
-        Gauge(label: "b", dimensions: [], factory: registry).record(1.5)
-        let timer = Timer(label: "c_seconds", dimensions: [("route", "/r")], factory: registry)
+        for result in ["x", "x", "y"] { registry.counter("a_total", [("result", result)]).increment() }
+        registry.gauge("b").record(1.5)
+        let timer = registry.timer("c_seconds", [("route", "/r")])
         timer.recordNanoseconds(60_000)
         timer.recordNanoseconds(20_000_000_000)
         let lines = registry.render().split(separator: "\n").map(String.init)
@@ -33,14 +31,14 @@ struct MetricsTests {
     @Test("A label value cannot leave its quotes")
     func escaping() {
         let registry = PrometheusRegistry(help: [:])
-        Counter(label: "a_total", dimensions: [("r", "x\"\\\ny")], factory: registry).increment()
+        registry.counter("a_total", [("r", "x\"\\\ny")]).increment()
         #expect(registry.render().contains(#"a_total{r="x\"\\\ny"} 1"#))
     }
 
     @Test("The same name and labels are the same series")
     func identity() {
         let registry = PrometheusRegistry(help: [:])
-        for _ in 0..<3 { Counter(label: "a_total", dimensions: [("r", "x")], factory: registry).increment() }
+        for _ in 0..<3 { registry.counter("a_total", [("r", "x")]).increment() }
         #expect(registry.render().contains(#"a_total{r="x"} 3"#))
     }
 }

@@ -16,7 +16,7 @@ import tempfile
 
 # C library names stand for the few system calls and constants; they are the platform, not an arrow.
 PLATFORM = {"Glibc", "Musl", "Darwin", "Synchronization"}
-LOGGING = {"Logging", "Metrics", "CoreMetrics"}
+LOGGING = {"Logging"}
 ROOMS = {"LLSockets", "LLHTTPServer", "LLHTTPClient"}
 OWN = {"LLThreads", "LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
 

@@ -1,12 +1,11 @@
-package import CoreMetrics
 internal import LLSockets
 internal import Synchronization
 
-/// The backend of swift-metrics in this service. It keeps every series and renders them in the Prometheus text format,
-/// version 0.0.4 (no exporter package is among the dependencies).
+/// The metrics of the service. It keeps every series as long as the process, since the code bounds their label sets, and
+/// renders them in the Prometheus text format, version 0.0.4.
 ///
 /// Metric and label names come only from this project's code, so they need no escaping; label values are escaped.
-package final class PrometheusRegistry: MetricsFactory, Sendable {
+package final class PrometheusRegistry: Sendable {
     struct Key: Hashable {
         let name: String
         let labels: String
@@ -20,30 +19,21 @@ package final class PrometheusRegistry: MetricsFactory, Sendable {
     /// - Parameter help: The sentence of each metric's `# HELP` line, by name.
     package init(help: [String: String]) { self.help = help }
 
-    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        series(CounterSeries.self, label, dimensions)
+    package func counter(_ name: String, _ labels: [(String, String)] = []) -> Counter {
+        series(Counter.self, name, labels)
     }
 
-    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        series(GaugeSeries.self, label, dimensions)
-    }
+    package func gauge(_ name: String, _ labels: [(String, String)] = []) -> Gauge { series(Gauge.self, name, labels) }
 
-    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        series(DurationSeries.self, label, dimensions)
-    }
-
-    // Series exist as long as the process: the code bounds their label sets.
-    package func destroyCounter(_ handler: any CounterHandler) {}
-    package func destroyRecorder(_ handler: any RecorderHandler) {}
-    package func destroyTimer(_ handler: any TimerHandler) {}
+    package func timer(_ name: String, _ labels: [(String, String)] = []) -> Timer { series(Timer.self, name, labels) }
 
     /// The series with this name and these labels; it is made if there is none yet.
     private func series<Series: PrometheusSeries>(
         _ type: Series.Type,
         _ name: String,
-        _ dimensions: [(String, String)]
+        _ labels: [(String, String)]
     ) -> Series {
-        let labels = dimensions.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+        let labels = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
         let key = Key(name: name, labels: labels)
         return all.withLock { all in
             if let known = all[key] as? Series { return known }
@@ -99,57 +89,58 @@ extension PrometheusSeries {
     }
 }
 
-private final class CounterSeries: CounterHandler, PrometheusSeries {
-    static let type = "counter"
+/// A number that only grows.
+package final class Counter: PrometheusSeries {
+    fileprivate static let type = "counter"
     private let count = Atomic<Int64>(0)
 
-    var value: Int64 { count.load(ordering: .relaxed) }
+    fileprivate init() {}
 
-    func increment(by amount: Int64) {
-        guard amount > 0 else { return }
-        count.wrappingAdd(amount, ordering: .relaxed)
-    }
+    fileprivate var value: Int64 { count.load(ordering: .relaxed) }
 
-    func reset() { count.store(0, ordering: .relaxed) }
+    package func increment() { count.wrappingAdd(1, ordering: .relaxed) }
 
-    func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
+    fileprivate func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
 }
 
-private final class GaugeSeries: RecorderHandler, PrometheusSeries {
-    static let type = "gauge"
+/// A number that is measured when the metrics are read.
+package final class Gauge: PrometheusSeries {
+    fileprivate static let type = "gauge"
     private let bits = Atomic<UInt64>(0)
 
-    func record(_ value: Int64) { record(Double(value)) }
-    func record(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
+    fileprivate init() {}
 
-    func lines(_ key: PrometheusRegistry.Key) -> String {
+    package func record(_ value: Double) { bits.store(value.bitPattern, ordering: .relaxed) }
+
+    fileprivate func lines(_ key: PrometheusRegistry.Key) -> String {
         "\(key.name)\(key.braces) \(number(Double(bitPattern: bits.load(ordering: .relaxed))))\n"
     }
 }
 
-private final class DurationSeries: TimerHandler, PrometheusSeries {
-    static let type = "histogram"
+/// Durations, counted by their length.
+package final class Timer: PrometheusSeries {
+    fileprivate static let type = "histogram"
     /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.
-    static let boundsNanoseconds: [Int64] = [
+    private static let boundsNanoseconds: [Int64] = [
         50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
         100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000,
     ]
 
-    private let buckets: [CounterSeries]
+    private let buckets: [Counter]
     private let sum = Atomic<Int64>(0)
 
-    init() { buckets = (0...Self.boundsNanoseconds.count).map { _ in CounterSeries() } }
+    fileprivate init() { buckets = (0...Self.boundsNanoseconds.count).map { _ in Counter() } }
 
-    func recordNanoseconds(_ duration: Int64) {
+    package func recordNanoseconds(_ duration: Int64) {
         let nanoseconds = max(0, duration)
         var index = 0
         while index < Self.boundsNanoseconds.count, nanoseconds > Self.boundsNanoseconds[index] { index += 1 }
-        buckets[index].increment(by: 1)
+        buckets[index].increment()
         sum.wrappingAdd(nanoseconds, ordering: .relaxed)
     }
 
     /// The buckets are cumulative; the last one counts everything.
-    func lines(_ key: PrometheusRegistry.Key) -> String {
+    fileprivate func lines(_ key: PrometheusRegistry.Key) -> String {
         let prefix = key.labels.isEmpty ? "" : key.labels + ","
         let bounds = Self.boundsNanoseconds.map { seconds($0) } + ["+Inf"]
         var text = ""

@@ -1,4 +1,3 @@
-package import CoreMetrics
 internal import LLGraph
 internal import LLHTTP1
 internal import LLSockets
@@ -62,46 +61,44 @@ package final class ServiceMetrics: Sendable {
     private let graphTimers: [GraphCall.Operation: Timer]
     private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
     private let webhooks: [WebhookFailure.Reason?: Counter]
-    fileprivate let factory: any MetricsFactory
+    fileprivate let registry: PrometheusRegistry
 
     /// Every series exists from the start, so that the first failure of its kind is an increase too.
-    package init(factory: any MetricsFactory) {
-        self.factory = factory
+    package init(registry: PrometheusRegistry) {
+        self.registry = registry
         verdicts = Dictionary(Credential.allCases) { credential in
-            factory.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
+            registry.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
                 [("credential", credential.rawValue), ("result", $0?.text ?? "accepted")]
             }
         }
         acceptedIDTokens = verdicts[.idToken]?[nil]
         let lookups = "limited_login_signature_cache_lookups_total"
-        signatureHits = Counter(label: lookups, dimensions: [("result", "hit")], factory: factory)
-        signatureMisses = Counter(label: lookups, dimensions: [("result", "miss")], factory: factory)
-        issuedNonces = Counter(label: "limited_login_nonces_issued_total", factory: factory)
+        signatureHits = registry.counter(lookups, [("result", "hit")])
+        signatureMisses = registry.counter(lookups, [("result", "miss")])
+        issuedNonces = registry.counter("limited_login_nonces_issued_total")
         exchanges = Dictionary(["issued", "refused", "unavailable"]) { outcome in
-            Counter(label: "limited_login_exchanges_total", dimensions: [("outcome", outcome)], factory: factory)
+            registry.counter("limited_login_exchanges_total", [("outcome", outcome)])
         }
         replayAnswers = Dictionary(ReplayAnswer.allCases) { answer in
-            let label = "limited_login_replay_store_answers_total"
-            return Counter(label: label, dimensions: [("result", answer.rawValue)], factory: factory)
+            registry.counter("limited_login_replay_store_answers_total", [("result", answer.rawValue)])
         }
         graphCalls = Dictionary(GraphCall.Operation.allCases) { operation in
-            factory.counters("limited_login_graph_requests_total", GraphError.allCases) {
+            registry.counters("limited_login_graph_requests_total", GraphError.allCases) {
                 [("operation", operation.rawValue), ("result", $0?.rawValue ?? "ok")]
             }
         }
         graphTimers = Dictionary(GraphCall.Operation.allCases) { operation in
-            let label = "limited_login_graph_request_duration_seconds"
-            return Timer(label: label, dimensions: [("operation", operation.rawValue)], factory: factory)
+            registry.timer("limited_login_graph_request_duration_seconds", [("operation", operation.rawValue)])
         }
         let answers: [ProblemCode] = [
             .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
         ]
         callbacks = Dictionary(CallbackKind.allCases) { kind in
-            factory.counters("limited_login_callbacks_total", answers) {
+            registry.counters("limited_login_callbacks_total", answers) {
                 [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
             }
         }
-        webhooks = factory.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
+        webhooks = registry.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
             [("result", $0?.rawValue ?? "delivered")]
         }
     }
@@ -153,8 +150,7 @@ package final class ServiceMetrics: Sendable {
 
     /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
     package func countRequest(client: String) {
-        Counter(label: "limited_login_client_requests_total", dimensions: [("client", client)], factory: factory)
-            .increment()
+        registry.counter("limited_login_client_requests_total", [("client", client)]).increment()
     }
 
     /// Makes a call to Graph; counts the call and its duration, tries and pauses included.
@@ -191,14 +187,14 @@ extension Dictionary {
     }
 }
 
-extension MetricsFactory {
+extension PrometheusRegistry {
     /// A counter for each key, and one for nil.
     fileprivate func counters<Key: Hashable>(
-        _ label: String,
+        _ name: String,
         _ keys: [Key],
-        _ dimensions: (Key?) -> [(String, String)]
+        _ labels: (Key?) -> [(String, String)]
     ) -> [Key?: Counter] {
-        Dictionary([nil] + keys) { Counter(label: label, dimensions: dimensions($0), factory: self) }
+        Dictionary([nil] + keys) { counter(name, labels($0)) }
     }
 }
 
@@ -226,13 +222,12 @@ final class RequestDurations {
         } else {
             timer =
                 timers[key]
-                ?? Timer(
-                    label: "http_server_request_duration_seconds",
-                    dimensions: [
+                ?? metrics.registry.timer(
+                    "http_server_request_duration_seconds",
+                    [
                         ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
                         ("http_response_status_code", "\(status)"),
-                    ],
-                    factory: metrics.factory
+                    ]
                 )
             timers[key] = timer
             latest = (key, timer)

@@ -46,7 +46,7 @@ final class Service {
                 gateway: GatewaySettings()
             ),
             cache: cache,
-            metrics: ServiceMetrics(factory: registry),
+            metrics: ServiceMetrics(registry: registry),
             logger: Logger(label: "stages") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 0xABCD_EF01),
             exposition: { registry.render() }

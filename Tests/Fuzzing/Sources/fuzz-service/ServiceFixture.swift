@@ -43,7 +43,7 @@ final class ServiceFixture {
                 gateway: GatewaySettings()
             ),
             cache: cache,
-            metrics: ServiceMetrics(factory: registry),
+            metrics: ServiceMetrics(registry: registry),
             logger: Logger(label: "fuzzing") { _ in SwiftLogNoOpLogHandler() },
             identifiers: RequestIdentifier(process: 1),
             exposition: { registry.render() }

@@ -1,114 +1,83 @@
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token
-// (Node 18 or newer).
-//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... PORT=3000 node login.mjs
+// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+// It needs Node 18 or newer, and `npm install express cookie-parser` (Express 4 or 5).
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 node login.mjs
 //
-// Sessions are in this process's memory, since Node has none of its own. With Express take `express-session`, and its
-// `request.session.regenerate` in place of `renew`.
+// The cookie holds the session, signed, and comes anew with each change. A client may send an old cookie again, so it is
+// limited-login that takes each nonce once.
 import { randomBytes } from "node:crypto";
-import { createServer } from "node:http";
+import cookieParser from "cookie-parser";
+import express from "express";
 
-const { VERIFY_URL = "http://127.0.0.1:8080", VERIFY_KEY = "", PORT = "3000" } = process.env;
-const sessionLimits = { milliseconds: 3_600_000, count: 100_000 };
-const bodyLimitBytes = 40_960;
+const { VERIFY_URL = "http://127.0.0.1:8080", VERIFY_KEY = "", SESSION_SECRET, PORT = "3000" } = process.env;
+const hour = 3_600_000;
 
-class Failure extends Error {
-  constructor(status, code) {
-    super(code);
-    this.status = status;
-  }
-}
+const failure = (status, code) => Object.assign(new Error(code), { status });
 
 /** Asks limited-login. A 400 or 401 is about the token. Anything else is an outage and ends no session: 503. */
 async function ask(path, members) {
-  let status = 503, said;
+  let answer;
   try {
     const headers = { "Content-Type": "application/json", "X-Api-Key": VERIFY_KEY };
     const signal = AbortSignal.timeout(10_000);
-    const answer = await fetch(VERIFY_URL + path, { method: "POST", headers, body: JSON.stringify(members), signal });
-    said = await answer.json();
-    if (answer.ok) return said;
-    // `unauthorized_client` is about this server's own key: no fault of the person's.
-    if ([400, 401].includes(answer.status) && said.code !== "unauthorized_client") status = answer.status;
+    const response = await fetch(VERIFY_URL + path, { method: "POST", headers, body: JSON.stringify(members), signal });
+    answer = await response.json();
+    if (response.ok) return answer;
   } catch (error) {
-    said = { code: error.message };
+    answer = { code: error.message };
   }
-  if (status === 503) console.error("limited-login cannot tell:", said?.code);
-  throw new Failure(status, status === 503 ? "try_again" : said.code);
+  // `unauthorized_client` is about this server's own key: no fault of the person's.
+  if ([400, 401].includes(answer.status) && answer.code !== "unauthorized_client") throw failure(answer.status, answer.code);
+  console.error("limited-login cannot tell:", answer.code, answer.hint ?? "");
+  throw failure(503, "try_again");
 }
 
-const sessions = new Map();
-
-/** Puts a session with a new id in place of the one before: nobody knew this id earlier. */
-function renew(oldID, content, response) {
-  for (const [id, { until }] of sessions) {
-    if (until > Date.now()) break;
-    sessions.delete(id);
-  }
-  sessions.delete(oldID);
-  if (sessions.size >= sessionLimits.count) throw new Failure(503, "too_many_sessions");
-  const id = randomBytes(32).toString("base64url");
-  sessions.set(id, { ...content, until: Date.now() + sessionLimits.milliseconds });
-  response.setHeader("Set-Cookie", `__Host-session=${id}; Path=/; HttpOnly; Secure; SameSite=Lax`);
+function sessionOf(request) {
+  const session = request.signedCookies["__Host-session"];
+  return session?.until > Date.now() ? session : {};
 }
 
-const routes = {
-  async "POST /login/begin"(session, body, renewed) {
-    const { nonce } = await ask("/nonces", {});
-    const login = randomBytes(16).toString("base64url");
-    renewed({ user: session.user, login, nonce });
-    return { login, nonce };
-  },
-
-  async "POST /login"(session, body, renewed) {
-    if (!session.login || body.login !== session.login) throw new Failure(401, "login_not_begun");
-    const answer = await ask("/verify", { id_token: String(body.id_token), issued_nonce: true });
-    // The nonce is this session's own. Another login's token has a good nonce too, but another one.
-    if (answer.authentication_token.nonce !== session.nonce) throw new Failure(401, "another_login");
-    renewed({ user: answer.profile.user_id });
-    return { user: answer.profile.user_id, name: answer.profile.name };
-  },
-
-  async "POST /refresh"(session, body) {
-    if (!session.user) throw new Failure(401, "not_logged_in");
-    // The person is the session's, whatever the client says.
-    await ask("/verify", { id_token: String(body.id_token), subject: session.user });
-    return { user: session.user };
-  },
-
-  async "GET /me"(session) {
-    if (!session.user) throw new Failure(401, "not_logged_in");
-    return { user: session.user };
-  },
-};
-
-async function bodyOf(request) {
-  const chunks = [];
-  let count = 0;
-  for await (const chunk of request) {
-    if ((count += chunk.length) > bodyLimitBytes) throw new Failure(413, "body_too_large");
-    chunks.push(chunk);
-  }
-  try {
-    return Object(JSON.parse(Buffer.concat(chunks).toString() || "{}"));
-  } catch {
-    throw new Failure(400, "invalid_request");
-  }
+function save(session, response) {
+  const flags = { signed: true, secure: true, httpOnly: true, sameSite: "lax", maxAge: hour };
+  response.cookie("__Host-session", { ...session, until: Date.now() + hour }, flags);
 }
 
-createServer(async (request, response) => {
-  let status = 200, answer;
-  try {
-    const route = routes[`${request.method} ${request.url}`];
-    if (!route) throw new Failure(404, "not_found");
-    const body = await bodyOf(request);
-    const id = /(?:^|; )__Host-session=([\w-]{43})(?:;|$)/.exec(request.headers.cookie)?.[1];
-    const session = sessions.get(id);
-    const isLive = session && session.until > Date.now();
-    answer = await route(isLive ? session : {}, body, (content) => renew(id, content, response));
-  } catch (error) {
-    if (!(error instanceof Failure)) console.error(error);
-    [status, answer] = error instanceof Failure ? [error.status, { error: error.message }] : [500, { error: "internal" }];
-  }
-  response.writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" });
-  response.end(JSON.stringify(answer));
-}).listen(Number(PORT), "127.0.0.1");
+function userOf(request) {
+  const { user } = sessionOf(request);
+  if (!user) throw failure(401, "not_logged_in");
+  return user;
+}
+
+// Express 4 does not wait for a promise.
+const awaited = (handler) => (request, response, next) => handler(request, response).catch(next);
+const app = express().use(express.json({ limit: "40kb" }), cookieParser(SESSION_SECRET));
+
+app.post("/login/begin", awaited(async (request, response) => {
+  const { nonce } = await ask("/nonces", {});
+  const login = randomBytes(16).toString("base64url");
+  save({ user: sessionOf(request).user, login, nonce }, response);
+  response.json({ login, nonce });
+}));
+
+app.post("/login", awaited(async (request, response) => {
+  const session = sessionOf(request);
+  if (!session.login || request.body?.login !== session.login) throw failure(401, "login_not_begun");
+  const { authentication_token, profile } = await ask("/verify", { id_token: request.body.id_token, issued_nonce: true });
+  // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+  if (authentication_token.nonce !== session.nonce) throw failure(401, "another_login");
+  save({ user: profile.user_id }, response);
+  response.json({ user: profile.user_id, name: profile.name });
+}));
+
+app.post("/refresh", awaited(async (request, response) => {
+  // The person is the session's, whatever the client says.
+  await ask("/verify", { id_token: request.body?.id_token, subject: userOf(request) });
+  response.json({ user: userOf(request) });
+}));
+
+app.get("/me", (request, response) => response.json({ user: userOf(request) }));
+
+app.use((error, request, response, next) => {
+  if (!error.status) console.error(error);
+  response.status(error.status ?? 500).json({ error: error.status ? error.message : "internal" });
+});
+app.listen(Number(PORT), "127.0.0.1");

@@ -1,13 +1,10 @@
 <?php
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token
-// (PHP 8.1 or newer).
-//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... php -S 127.0.0.1:3000 login.php
+// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... php -S 127.0.0.1:3000 login.php     (PHP 8.1 or newer)
 //
 // Sessions are PHP's own. In strict mode PHP takes no id that it did not make.
 
 declare(strict_types=1);
-
-const BODY_LIMIT_BYTES = 40_960;
 
 final class Failure extends Exception {}
 
@@ -28,48 +25,16 @@ function ask(string $path, array $members): array
         return $answer;
     }
     // `unauthorized_client` is about this server's own key: no fault of the person's.
-    $code = $answer['code'] ?? null;
-    if (in_array($status, [400, 401], true) && is_string($code) && $code !== 'unauthorized_client') {
-        throw new Failure($code, $status);
+    if (in_array($status, [400, 401], true) && ($answer['code'] ?? 'unauthorized_client') !== 'unauthorized_client') {
+        throw new Failure($answer['code'], $status);
     }
-    error_log('limited-login cannot tell: ' . ($code ?? "status $status"));
+    error_log("limited-login cannot tell: $status $text");
     throw new Failure('try_again', 503);
-}
-
-function begin(): array
-{
-    $nonce = ask('/nonces', [])['nonce'];
-    $_SESSION['nonce'] = $nonce;
-    $_SESSION['login'] = bin2hex(random_bytes(16));
-    return ['login' => $_SESSION['login'], 'nonce' => $nonce];
-}
-
-function logIn(array $body): array
-{
-    if (!isset($_SESSION['login']) || ($body['login'] ?? null) !== $_SESSION['login']) {
-        throw new Failure('login_not_begun', 401);
-    }
-    $answer = ask('/verify', ['id_token' => $body['id_token'] ?? '', 'issued_nonce' => true]);
-    // The nonce is this session's own. Another login's token has a good nonce too, but another one.
-    if ($answer['authentication_token']['nonce'] !== $_SESSION['nonce']) {
-        throw new Failure('another_login', 401);
-    }
-    // A new id, and nothing of the session before: its id may be known to others.
-    session_regenerate_id(true);
-    $_SESSION = ['user' => $answer['profile']['user_id']];
-    return ['user' => $_SESSION['user'], 'name' => $answer['profile']['name'] ?? null];
 }
 
 function user(): string
 {
     return $_SESSION['user'] ?? throw new Failure('not_logged_in', 401);
-}
-
-function refresh(array $body): array
-{
-    // The person is the session's, whatever the client says.
-    ask('/verify', ['id_token' => $body['id_token'] ?? '', 'subject' => user()]);
-    return ['user' => user()];
 }
 
 session_name('__Host-session');
@@ -78,15 +43,39 @@ session_start([
 ]);
 header('Content-Type: application/json');
 try {
-    $body = json_decode((string) file_get_contents('php://input', length: BODY_LIMIT_BYTES), true);
-    $body = is_array($body) ? array_filter($body, is_string(...)) : [];
-    $answer = match ($_SERVER['REQUEST_METHOD'] . ' ' . parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
-        'POST /login/begin' => begin(),
-        'POST /login' => logIn($body),
-        'POST /refresh' => refresh($body),
-        'GET /me' => ['user' => user()],
-        default => throw new Failure('not_found', 404),
-    };
+    $body = json_decode((string) file_get_contents('php://input', length: 40_960), true);
+    $sent = fn (string $name) => is_array($body) ? $body[$name] ?? null : null;
+    switch ($_SERVER['REQUEST_METHOD'] . ' ' . parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH)) {
+        case 'POST /login/begin':
+            $_SESSION['nonce'] = ask('/nonces', [])['nonce'];
+            $_SESSION['login'] = bin2hex(random_bytes(16));
+            $answer = ['login' => $_SESSION['login'], 'nonce' => $_SESSION['nonce']];
+            break;
+        case 'POST /login':
+            if (!isset($_SESSION['login']) || $sent('login') !== $_SESSION['login']) {
+                throw new Failure('login_not_begun', 401);
+            }
+            $verified = ask('/verify', ['id_token' => $sent('id_token'), 'issued_nonce' => true]);
+            // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+            if ($verified['authentication_token']['nonce'] !== $_SESSION['nonce']) {
+                throw new Failure('another_login', 401);
+            }
+            // A new id, and nothing of the session before: its id may be known to others.
+            session_regenerate_id(true);
+            $_SESSION = ['user' => $verified['profile']['user_id']];
+            $answer = ['user' => user(), 'name' => $verified['profile']['name'] ?? null];
+            break;
+        case 'POST /refresh':
+            // The person is the session's, whatever the client says.
+            ask('/verify', ['id_token' => $sent('id_token'), 'subject' => user()]);
+            $answer = ['user' => user()];
+            break;
+        case 'GET /me':
+            $answer = ['user' => user()];
+            break;
+        default:
+            throw new Failure('not_found', 404);
+    }
 } catch (Failure $failure) {
     http_response_code($failure->getCode());
     $answer = ['error' => $failure->getMessage()];

@@ -11,6 +11,7 @@ import http.server
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,9 @@ import urllib.request
 import live
 
 EXAMPLES = live.ROOT / "Tests" / "Examples"
-# Debian's library package for Go; the login server in Go needs nothing else.
+# Debian's packages for Go and Node.
 GORILLA = pathlib.Path("/usr/share/gocode/src/github.com/gorilla/sessions")
+NODE_PACKAGES = pathlib.Path("/usr/share/nodejs")
 
 KEY = {"X-Api-Key": live.Service.key}
 
@@ -88,6 +90,7 @@ class Relay:
 FAULTS = {
     "balancer": (502, b"<html>Bad Gateway</html>"),
     "refusing balancer": (401, b"<html>Unauthorized</html>"),
+    "refusing gateway": (401, b'{"message": "Unauthorized"}'),
     "no keys": (503, json.dumps({"status": 503, "code": "keys_unavailable"}).encode()),
     "throttled": (429, json.dumps({"status": 429, "code": "key_checks_exhausted"}).encode()),
 }
@@ -185,8 +188,9 @@ def other_logins_token(server, issuer):
     login, nonce = owner.begin()
     token = issuer.token(nonce=nonce)
     thief = App(server)
-    status, text = thief.log_in(login, token)
-    expect(status == 401 and thief.user() is None, f"without a session: {status} {text}")
+    for name in login, "", None:
+        status, text = thief.log_in(name, token)
+        expect(status == 401 and thief.user() is None, f"without a session: {status} {text}")
     own = thief.begin()[0]
     claimed = {"nonce": nonce, "raw_nonce": nonce, "subject": live.SUBJECT, "user": live.SUBJECT}
     for what, name, more in (("own login", own, {}), ("own login, nonce", own, claimed), ("owner's login", login, claimed)):
@@ -239,9 +243,12 @@ def five_tests(server, issuer, relay, faults, unjudged):
 def asks_service(command, service, issuer):
     """The tests for a server that asks the service."""
     with Relay(f"http://{service.address}") as relay:
-        variables = {"VERIFY_URL": relay.address, "VERIFY_KEY": live.Service.key}
+        variables = {"VERIFY_URL": relay.address, "VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(32)}
         with LoginServer(command, variables) as server:
-            return five_tests(server, issuer, relay, ["closed", "key", *FAULTS], lambda nonce: issuer.token(nonce=nonce))
+            done = five_tests(server, issuer, relay, ["closed", "key", *FAULTS], lambda nonce: issuer.token(nonce=nonce))
+            for told in "unauthorized_client", "client-key new":
+                expect(told in server.output(), f"a wrong key of its own is not told: {server.output()}")
+            return done
 
 
 def judges_itself(program, issuer, stranger):
@@ -255,7 +262,7 @@ def judges_itself(program, issuer, stranger):
 def python_with_flask():
     for python in (sys.executable, "/usr/bin/python3"):
         with contextlib.suppress(OSError):
-            if subprocess.run([python, "-c", "import flask"], capture_output=True, check=False).returncode == 0:
+            if subprocess.run([python, "-c", "import flask, requests"], capture_output=True, check=False).returncode == 0:
                 return python
     return None
 
@@ -270,6 +277,17 @@ def go_program(scratch):
     return [f"{scratch}/login-go"]
 
 
+def node_program(scratch):
+    """Node takes the packages of an ES module from a folder above it alone, and what these need from `NODE_PATH`."""
+    if not shutil.which("node") or not all((NODE_PACKAGES / name).exists() for name in ("express", "cookie-parser")):
+        return None
+    place = pathlib.Path(scratch) / "login-node"
+    place.mkdir()
+    (place / "node_modules").symlink_to(NODE_PACKAGES)
+    program = shutil.copy(EXAMPLES / "login.mjs", place)
+    return ["env", f"NODE_PATH={NODE_PACKAGES}", "node", program]
+
+
 def commands(scratch):
     """How each server that asks the service is started; None where what it needs is not installed."""
     def python():
@@ -277,7 +295,7 @@ def commands(scratch):
         return found and [found, str(EXAMPLES / "login.py")]
 
     return {
-        "login-node": lambda: shutil.which("node") and ["node", str(EXAMPLES / "login.mjs")],
+        "login-node": lambda: node_program(scratch),
         "login-python": python,
         "login-php": lambda: shutil.which("php") and ["php", "-S", "127.0.0.1:PORT", str(EXAMPLES / "login.php")],
         "login-go": lambda: go_program(scratch),

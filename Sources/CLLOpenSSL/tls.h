@@ -209,7 +209,7 @@ static inline int64_t CLLOpenSSL_seconds(const ASN1_TIME *time) {
     return is_read ? (int64_t)days * 86400 + seconds : -1;
 }
 
-/// Seconds since 1970 of a certificate's `notBefore` and `notAfter`; -1 where it cannot be read.
+/// Seconds since 1970 of a certificate's `notBefore` and `notAfter`; -1 if it cannot be read.
 static inline int64_t CLLOpenSSL_X509_start(const X509 *certificate) {
     return CLLOpenSSL_seconds(X509_get0_notBefore(certificate));
 }

@@ -123,7 +123,7 @@ function showToken(token) {
     : `${Math.floor(signature.replace(/=+$/, '').length * 3 / 4)} bytes over the header and payload as they are sent.`;
 }
 
-// What the service knows beyond the token itself: the last check, which only its answer tells.
+// The codes of the last check. Only the service's answer has them: it knows the used nonces and the revoked logins.
 const storeCodes = ['nonce_used', 'token_replayed', 'login_revoked'];
 
 /** Shows every check, and returns one sentence about them. */
@@ -178,7 +178,7 @@ function showVerdict(kind, status, code, which, detail, cure) {
   $('which').textContent = which;
   $('detail').textContent = detail;
   $('cure').textContent = cure ? `What to do: ${cure}` : '';
-  // On a narrow screen the verdict may stand below what was clicked.
+  // On a narrow screen the verdict may stand below the clicked button.
   $('verdict').scrollIntoView({ block: 'nearest' });
 }
 
@@ -195,7 +195,7 @@ function parsed(text) {
 }
 
 function showOutcome(outcome) {
-  // The report is null where the service did not read the request, as one that is too long.
+  // The report is null if the service did not read the request, for example because it is too long.
   const { report, token } = outcome;
   const answer = parsed(outcome.answer);
   const refused = answer?.code ? answer : report?.accepted === false ? report : null;
@@ -214,7 +214,7 @@ function showOutcome(outcome) {
     which,
     accepted ? outcome.note || `The token is good, and belongs to this login. Log ${person?.user_id ?? 'the person'} in.`
       : refused?.detail ?? 'The service answered something else; its answer stands below.',
-    // The report's cure is for what the report refuses. The service may refuse something else, or not tell (503).
+    // The report's cure belongs to the report's code. The service may give another code, or 503.
     refused?.hint ?? (report && refused?.code === report.code ? report.cure : ''),
   );
 }

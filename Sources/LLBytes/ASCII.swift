@@ -87,7 +87,7 @@ package enum DecimalNumber {
         return parse(digits.span, digits.indices)
     }
 
-    /// Whether these are the digits of a 64-bit number above 0: 1 to 20, without a leading zero. Facebook writes its ids so.
+    /// True for an id as Facebook writes it: a 64-bit number above 0 in 1 to 20 digits, without a leading zero.
     package static func isIdentifier(_ digits: some Collection<UInt8>) -> Bool {
         (1...20).contains(digits.count) && digits.first != UInt8(ascii: "0")
             && digits.allSatisfy { ASCII.digit($0) != nil }

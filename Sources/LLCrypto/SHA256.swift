@@ -148,7 +148,7 @@ package enum HMACSHA256 {
     }
 }
 
-/// Comparison whose running time depends on the lengths alone, never on the position of the first difference.
+/// Comparison of secrets. Its running time depends on the lengths alone, never on the position of the first difference.
 package enum ConstantTime {
     /// True if two byte strings are equal. Their lengths are not secret.
     package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {

@@ -140,7 +140,7 @@ package struct JSONNameTable: Sendable {
 }
 
 extension JSONObject {
-    /// Finds the members whose names are in the table. It writes the node of each one's value at the name's position in
+    /// Finds the members with the names of the table. It writes the node of each one's value at the name's position in
     /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as the table has
     /// names.
     ///

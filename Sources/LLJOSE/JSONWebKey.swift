@@ -34,7 +34,7 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     /// The size of the modulus in bits.
     public var modulusBitCount: Int { RSAParameters.bitCount(modulus) }
 
-    /// The JSON text whose SHA-256 is the key's thumbprint: only the required members, in lexical order (RFC 7638
+    /// The JSON text under the SHA-256 of the key's thumbprint: only the required members, in lexical order (RFC 7638
     /// section 3).
     public var thumbprintInput: [UInt8] {
         Array("{\"e\":\"".utf8) + Base64URL.encode(publicExponent)

@@ -34,7 +34,7 @@ package struct P256JSONWebKey: Equatable, Sendable {
         try self.init(x: x, y: y)
     }
 
-    /// The JSON text whose SHA-256 is the key's thumbprint: the required members in lexical order (RFC 7638 section
+    /// The JSON text under the SHA-256 of the key's thumbprint: the required members in lexical order (RFC 7638 section
     /// 3.2).
     package var thumbprintInput: [UInt8] {
         Array(#"{"crv":"P-256","kty":"EC","x":""#.utf8) + Base64URL.encode(x) + Array(#"","y":""#.utf8)

@@ -32,7 +32,7 @@ package final class WakeSignal: Sendable {
         _ = platform_event_signal(descriptor)
     }
 
-    /// Takes the signal. The thread then sees what the giver stored before it gave the signal.
+    /// Takes the signal. The thread then sees everything that the giver stored before it gave the signal.
     package func take() {
         if descriptor >= 0 { _ = platform_event_clear(descriptor) }
         _ = given.exchange(false, ordering: .acquiringAndReleasing)

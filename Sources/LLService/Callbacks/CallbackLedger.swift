@@ -78,8 +78,8 @@ struct CallbackLedger: Sendable {
     private var retryLimit: Int { max(1, places / 2) }
 
     /// A good callback has come.
-    /// - Parameter isAwaited: whether its client still waits. A repetition whose client has left loses its place as soon as
-    ///   another needs one.
+    /// - Parameter isAwaited: true while its client waits. A repetition without a waiting client loses its place as soon
+    ///   as another needs one.
     mutating func begin(
         _ id: String,
         isAwaited: @escaping @Sendable () -> Bool = { true },

@@ -1,4 +1,3 @@
-import Foundation
 import Hummingbird
 import LimitedLogin
 import LimitedLoginKeys
@@ -6,15 +5,20 @@ import LimitedLoginKeys
 /// The requests of a login and of the session that comes of it.
 struct LoginController {
     let verifier: LoginVerifier
-    let sessions: Sessions
+    /// Holds each session under the id in its cookie.
+    let store: any PersistDriver
 
-    struct Begun: ResponseEncodable {
-        let login: String
-        let nonce: String
+    static let cookieName = "__Host-session"
+    static let life = Duration.seconds(3_600)
+
+    struct Session: Codable {
+        var user: String?
+        var login: String?
+        var nonce: String?
     }
 
-    struct Login: Decodable {
-        let login: String
+    struct Input: Decodable {
+        let login: String?
         let idToken: String
 
         enum CodingKeys: String, CodingKey {
@@ -23,90 +27,82 @@ struct LoginController {
         }
     }
 
-    struct Refresh: Decodable {
-        let idToken: String
-
-        enum CodingKeys: String, CodingKey {
-            case idToken = "id_token"
-        }
-    }
-
-    struct Person: ResponseEncodable {
-        let user: String
-        let name: String?
+    @Sendable
+    func begin(request: Request, context: BasicRequestContext) async throws -> EditedResponse<[String: String]> {
+        let (login, nonce) = (Nonce.generate().value, Nonce.generate().value)
+        let session = Session(user: try await session(of: request).user, login: login, nonce: nonce)
+        return try await renew(request, as: session, answering: ["login": login, "nonce": nonce])
     }
 
     @Sendable
-    func begin(request: Request, context: BasicRequestContext) async throws -> EditedResponse<Begun> {
-        let login = Sessions.Login(id: Nonce.generate().value, nonce: Nonce.generate().value)
-        let old = sessionID(of: request)
-        let id = try await sessions.renew(old, as: .init(user: await sessions[old].user, login: login))
-        return answer(Begun(login: login.id, nonce: login.nonce), inSession: id)
+    func finish(request: Request, context: BasicRequestContext) async throws -> EditedResponse<[String: String]> {
+        let input = try await request.decode(as: Input.self, context: context)
+        let session = try await session(of: request)
+        guard let nonce = session.nonce, input.login == session.login else {
+            throw HTTPError(.unauthorized, message: "login_not_begun")
+        }
+        let profile = try await judge {
+            // The nonce is this session's own, whatever the client says.
+            let profile = try await verifier.verify(input.idToken, nonce: nonce).profile
+            try await store.create(key: "nonce/\(nonce)", value: true, expires: Self.life)
+            return profile
+        }
+        let person = ["user": profile.userID, "name": profile.name].compactMapValues { $0 }
+        return try await renew(request, as: Session(user: profile.userID), answering: person)
     }
 
     @Sendable
-    func finish(request: Request, context: BasicRequestContext) async throws -> EditedResponse<Person> {
-        let sent = try await request.decode(as: Login.self, context: context)
-        let old = sessionID(of: request)
-        guard let begun = await sessions.takeLogin(sent.login, from: old) else {
-            throw HTTPError(.unauthorized, message: "This login was not begun here, or was finished already.")
-        }
-        do {
-            let profile = try await verifier.verify(sent.idToken, nonce: begun.nonce).profile
-            let id = try await sessions.renew(old, as: .init(user: profile.userID))
-            return answer(Person(user: profile.userID, name: profile.name), inSession: id)
-        } catch let error as VerificationUnavailable {
-            // Nobody can tell whether the token is good: the app tries again with the same token, so its login is kept.
-            await sessions.putBack(begun, into: old)
-            throw httpError(error)
-        } catch let rejection as TokenRejection {
-            throw httpError(rejection)
-        }
-    }
-
-    @Sendable
-    func refresh(request: Request, context: BasicRequestContext) async throws -> Person {
-        let sent = try await request.decode(as: Refresh.self, context: context)
+    func refresh(request: Request, context: BasicRequestContext) async throws -> [String: String] {
+        let input = try await request.decode(as: Input.self, context: context)
         // The person is the session's, whatever the client says.
         let user = try await user(of: request)
-        do {
-            return Person(user: user, name: try await verifier.verify(sent.idToken, subject: user).profile.name)
-        } catch {
-            throw httpError(error)
-        }
+        _ = try await judge { try await verifier.verify(input.idToken, subject: user) }
+        return ["user": user]
     }
 
     @Sendable
-    func me(request: Request, context: BasicRequestContext) async throws -> Person {
-        Person(user: try await user(of: request), name: nil)
+    func me(request: Request, context: BasicRequestContext) async throws -> [String: String] {
+        ["user": try await user(of: request)]
+    }
+
+    private func session(of request: Request) async throws -> Session {
+        guard let id = request.cookies[Self.cookieName]?.value else { return Session() }
+        return try await store.get(key: "session/\(id)", as: Session.self) ?? Session()
     }
 
     private func user(of request: Request) async throws -> String {
-        guard let user = await sessions[sessionID(of: request)].user else {
-            throw HTTPError(.unauthorized, message: "Nobody is logged in.")
+        guard let user = try await session(of: request).user else {
+            throw HTTPError(.unauthorized, message: "not_logged_in")
         }
         return user
     }
 
-    private func sessionID(of request: Request) -> String? { request.cookies[Sessions.cookieName]?.value }
-
-    private func answer<Body>(_ body: Body, inSession id: String) -> EditedResponse<Body> {
-        let cookie = "\(Sessions.cookieName)=\(id); Path=/; HttpOnly; Secure; SameSite=Lax"
-        return EditedResponse(headers: [.setCookie: cookie, .cacheControl: "no-store"], response: body)
+    /// A new id, and nothing of the session before: its id may be known to others.
+    private func renew(
+        _ request: Request,
+        as session: Session,
+        answering answer: [String: String]
+    ) async throws -> EditedResponse<[String: String]> {
+        if let old = request.cookies[Self.cookieName]?.value { try await store.remove(key: "session/\(old)") }
+        let id = Nonce.generate().value
+        try await store.set(key: "session/\(id)", value: session, expires: Self.life)
+        var response = EditedResponse(response: answer)
+        response.setCookie(Cookie(name: Self.cookieName, value: id, path: "/", secure: true, sameSite: .lax))
+        return response
     }
 
-    /// A refusal is the token's fault. An outage is nobody's, and ends no session.
-    private func httpError(_ error: any Error) -> any Error {
-        switch error {
-        case let rejection as TokenRejection: HTTPError(.unauthorized, message: "\(rejection)")
-        case let fault as VerificationUnavailable:
-            // Made-up tokens alone can cause this: with 503 a balancer would take the server out.
-            if case .exhausted? = fault.underlyingError as? JWKSetCacheError {
-                HTTPError(.tooManyRequests, message: "Try again shortly.")
-            } else {
-                HTTPError(.serviceUnavailable, message: "Try again shortly.")
-            }
-        default: error
+    /// A refusal is the token's fault. An outage is not, and ends no session.
+    private func judge<Verdict>(_ verify: () async throws -> Verdict) async throws -> Verdict {
+        do {
+            return try await verify()
+        } catch let rejection as TokenRejection {
+            throw HTTPError(.unauthorized, message: "\(rejection)")
+        } catch let error as PersistError where error == .duplicate {
+            throw HTTPError(.unauthorized, message: "nonce_used")
+        } catch let outage as VerificationUnavailable {
+            // Made-up tokens alone can exhaust the fetches of keys. For a 503 a balancer would take the server out.
+            if case .exhausted? = outage.underlyingError as? JWKSetCacheError { throw HTTPError(.tooManyRequests) }
+            throw HTTPError(.serviceUnavailable, message: "try_again")
         }
     }
 }

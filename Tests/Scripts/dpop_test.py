@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
-"""Has /auth judge the DPoP proofs of other implementations, has them judge ours, and has one proof used twice.
+"""Has /auth judge the DPoP proofs of other implementations, and has them judge ours.
 
-usage: dpop_test.py [--binary FILE] [--tools FOLDER] [--rounds N] [--module FILE] [NAME...]     (default: every test)
+usage: dpop_test.py [--binary FILE] [--tools FOLDER] [--module FILE] [NAME...]     (default: every test)
   makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and what is changed in one is refused
   judges    pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
-  once      one proof sent at once to two replicas with one Redis: accepted once, N times in a row (100)
   oauth2    mod_oauth2 (Debian: libapache2-mod-oauth2) asks /introspect, and its verdict on each proof is that of /auth
 `--tools` makes a virtual environment there with the packages; `--module` names mod_oauth2.so where it is elsewhere. What is
 not installed is named and left out. Exit code 1 where anything fails.
 """
 
 import argparse
-import collections
 import http.client
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -26,11 +23,9 @@ import urllib.parse
 
 import live
 import wsgi_application
-from attack_parts import at_once
 from live import failures, free_port
 
 PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
-ATTEMPTS = 50
 MODULE = "/usr/lib/apache2/modules/mod_oauth2.so"
 
 
@@ -166,47 +161,6 @@ def judges(program, helper, **_):
             check(run.returncode == 1 and "bound to no key" in run.stdout, "which misses the token's cnf.jkt", run.stdout)
 
 
-def once(program, rounds, **_):
-    if not shutil.which(live.REDIS_PROGRAM):
-        return print(f"SKIPPED: {live.REDIS_PROGRAM} is not installed")
-    server = live.Redis()
-    settings = {"replay_store": f"redis://127.0.0.1:{server.port}"}
-    try:
-        with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, **settings) as first, \
-                live.Service(program, issuer.jwks_url, **settings) as second:
-            replicas = [first, second]
-            for replica in replicas:
-                replica.wait_until_ready()
-            token = issuer.bound()
-            while ask(first.address, token, issuer.proof(token, URLS[0][1])["proof"])[0] == 503:
-                time.sleep(0.1)
-            right = 0
-            for number in range(rounds):
-                counts = race(replicas, token, issuer.proof(token, URLS[0][1])["proof"])
-                # A busy machine sheds some of a burst (503); a request that was shed was not told yes.
-                is_right = counts.get(200) == 1 and set(counts) <= {200, 401, 503}
-                right += is_right
-                if not is_right:
-                    print(f"  round {number}: {counts}")
-            check(right == rounds, f"two replicas, one Redis: exactly 1 of {ATTEMPTS} accepted in {right} of {rounds} rounds")
-            server.kill()
-            answers = {ask(replica.address, token, issuer.proof(token, URLS[0][1])["proof"])[:2] for replica in replicas}
-            check(answers == {(503, "replay_store_unavailable")}, "without Redis a proof is 503, never accepted", answers)
-            answers = {ask(replica.address, token, None, scheme="Bearer")[0] for replica in replicas}
-            check(answers == {200}, "and a Bearer needs no Redis", answers)
-    finally:
-        server.stop()
-
-
-def race(replicas, token, proof):
-    """Sends one request many times at once, in turn to each replica; counts the answers by status."""
-    fields = forwarded("GET", URLS[0][1]) | {"Authorization": f"DPoP {token}", "DPoP": proof, "Connection": "close"}
-    head = "GET /auth HTTP/1.1\r\nHost: a\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    addresses = [("127.0.0.1", replica.port) for replica in replicas]
-    answers = at_once(addresses, f"{head}\r\n".encode(), ATTEMPTS)
-    return collections.Counter(int(text.split()[1]) for text in answers)
-
-
 class Apache:
     """httpd in front of an application; the lines say who may pass, the modules (name: file) are theirs."""
 
@@ -296,7 +250,7 @@ def oauth2(program, module, **_):
             apache.stop()
 
 
-TESTS = {"makers": makers, "judges": judges, "once": once, "oauth2": oauth2}
+TESTS = {"makers": makers, "judges": judges, "oauth2": oauth2}
 
 
 def main():
@@ -304,7 +258,6 @@ def main():
     options.add_argument("names", nargs="*", choices=[*TESTS, []], help="the tests to run (default: all)")
     options.add_argument("--binary")
     options.add_argument("--tools")
-    options.add_argument("--rounds", type=int, default=100)
     options.add_argument("--module", default=MODULE)
     choices = options.parse_args()
     program = choices.binary or live.build()
@@ -315,7 +268,7 @@ def main():
         if name in ("makers", "judges") and not helper.is_there:
             print(f"SKIPPED: {name}: {', '.join(PACKAGES)} are not installed")
             continue
-        test(program=program, helper=helper, rounds=choices.rounds, module=choices.module)
+        test(program=program, helper=helper, module=choices.module)
     helper.stop()
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0

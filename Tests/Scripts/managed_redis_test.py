@@ -24,7 +24,7 @@ import redis_groups
 from attack_parts import PAUSES
 from live import check, failures
 from redis_groups import wait_for
-from replay_test import request
+from replicas import request
 from revocation_test import FIELDS, KeyedFleet, outcome, revoke
 
 THREADS = 4

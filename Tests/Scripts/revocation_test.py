@@ -1,14 +1,10 @@
 #!/usr/bin/env python3
 """Revokes logins on one replica and has their tokens judged on another, while the Redis server they share is killed, hung,
-emptied and restarted under load; and fills the memory of revocations.
+emptied and restarted under load.
 
 usage: revocation_test.py [--binary FILE] [--rounds N] [NAME...]     (default: every test, 100 rounds)
   agree      a revocation on one replica is enforced on the other within 2 s, N times of N
   disturbed  Redis killed, hung, emptied and restarted: no token is accepted that a replica knew as revoked, no verdict waits
-  starts     a replica that starts without Redis judges nothing until it could read, then knows everything
-  clock      the server's clock set forward and back: what is acknowledged is enforced on the other replica within 2 s
-  refused    a server that refuses ZADD: no login is refused for it, no connection made for it, one line told
-  size       100,000 revocations in memory: what they take, and what /verify then costs
 Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
 that need it are named and left out.
 """
@@ -16,10 +12,8 @@ that need it are named and left out.
 import argparse
 import concurrent.futures
 import hashlib
-import http.client
 import json
 import pathlib
-import re
 import shutil
 import socket
 import sys
@@ -28,9 +22,8 @@ import threading
 import time
 
 import live
-import replay_test
-from live import Redis
-from replay_test import Fleet, check, request
+from live import Redis, check
+from replicas import Fleet, request
 
 KEY = "a-key-for-these-tests"
 FIELDS = {"X-Api-Key": KEY}
@@ -211,186 +204,20 @@ def disturbed(binary, _):
         server.stop()
 
 
-def starts(binary, _):
-    server = Redis("--appendonly", "yes", "--appendfsync", "always")
-    settings = {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"}
-    fleet = KeyedFleet(binary, 1, settings)
-    late = None
-    try:
-        bodies = {user: fleet.token(user) for user in range(1, 51)}
-        check(all(revoke(fleet.ports[0], user) == 204 for user in bodies), "starts: 50 logins revoked")
-        server.kill()
-        late = KeyedFleet(binary, 1, settings | {"LIMITED_LOGIN_JWKS_URLS": fleet.keys_url}, waits=False)
-        codes = set()
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
-            codes.add(outcome(late.ports[0], bodies[1]))
-            codes.add(str(request(late.ports[0], "GET", "/readyz")[0]))
-        # Its keys come first; then it is the revocations that it waits for.
-        check(codes <= {"keys_unavailable", "replay_store_unavailable", "503"} and "replay_store_unavailable" in codes,
-              f"starts: without Redis nothing is judged: {sorted(codes)}")
-        check(outcome(fleet.ports[0], bodies[1]) == "login_revoked", "starts: the older replica goes on with its copy")
-        server.start()
-        while request(late.ports[0], "GET", "/readyz")[0] != 200:
-            time.sleep(0.02)
-        known = sum(outcome(late.ports[0], body) == "login_revoked" for body in bodies.values())
-        check(known == 50, f"starts: once ready it knows {known} of 50")
-    finally:
-        if late:
-            late.stop()
-        fleet.stop()
-        server.stop()
-
-
-class ClockRelay:
-    """Passes connections on to a server, and sets the clock that its answers to TIME tell."""
-
-    TIME = re.compile(rb"(?<=\*2\r\n\$10\r\n)\d{10}(?=\r\n)")
-
-    def __init__(self, target):
-        self.target = target
-        self.ahead = 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.target), 5)
-            for pair in ((client, server, lambda data: data), (server, client, self.set)):
-                threading.Thread(target=self.pass_on, args=pair, daemon=True).start()
-
-    def set(self, data):
-        return self.TIME.sub(lambda digits: str(int(digits[0]) + self.ahead).encode(), data)
-
-    @staticmethod
-    def pass_on(source, target, change):
-        try:
-            while data := source.recv(65_536):
-                target.sendall(change(data))
-        except OSError:
-            pass
-        source.close()
-        target.close()
-
-
-def clock(binary, _):
-    server = Redis()
-    relay = ClockRelay(server.port)
-    settings = {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{relay.port}"}
-    older = KeyedFleet(binary, 1, settings)
-    fleets = [older]
-    slowest = 0
-    user = 1000
-    right = 0
-    try:
-        for ahead in (60, 0, -3600):
-            relay.ahead = ahead
-            newer = KeyedFleet(binary, 1, settings | {"LIMITED_LOGIN_JWKS_URLS": older.keys_url})
-            fleets.append(newer)
-            for here, there in ((older.ports[0], newer.ports[0]), (newer.ports[0], older.ports[0])):
-                user += 1
-                body = older.token(user)
-                before = outcome(there, body)
-                deadline = time.monotonic() + 10
-                # A 503 asks for the same again.
-                while (status := revoke(here, user)) == 503 and time.monotonic() < deadline:
-                    time.sleep(0.05)
-                began = time.monotonic()
-                while (code := outcome(there, body)) == "accepted" and time.monotonic() - began < 10:
-                    time.sleep(0.01)
-                slowest = max(slowest, time.monotonic() - began)
-                right += (before, status, code) == ("accepted", 204, "login_revoked")
-        check(right == 6 and slowest < 2, f"clock: set by 60 s and back, and by an hour: {right} of 6 revocations enforced on "
-              f"the other replica, slowest {slowest * 1000:.0f} ms")
-    finally:
-        for fleet in reversed(fleets):
-            fleet.stop()
-        relay.listener.close()
-        server.stop()
-
-
-def refused(binary, _):
-    server = Redis("--user", "svc", "on", ">pw", "~limited-login:*", "+@all", "-zadd")
-    fleet = KeyedFleet(binary, 1, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://svc:pw@127.0.0.1:{server.port}",
-                                   "LIMITED_LOGIN_REPLAY": "reject"})
-
-    def connections():
-        with socket.create_connection(("127.0.0.1", server.port), 5) as client:
-            client.sendall(b"INFO stats\r\n")
-            return int(re.search(rb"total_connections_received:(\d+)", client.recv(65_536))[1])
-
-    try:
-        bodies = [fleet.token(user) for user in range(300)]
-        before = connections()
-        status = revoke(fleet.ports[0], 1)
-        codes = {outcome(fleet.ports[0], body) for body in bodies[2:]}
-        made = connections() - before - 1
-        lines = fleet.services[0].output().count("replay store down")
-        check((status, codes, made, lines) == (503, {"accepted"}, 0, 1), f"refused: 298 tokens that are good once: {codes}; "
-              f"{made} connections made anew, {lines} line")
-    finally:
-        fleet.stop()
-        server.stop()
-
-
-def resident(fleet):
-    pid = fleet.services[0].process.pid
-    text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0])
-
-
-def size(binary, _, count=100_000):
-    fleet = KeyedFleet(binary, 1)
-    port = fleet.ports[0]
-
-    def many(numbers, path, bodies):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-        fields = {"Content-Type": "application/json"} | FIELDS
-        statuses = set()
-        for number in numbers:
-            connection.request("POST", path, bodies(number), fields)
-            answer = connection.getresponse()
-            answer.read()
-            statuses.add(answer.status)
-        connection.close()
-        return statuses
-
-    try:
-        body = fleet.token(1)
-        many(range(2_000), "/verify", lambda _: body)
-        many(range(2_000), "/revocations", lambda _: json.dumps({"user_id": "1000200030004000"}))
-        before = resident(fleet)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            parts = [range(start, count, 2) for start in (0, 1)]
-            statuses = set().union(*pool.map(
-                lambda part: many(part, "/revocations", lambda n: json.dumps({"user_id": str(2_954_873_201_000_000 + n)})), parts
-            ))
-        many(range(100), "/verify", lambda _: body)
-        grown = resident(fleet) - before
-        check(statuses == {204} and grown <= 10_240, f"size: {count} revocations take {grown / 1024:.1f} MiB ({statuses})")
-    finally:
-        fleet.stop()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", help="the program; else it is built")
     parser.add_argument("--rounds", type=int, default=100)
-    tests = {"agree": agree, "disturbed": disturbed, "starts": starts, "clock": clock, "refused": refused, "size": size}
+    tests = {"agree": agree, "disturbed": disturbed}
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
     for name in arguments.names or tests:
-        if name != "size" and not shutil.which(live.REDIS_PROGRAM):
+        if not shutil.which(live.REDIS_PROGRAM):
             print(f"SKIPPED: {name}: {live.REDIS_PROGRAM} is not installed")
             continue
         tests[name](binary, arguments.rounds)
-    return 1 if replay_test.failures else 0
+    return 1 if live.failures else 0
 
 
 if __name__ == "__main__":

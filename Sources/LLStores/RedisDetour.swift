@@ -10,7 +10,7 @@ final class RedisDetour {
     private var way: (channel: RedisChannel, node: RedisNode, history: String?)?
     private let trail: RedisTrail
 
-    /// True if the owner sent on entries, which are lost if the slot stays with it.
+    /// True if the owner sent on commands. What the other node took is lost if the slot stays with the owner.
     var hasTaken: Bool { !trail.isEmpty }
 
     init(_ finder: RedisFinder, from owner: RedisNode, _ trail: RedisTrail) {
@@ -78,15 +78,16 @@ final class RedisDetour {
     }
 }
 
-/// The nodes that answered while the slot was on its way to them, for as long as the slot has one owner.
+/// The node that answered while the slot was on its way to it, for as long as the slot has one owner.
 final class RedisTrail {
     private var identities: [RedisNode: String] = [:]
     private var clocks: [RedisNode: ServerClock] = [:]
-    /// True if such a node is known to have lost entries.
+    /// True if that node is known to have lost entries.
     var hasLost = false
 
+    /// A slot is on its way to one node. If it is on its way to another one now, the earlier move was cancelled.
     func note(_ identity: String, of node: RedisNode) throws(RedisFailure) {
-        guard identities[node] ?? identity == identity else {
+        guard isEmpty || identities[node] == identity else {
             hasLost = true
             throw .memoryLost
         }
@@ -102,14 +103,14 @@ final class RedisTrail {
         clocks[node] = clock
     }
 
-    /// The clock of such a node when it answered last.
+    /// The clock of that node when it answered last.
     func clock(of node: RedisNode) -> ServerClock? { clocks[node] }
 
     /// True if no such node is known.
     var isEmpty: Bool { identities.isEmpty }
 
-    /// True if the owner of the slot lacks entries that such nodes accepted. An owner that is one of them has its own
-    /// entries if it is the same server still. A new owner that is none of them has none.
+    /// True if the owner of the slot lacks entries that the other node accepted. That node has them if it is the same
+    /// server still. A third node, to which the slot went instead, lacks them.
     func lacks(_ identity: String, of node: RedisNode, isNewOwner: Bool) -> Bool {
         if hasLost { return true }
         guard let known = identities[node] else { return isNewOwner && !isEmpty }

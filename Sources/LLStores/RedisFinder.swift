@@ -237,7 +237,7 @@ extension [RedisNode] {
 /// The knowledge about the server that held the keys last.
 struct RedisPast {
     let node: RedisNode
-    let greeting: RedisGreeting
+    var greeting: RedisGreeting
     /// The time of its last good answer.
     var seenAt: MonotonicInstant
     /// The server's run and history (see ``RedisServerFacts/identity``).

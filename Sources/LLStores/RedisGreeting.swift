@@ -5,7 +5,7 @@ internal import LLSockets
 struct RedisGreeting {
     let life: RedisLife
     /// Entries issued since this time, by this machine's clock, are known.
-    let vouchesSince: UInt64
+    var vouchesSince: UInt64
     /// The same for tokens: the beginning of time, unless data are known to be lost.
     let vouchesForTokensSince: UInt64
     /// The server's clock at the time of the exchange.
@@ -93,66 +93,100 @@ struct RedisGreeting {
             // The key of the last run is read before that of this one: a replica that was faster writes it later.
             var lastKey: RedisReply?
             if let last { lastKey = try ask(["GET", keys.life(of: last.identity)]) }
-            let knowsLastRun = !isLost && lastKey != .null
             // If the clock jumped ahead, entries were forgotten early. They came to be before the time without the jump.
             let jump = lastClock(of: facts.identity).flatMap { last in
                 last.hasJumped(to: clock.milliseconds, at: clock.at, limits) ? last.time(at: clock.at) : nil
             }
-            // A clock that was behind may have jumped beyond this machine's. Entries are dated by the latter.
-            let present = jump.map { max($0, min(clock.milliseconds, WallClock.unixMilliseconds())) }
+            // Entries are dated by this machine's clock. A server's clock that was behind may have jumped beyond it, and one
+            // that is a little behind may be set right without any sign.
+            let ours = WallClock.unixMilliseconds()
+            let tolerance = limits.clockJump.wholeNanoseconds / 1_000_000
+            let isLittleBehind = ours > clock.milliseconds && ours <= clock.milliseconds + tolerance
+            let present =
+                jump.map { max($0, min(clock.milliseconds, ours)) } ?? (isLittleBehind ? ours : clock.milliseconds)
             // Nonces are dated ahead, up to the moment from which the memory of then was complete.
-            let former = max(inherited?.moment ?? 0, last?.greeting.life.since ?? 0)
-            let now = max(present ?? clock.milliseconds, former + 1)
+            let dated = last.map { dates($0.greeting, lateness, present) } ?? 0
+            let now = max(present, max(inherited?.moment ?? 0, dated) + 1)
+            // Another server may have begun while this replica still had answers of the last one.
+            let end = last.map { $0.identity == facts.identity ? 0 : $0.greeting.clock.time(at: $0.seenAt) } ?? 0
+            let least = last == nil ? 0 : max(dated + 1, end)
             let found = try ask(["GET", key])
             let mine: RedisLife.Beginning
             if let written = RedisLife.Beginning(found), !isLost {
-                // The replica that wrote the key may have known of no jump and no earlier run. If this replica does, data
-                // are lost. The first of such replicas writes that.
-                let isReplaced =
-                    last.map { $0.identity == facts.identity && $0.greeting.life.written != written } ?? false
-                guard jump != nil || !knowsLastRun || isReplaced, !counts(written) else {
+                // The replica that wrote the key may have known less than this one. The first that knows of a loss writes it.
+                let isWhole = jump == nil ? try continues(facts, written, lastKey) : false
+                guard !isWhole, !counts(written, least) else {
                     if isNew { context.trail?.forget() }
                     return RedisLife(identity: facts.identity, written: written, inherited: inherited)
                 }
                 mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
             } else {
                 // The last owner may get the keys back. Then it has to hand them over again.
-                let isMoved =
-                    lastKey.flatMap(RedisLife.Beginning.init) != nil && knowsLastRun && jump == nil
-                    && wasHandedOver(to: facts)
-                // A server lost nothing only if each write is on disk before its answer and the data are its own.
-                let isOwn = facts.history == nil && knowsLastRun && jump == nil
-                let isWhole = isMoved ? true : isOwn ? try writesThrough(facts) : false
+                let lastLife = lastKey.flatMap(RedisLife.Beginning.init)
+                let isIntact = !isLost && jump == nil && lastKey != .null
+                let isMoved = isIntact && lastLife != nil && wasHandedOver(to: facts)
+                let isWhole = isMoved ? true : isIntact ? try isOwn(facts) : false
                 let isAfterLoss = isLost || inherited != nil || last != nil
                 let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
-                mine = isWhole ? inherited.map { moved($0, lateness) } ?? fresh : fresh
+                mine = isWhole ? inherited.map { continued($0, lastLife, lateness) } ?? fresh : fresh
                 // If several replicas see the new run at once, one of them writes, and all read the result.
                 if !isLost { _ = try ask(["SET", key, mine.text] + (found == .null ? ["NX"] : [])) }
-                if isMoved, let last { _ = try ask(["SET", keys.life(of: last.identity), "moved"]) }
+                if isMoved, let last { _ = try ask(["SET", keys.life(of: last.identity), RedisKeys.movedMark]) }
             }
             // A loss must reach the other replicas, whichever replica wrote first. They read this key with every batch.
-            if mine.isAfterLoss, isLost ? true : try !counts(beginning(key), from: mine.moment) {
+            if mine.isAfterLoss, isLost ? true : try !counts(beginning(key), min(least, mine.moment)) {
                 _ = try ask(["SET", key, mine.text])
             }
             guard let agreed = try beginning(key) else { throw .memoryLost }
             _ = try ask(["SET", keys.data, agreed.text])
-            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
             if facts.history != nil { _ = try ask(["SET", keys.life(of: facts.runID), agreed.text]) }
             if isLost || isNew { context.trail?.forget() }
             return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
         }
 
-        /// True if a beginning counts the last memory that this replica knows as lost, or is not before `moment`.
-        private func counts(_ beginning: RedisLife.Beginning?, from moment: UInt64 = .max) -> Bool {
-            let least = min(moment, (context.last?.greeting.life.since ?? 0) + 1)
-            return beginning.map { $0.isAfterLoss && $0.moment >= least } ?? false
+        /// True if a beginning counts everything before this moment as lost.
+        private func counts(_ beginning: RedisLife.Beginning?, _ least: UInt64) -> Bool {
+            beginning.map { $0.isAfterLoss && $0.moment >= least } ?? false
         }
 
-        /// The same beginning by this server's clock, if that of the last server was later by more than the margin.
-        private func moved(_ beginning: RedisLife.Beginning, _ lateness: UInt64) -> RedisLife.Beginning {
-            let former = context.last?.greeting.lateness ?? 0
-            let shift = former > lateness ? former - lateness : 0
-            return RedisLife.Beginning(moment: beginning.moment + shift, isAfterLoss: beginning.isAfterLoss)
+        /// The latest beginning of a memory that would let nonces of the last one pass. It is bounded by the lifetime of
+        /// an ID token, an hour: this replica's clock may have been far ahead.
+        private func dates(_ last: RedisGreeting, _ lateness: UInt64, _ present: UInt64) -> UInt64 {
+            max(last.life.since, min(last.vouchesSince - min(lateness, last.vouchesSince), present + 3_600_000))
+        }
+
+        /// True if a server's memory is that of the last server that this replica knew, though another replica says so.
+        /// - Parameter lastKey: the content of the key of the last server's run.
+        private func continues(
+            _ facts: RedisServerFacts,
+            _ written: RedisLife.Beginning,
+            _ lastKey: RedisReply?
+        ) throws(RedisFailure) -> Bool {
+            guard let last = context.last else { return true }
+            if last.identity == facts.identity { return last.greeting.life.written == written }
+            guard lastKey != .null else { return false }
+            // Another replica has the proof, or this one does.
+            if try ask(["GET", keys.life(of: last.identity)]).text == RedisKeys.movedMark { return true }
+            if wasHandedOver(to: facts) { return true }
+            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
+            let isSameRun = facts.history == nil && last.identity.hasPrefix(facts.runID)
+            return isSameRun ? last.greeting.life.written == written : try isOwn(facts)
+        }
+
+        /// The beginning of a memory that goes on, by this server's clock: later if that of the last server was later by
+        /// more than the margin.
+        private func continued(
+            _ inherited: RedisLife.Beginning,
+            _ lastLife: RedisLife.Beginning?,
+            _ lateness: UInt64
+        ) -> RedisLife.Beginning {
+            let last = context.last?.greeting
+            let shift = last.map { $0.lateness > lateness ? $0.lateness - lateness : 0 } ?? 0
+            let known = [inherited.moment, lastLife?.moment ?? 0, last?.life.since ?? 0]
+            return RedisLife.Beginning(
+                moment: (known.max() ?? 0) + shift,
+                isAfterLoss: inherited.isAfterLoss || lastLife?.isAfterLoss ?? false || last?.life.isAfterLoss ?? false
+            )
         }
 
         /// The clock that this server had before; nil if it is not known. The clocks of two servers may differ.
@@ -170,6 +204,12 @@ struct RedisGreeting {
 
         private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
             RedisLife.Beginning(try ask(["GET", key]))
+        }
+
+        /// True if the server has its own data of before: each write is on its disk before the answer.
+        private func isOwn(_ facts: RedisServerFacts) throws(RedisFailure) -> Bool {
+            guard facts.history == nil, context.last?.node ?? channel.node == channel.node else { return false }
+            return try writesThrough(facts)
         }
 
         /// True if the server waits for its disk before it answers; false if it does not report the setting.

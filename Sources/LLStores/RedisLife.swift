@@ -57,6 +57,9 @@ struct RedisKeys: Sendable {
     /// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
     static let clusterSlot: Int64 = 16_139
 
+    /// The content of the key of a run whose server handed the keys over.
+    static let movedMark = "moved"
+
     let prefix: String
 
     /// The key of the data's own beginning, independent of the run that wrote it.
@@ -64,6 +67,8 @@ struct RedisKeys: Sendable {
     /// The key of the beginning of one run.
     func life(of identity: String) -> String { data + ":" + identity }
     var probe: String { prefix + "probe" }
+    /// A key that never exists.
+    var absent: String { prefix + "absent" }
     var revocations: [UInt8] { Array((prefix + "revocations").utf8) }
     func entry(_ key: ReplayKey) -> [UInt8] { Array(prefix.utf8) + key.hexadecimal }
 

@@ -206,6 +206,7 @@ extension RedisReplayStore {
         do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
         let now = MonotonicClock.now()
         memory.past?.seenAt = session.seenAt
+        memory.past?.greeting.clock = session.clock
         if failure == .moved { memory.carried = session.takeCarried() }
         session.abandon(now: now)
         memory.exchanges.abandon()

@@ -33,6 +33,8 @@ final class RedisSession {
         let isAboutRevocations: Bool
         /// True if the batch also asks how full the server's memory is.
         let looksAtMemory: Bool
+        /// True if the batch also asks for a key that never exists.
+        let looksAtMove: Bool
         var answers: [RedisReply] = []
         /// The commands; empty outside a cluster, because they are sent again only in a cluster.
         let commands: [[[UInt8]]]
@@ -43,13 +45,22 @@ final class RedisSession {
         /// True if the next answer may be a refusal: a refused command about revocations does not affect any question.
         var bearsRefusal: Bool { isAboutRevocations && answers.count < answerCount }
 
+        /// The number of answers before the one to TIME.
+        var timeIndex: Int { answerCount + (looksAtMove ? 2 : 1) }
         /// The number of answers before the last one, which is about the history.
-        var firstCount: Int { answerCount + (looksAtMemory ? 3 : 2) }
+        var firstCount: Int { timeIndex + (looksAtMemory ? 2 : 1) }
+
+        /// True if the server answered itself about a key that it does not have. An owner from which a slot is on its way
+        /// has no such answer.
+        var showsNoMove: Bool {
+            if looksAtMove { return answers[answerCount] == .null }
+            return !isAboutRevocations && answers.prefix(answerCount).contains(.status("OK"))
+        }
 
         /// The name of the command to which the next answer belongs; nil among those about revocations.
         var nextCommand: String? {
             if answers.count < answerCount { return isAboutRevocations ? nil : "SET" }
-            return answers.count == answerCount ? "GET" : answers.count == answerCount + 1 ? "TIME" : "INFO"
+            return answers.count < timeIndex ? "GET" : answers.count == timeIndex ? "TIME" : "INFO"
         }
     }
 
@@ -80,6 +91,8 @@ final class RedisSession {
     private var carried: [Asked] = []
     /// The time of the last good answer.
     private(set) var seenAt: MonotonicInstant
+    /// The server's clock, as far behind as it ever was during the session.
+    private(set) var clock: ServerClock
 
     init(
         _ channel: RedisChannel,
@@ -92,6 +105,7 @@ final class RedisSession {
         self.greeting = greeting
         self.detour = detour
         seenAt = now
+        clock = greeting.clock
         self.limits = limits
         memory = greeting.room
         openedAt = now
@@ -159,8 +173,11 @@ final class RedisSession {
         _ now: MonotonicInstant
     ) throws(RedisFailure) {
         for command in commands { channel.command(command) }
-        let last = ["GET", greeting.keys.life(of: greeting.life.identity)].map { Array($0.utf8) }
-        channel.command(last)
+        // A move that begins or is cancelled must be noticed also by a replica that is not asked anything.
+        let looksAtMove = asked == nil && detour != nil
+        let reads = (looksAtMove ? [greeting.keys.absent] : []) + [greeting.keys.life(of: greeting.life.identity)]
+        let last = reads.map { ["GET", $0].map { Array($0.utf8) } }
+        for command in last { channel.command(command) }
         channel.command([Array("TIME".utf8)])
         if looksAtMemory { channel.command(["INFO", "memory"].map { Array($0.utf8) }) }
         channel.command(["INFO", "replication"].map { Array($0.utf8) })
@@ -170,7 +187,8 @@ final class RedisSession {
                 answerCount: commands.count,
                 isAboutRevocations: asked == nil,
                 looksAtMemory: looksAtMemory,
-                commands: detour == nil ? [] : commands + [last],
+                looksAtMove: looksAtMove,
+                commands: detour == nil ? [] : commands + last,
                 sentAt: now,
                 endsAt: asked?.map(\.endsAt).min() ?? .never
             )
@@ -220,18 +238,16 @@ final class RedisSession {
         guard let time = batches[0].answers.removeLast().serverMicroseconds else { throw .malformedAnswer }
         guard let info = replication.text else { throw .malformedAnswer }
         guard try RedisServerFacts.history(info: info) == greeting.history else { throw .memoryLost }
-        guard !greeting.clock.hasJumped(to: time / 1_000, at: now, limits) else { throw .clockChanged }
-        // An owner from which a slot is on its way has no answer about keys that it lacks. If it remembers a new entry, the
-        // slot stayed with it, without what the other node accepted.
-        if let detour, detour.hasTaken, !batches[0].isAboutRevocations,
-            batches[0].answers.dropLast().contains(.status("OK"))
-        {
+        try note(time / 1_000, now)
+        // The slot stayed with the owner, without what the other node accepted.
+        if let detour, detour.hasTaken, batches[0].showsNoMove {
             detour.lose()
             throw .memoryLost
         }
         try takeDetour(now)
         if batches[0].answers.contains(.redirect(.moved)) { isMoved = true }
         let life = batches[0].answers.removeLast()
+        if batches[0].looksAtMove { batches[0].answers.removeLast() }
         let knowsLife = life != .redirect(.moved)
         guard !knowsLife || RedisLife.Beginning(life) == greeting.life.written else { throw .memoryLost }
         var asked = batches[0].asked
@@ -248,6 +264,15 @@ final class RedisSession {
             return
         }
         try goOn(asked, now)
+    }
+
+    /// Takes over the time by the server's clock.
+    private func note(_ time: UInt64, _ now: MonotonicInstant) throws(RedisFailure) {
+        guard !clock.hasJumped(to: time, at: now, limits) else { throw .clockChanged }
+        // What is remembered while the clock is set back is forgotten early when it is set right. The server read its clock
+        // after the question was sent.
+        let told = ServerClock(milliseconds: time, at: batches[0].sentAt)
+        if told.time(at: now) < clock.time(at: now) { clock = told }
     }
 
     /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
@@ -277,7 +302,7 @@ final class RedisSession {
         let deadline = now + limits.answerTimeout / 2
         let replies = try detour.call(places.map { commands[$0] }, at: target, until: deadline)
         for (place, reply) in zip(places, replies) {
-            if case .error(let code) = reply, !batches[0].isAboutRevocations || place == batches[0].answerCount {
+            if case .error(let code) = reply, !batches[0].isAboutRevocations || place >= batches[0].answerCount {
                 throw RedisFailure(code: code)
             }
             batches[0].answers[place] = reply

@@ -196,4 +196,69 @@ struct RedisGreetingTests {
         let life = try second.greet(context).life
         #expect(life.isAfterLoss && life.since > greeting.life.since)
     }
+
+    @Test("That another replica found nothing lost counts only with a proof", arguments: [false, true])
+    func foundByAnother(isProven: Bool) throws {
+        let (first, greeting, second) = try Self.pair()
+        try second.set(Self.keys.life(of: second.identity), greeting.life.written.text)
+        if isProven { try second.set(Self.keys.life(of: first.identity), RedisKeys.movedMark) }
+        // A replica that never saw the first server has nothing to add.
+        #expect(try second.greet().life.written == greeting.life.written)
+        let life = try second.greet(RedisGreeting.Context(last: first.past(greeting))).life
+        #expect(life.isAfterLoss == !isProven && (life.written == greeting.life.written) == isProven)
+        #expect(try second.greet().life.written == life.written)
+    }
+
+    @Test("A loss from before this replica's last answer elsewhere does not count that answer as lost")
+    func lostBefore() throws {
+        let (first, greeting, second) = try Self.pair()
+        let other = RedisLife.Beginning(moment: greeting.life.since + 1, isAfterLoss: true)
+        try second.set(Self.keys.life(of: second.identity), other.text)
+        var past = first.past(greeting)
+        past.seenAt = past.seenAt + .seconds(3)
+        let life = try second.greet(RedisGreeting.Context(last: past)).life
+        #expect(life.isAfterLoss && life.since > other.moment)
+        #expect(try second.greet().life.written == life.written)
+    }
+
+    @Test(
+        "After a loss no nonce that was issued before is good, though one clock was behind and is right now",
+        arguments: [20_000, 1_200_000] as [UInt64],
+        [false, true]
+    )
+    func issuedBefore(lag: UInt64, isWrittenByAnother: Bool) throws {
+        let greeter = try Greeter()
+        var last = try greeter.greet()
+        // The clock of the server was behind, or this machine's was ahead.
+        last.clock = ServerClock(milliseconds: last.clock.milliseconds - lag, at: last.clock.at)
+        last.lateness = lag
+        last.vouchesSince = last.life.since + lag
+        try greeter.forgetAll()
+        if isWrittenByAnother {
+            try greeter.set(Self.keys.life(of: greeter.identity), "\(last.life.since + 1) after loss")
+        }
+        let next = try greeter.greet(after: last)
+        #expect(next.life.isAfterLoss && next.vouchesSince > last.vouchesSince)
+        #expect(try greeter.greet(after: last).life.written == next.life.written)
+        // A clock that was a day ahead refuses tokens for no longer than an hour.
+        last.vouchesSince += 24 * Self.hour
+        let bound = WallClock.unixMilliseconds() + Self.hour + 60_000
+        #expect(try greeter.greet(after: last).life.since < bound)
+    }
+
+    @Test("A memory that goes on keeps the latest beginning that is known of it", arguments: [false, true])
+    func latestBeginning(isInKey: Bool) throws {
+        let (first, greeting, second) = try Self.pair()
+        let later = RedisLife.Beginning(moment: greeting.life.since + 1_000, isAfterLoss: true)
+        var known = greeting
+        if isInKey {
+            // The replica that wrote it came no further.
+            try second.set(Self.keys.life(of: first.identity), later.text)
+        } else {
+            known = try first.greet(after: Self.late(greeting))
+        }
+        let life = try second.greet(RedisGreeting.Context(last: first.past(known), handedOverBy: "f00")).life
+        #expect(life.isAfterLoss)
+        #expect(life.written.moment == (isInKey ? later.moment : known.life.since))
+    }
 }

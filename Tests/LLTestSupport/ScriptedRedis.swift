@@ -50,6 +50,12 @@ package final class ScriptedRedis: Sendable {
     package static func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
     package static func array(_ parts: [String]) -> String { "*\(parts.count)\r\n\(parts.joined())" }
 
+    /// The answer to TIME of a server with this lead over the clock, in milliseconds.
+    package static func time(_ lead: Int64 = 0) -> String {
+        let now = Int64(WallClock.unixMilliseconds()) + lead
+        return array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(string))
+    }
+
     private func take(_ connection: consuming Socket) {
         // Non-blocking, as TLS and the waits expect.
         _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
@@ -77,9 +83,7 @@ package final class ScriptedRedis: Sendable {
 
     private func usual(_ words: [String]) -> String {
         switch words[0] {
-        case "TIME":
-            let now = WallClock.unixMilliseconds()
-            return Self.array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(Self.string))
+        case "TIME": return Self.time()
         case "INFO":
             return Self.string(
                 "run_id:\(port)\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\nmaster_replid:\(port)a\r\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves, a primary is killed, writes are
-lost, and everything is down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
+"""Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves or stays after all, a primary is
+killed, writes are lost, and everything is down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
 
 usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
   cluster   three primaries with a replica each
@@ -30,6 +30,8 @@ from revocation_test import FIELDS, KeyedFleet, outcome, revoke
 THREADS = 4
 # The longest times in seconds: a refusal in a move, an answer, and from a failover to the next good login.
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
+# A replica notices the beginning and the end of a move within this time, though it is not asked anything.
+NOTICE_SECONDS = 3
 PATIENT_FACTOR = 6
 HELD = 8
 
@@ -198,6 +200,31 @@ class Rounds:
         codes = [outcome(self.fleet.ports[index % 2], body) for index, body in enumerate(held)]
         self.never("nonces from before a move that are refused after it", [code for code in codes if code != "accepted"])
 
+    def cancel(self):
+        """The slot begins to go to another primary, and then stays. What the other one has is lost."""
+        source = self.group.owner()
+        target = next(node for node in self.group.primaries() if node is not source)
+        self.settle()
+        logins = Logins(self.fleet)
+        try:
+            logins.wait_for_more()
+            self.group.begin_move(source, target)
+            logins.wait_for_more()
+            self.group.move_keys(source, target, 30)
+            self.revoke_some()
+            # Each replica reads once a second, so it knows of the move.
+            time.sleep(NOTICE_SECONDS)
+            logins.wait_for_more()
+        finally:
+            logins.stop()
+        self.never("logins refused for ever by a slot that begins to move", logins.take()[1])
+        self.group.cancel_move(source, target)
+        time.sleep(NOTICE_SECONDS)
+        self.never("nonces accepted twice around a move that is cancelled", logins.twice + logins.again())
+        began = time.monotonic()
+        self.settle()
+        self.within("from a cancelled move to good logins", time.monotonic() - began, RECOVERY_SECONDS)
+
     def fail_over(self, cuts):
         """The primary of the keys is killed, and its replica takes over; with `cuts`, it was cut off before."""
         owner = self.group.owner()
@@ -299,7 +326,7 @@ def rounds_of(name, binary, rounds, factor, make, steps):
 
 def cluster(binary, rounds, factor):
     rounds_of("cluster", binary, rounds, factor, redis_groups.Cluster,
-              lambda test: [test.move, test.move, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
+              lambda test: [test.move, test.move, test.cancel, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
 
 
 def sentinel(binary, rounds, factor):

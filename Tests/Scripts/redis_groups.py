@@ -188,6 +188,12 @@ class Cluster:
             source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
         return bool(keys)
 
+    def cancel_move(self, source, target):
+        """The slot stays, without the keys that the target has."""
+        for node in (source, target):
+            node.ask("CLUSTER", "SETSLOT", SLOT, "STABLE")
+        target.ask("FLUSHALL")
+
     def end_move(self, source, target):
         name = target.ask("CLUSTER", "MYID")
         while True:

@@ -166,13 +166,58 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
     public package(set) var nonce: AccessTokenNonce?
 
     private enum CodingKeys: String, CodingKey {
-        case inspection = "access_token"
-        case profile, nonce
+        case token = "access_token"
+        case profile
+    }
+
+    /// The member `access_token` of the service's answer: Graph's facts, and the nonce among them.
+    private struct Token: Codable {
+        let inspection: AccessTokenInspection
+        let nonce: AccessTokenNonce?
+
+        private enum CodingKeys: String, CodingKey {
+            case nonce
+        }
+
+        init(_ inspection: AccessTokenInspection, _ nonce: AccessTokenNonce?) {
+            (self.inspection, self.nonce) = (inspection, nonce)
+        }
+
+        init(from decoder: any Decoder) throws {
+            inspection = try AccessTokenInspection(from: decoder)
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            nonce = try members.decodeIfPresent(AccessTokenNonce.self, forKey: .nonce)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            try inspection.encode(to: encoder)
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encodeIfPresent(nonce, forKey: .nonce)
+        }
     }
 
     /// Makes a token from these values, for tests of code that takes one.
     public init(inspection: AccessTokenInspection, profile: Profile, nonce: AccessTokenNonce? = nil) {
         (self.inspection, self.profile, self.nonce) = (inspection, profile, nonce)
+    }
+
+    /// Reads the output of ``encode(to:)`` or of the service. **It proves nothing**: decode stored values of your own
+    /// server or the answer of your own service, never a request.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let token = try members.decode(Token.self, forKey: .token)
+        self.init(
+            inspection: token.inspection,
+            profile: try members.decode(Profile.self, forKey: .profile),
+            nonce: token.nonce
+        )
+    }
+
+    /// Writes the members of the service's answer, without the access token itself.
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(Token(inspection, nonce), forKey: .token)
+        try members.encode(profile, forKey: .profile)
     }
 
     /// The fields to ask `/me` for: `id`, and those with a granted permission.

@@ -1,0 +1,157 @@
+import Foundation
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("POST /verify: each answer is a value of the library", .live)
+struct AnswerTypeTests {
+    /// What an answer says about the question and not about the credential.
+    private static let ofTheQuestion = ["refresh", "missing_permissions", "unverifiable_permissions"]
+
+    /// Reads an object as a value of the library; the value must encode to the same object.
+    private static func read<Value: Codable & Equatable>(_ object: [String: Any], _ note: Comment) throws -> Value {
+        let value = try JSONDecoder().decode(Value.self, from: JSONSerialization.data(withJSONObject: object))
+        let encoded = try JSONEncoder().encode(value)
+        let again = try JSONSerialization.jsonObject(with: encoded) as? NSDictionary
+        #expect(again == object as NSDictionary, note)
+        #expect(try JSONDecoder().decode(Value.self, from: encoded) == value, note)
+        return value
+    }
+
+    private static func object(_ answer: TestResponse) throws -> [String: Any] {
+        #expect(answer.status == 200, "\(answer.text)")
+        var object = try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
+        for name in ofTheQuestion { object[name] = nil }
+        return object
+    }
+
+    /// The changes that make a token say more, less or something odd.
+    private static let tokens: [(note: String, change: @Sendable (inout MintedClaims) -> Void)] = [
+        ("as few facts as there can be", { _ in }),
+        (
+            "every fact",
+            {
+                ($0.name, $0.givenName, $0.middleName, $0.familyName) = ("Jané \"Q\" Doe/😀", "Jané", "Q", "Doe")
+                ($0.email, $0.picture) = ("jane@example.com", "https://x.fbcdn.net/p.jpg?a=1&b=2")
+                ($0.friendIDs, $0.birthday, $0.ageRange) = (["11", "22"], "01/02/1990", (21, nil))
+                ($0.hometown, $0.location) = (("1", "Martinez, California"), ("2", "Seattle, Washington"))
+                ($0.gender, $0.link) = ("female", "https://www.facebook.com/jane")
+            }
+        ),
+        ("a day without a year, ages up to a bound", { ($0.birthday, $0.ageRange) = ("02/29", (nil, 17)) }),
+        ("a year alone, ages between bounds", { ($0.birthday, $0.ageRange) = ("1990", (18, 20)) }),
+        ("no friends", { $0.friendIDs = [] }),
+        (
+            "an access token and a device",
+            {
+                $0.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+                $0.confirmationThumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+            }
+        ),
+    ]
+
+    @Test("The answer about an id token is a VerifiedToken")
+    func idTokens() async throws {
+        let service = try await InProcessService()
+        for (note, change) in Self.tokens {
+            var claims = Tokens.claims()
+            change(&claims)
+            let (token, subject) = (try Tokens.mint(claims), try #require(claims.subject))
+            for more in ["", #","subject":"\#(subject)""#, #","permissions":["email","gaming_profile"]"#] {
+                let answer = try Self.object(try service.verify(token, #""nonce":"n-1"\#(more)"#))
+                let verified: VerifiedToken = try Self.read(answer, "\(note) \(more)")
+                #expect(verified.profile.userID == subject && verified.authenticationToken.nonce == "n-1")
+                #expect(verified.profile.isLimited == (claims.accessTokenHash == nil))
+            }
+        }
+    }
+
+    @Test("Claims that the library does not know keep their values")
+    func unknownClaims() async throws {
+        let service = try await InProcessService()
+        let values = [
+            "null", "true", "[]", "{}", "0", "-0", "-1", "21.0", "1.5", "1e3", "1e-400", "9007199254740993",
+            "-9223372036854775808", "99999999999999999999", "\"\"", "\"\\u0000\\ud83d\\ude00\\/\"",
+            "[[null,{\"a\":[1]}]]",
+        ]
+        for value in values {
+            let members = Tokens.claims().members + [("x", value)]
+            let answer = try Self.object(try service.verify(try StandInKeys.current.mint(members: members)))
+            let verified: VerifiedToken = try Self.read(answer, "\(value)")
+            #expect(verified.claimsJSON.contains("\"x\":"))
+        }
+    }
+
+    @Test(
+        "The answer about an access token is a VerifiedAccessToken, with the nonce of its login if that was asked for"
+    )
+    func accessTokens() async throws {
+        let info = #"{"access_token":"x","token_type":"bearer","auth_nonce":"n0NceOfThisLogin"}"#
+        let answers = Locked((data: GraphStory.data(), me: GraphStory.me))
+        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
+            let (data, me) = answers.withLock { $0 }
+            let isInfo = request.path.contains("/access_token_info?")
+            try peer.answerAndStay(isInfo ? info : request.path.contains("/debug_token?") ? data : me)
+        }
+        let scopes =
+            #"["public_profile","email","user_friends","user_birthday","user_age_range","user_hometown"]"#
+        let person = #"""
+            {"id":"218471","name":"Zo\u00eb","first_name":"Z","email":"z\u0040a.example","birthday":"02\/29","age_range":{"min":21},\#
+            "friends":{"data":[{"id":"1"},{"id":"2"}]},"hometown":{"id":"3","name":"Martinez"}}
+            """#
+        let stories: [(data: String, me: String)] = [
+            (GraphStory.data(), GraphStory.me),
+            (GraphStory.data([("scopes", scopes)]), person),
+            (
+                GraphStory.data([
+                    ("issued_at", nil), ("expires_at", "0"), ("data_access_expires_at", nil), ("scopes", "[]"),
+                ]), #"{"id":"218471"}"#
+            ),
+        ]
+        for story in stories {
+            answers.withLock { $0 = story }
+            let plain = try Self.object(try service.judge(#""permissions":["email","user_likes"]"#))
+            let verified: VerifiedAccessToken = try Self.read(plain, "\(story)")
+            #expect(verified.profile.userID == "218471" && verified.nonce == nil)
+            let bound = try Self.object(try service.judge(#""auth_nonce":true,"nonce":"n0NceOfThisLogin""#))
+            let tied: VerifiedAccessToken = try Self.read(bound, "\(story)")
+            #expect(tied.nonce?.value == "n0NceOfThisLogin" && tied.inspection == verified.inspection)
+        }
+        // A permission that is none of Limited Login's is among the scopes alone.
+        answers.withLock { $0 = (GraphStory.data([("scopes", #"["email","a.b"]"#)]), GraphStory.me) }
+        let answer = try service.judge()
+        let other = try JSONDecoder().decode(VerifiedAccessToken.self, from: Data(answer.body))
+        #expect(other.inspection.permissions == ["email", "a.b"] && other.profile.permissions == [.email])
+        await service.stop()
+    }
+
+    @Test("The answer about a player is a SignedPlayerInfo")
+    func players() async throws {
+        let service = try await GraphService(
+            appIDs: TestSignedRequest.secrets.map(\.appID),
+            secrets: TestSignedRequest.secrets.map { "\($0.appID) \($0.secret)\n" }.joined(),
+            workerCount: 1,
+            binding: .optional
+        )
+        for member in ["player_id", "asid"] {
+            for more in ["", #","nonce":"\#(TestPlayerInfo.nonce)""#] {
+                let info = try TestPlayerInfo.make(issuedAt: WallClock.unixSeconds() - 10, member: member)
+                let response = try service.answer(
+                    "POST",
+                    "/verify",
+                    body: #"{"signed_player_info":"\#(info)"\#(more)}"#
+                )
+                let object = try Self.object(response)
+                let player = try #require(object["player"] as? [String: Any])
+                let read: SignedPlayerInfo = try Self.read(player, "\(member) \(more)")
+                #expect((read.playerID ?? read.appScopedID) == TestPlayerInfo.player)
+                #expect((read.nonce == nil) == more.isEmpty)
+            }
+        }
+        await service.stop()
+    }
+}

@@ -7,27 +7,44 @@ import resource
 import tempfile
 import time
 
-from attack_parts import Issuer, Service, bound, post_verify, run_known, write
+from attack_parts import NONCE, Issuer, Service, bound, post_verify, run_known, write
 from live import APP_ID, check, read_answer
 from memory_attacks import Silence
 
 # Seconds that Graph takes for each answer, and that the attack lasts.
 GRAPH_DELAY, SECONDS = 0.1, 8
+# Access tokens that are checked, or wait for it, at a time.
+PLACES = 256
 # What honest access tokens begin with; Graph knows no others.
 HONEST = "EAAhonest"
 
 
 def hung_graph(binary, full):
+    """A Graph that answers nothing at all."""
+    hang(binary, full, "graph", Silence().port, {"access_token": "EAA" + "x" * 200})
+
+
+def hung_login(binary, full):
+    """A Graph that tells the token and its person, and never answers about their login's nonce."""
+    place = multiprocessing.Queue()
+    graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
+    graph.start()
+    hang(binary, full, "auth_nonce", place.get(timeout=60),
+         {"access_token": HONEST + "x" * 200, "auth_nonce": True, "nonce": NONCE})
+    graph.terminate()
+
+
+def hang(binary, full, name, port, members):
     tokens = 500
-    body = json.dumps({"access_token": "EAA" + "x" * 200}).encode()
+    body = json.dumps(members).encode()
     request = (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                % len(body)) + body
-    issuer, silence = Issuer(binary), Silence()
+    issuer = Issuer(binary)
     with tempfile.TemporaryDirectory() as folder:
         write(folder, "secrets", f"{APP_ID} a-secret-for-these-tests\n")
         os.chmod(f"{folder}/secrets", 0o600)
         service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, access_tokens="accept",
-                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{silence.port}")
+                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{port}")
         known = post_verify(issuer.token)
         quiet = run_known(service.port, known, 5)[1].get(timeout=60)[1]
         before, most, statuses = service.resident(), 0, {}
@@ -52,19 +69,23 @@ def hung_graph(binary, full):
                 statuses[status] = statuses.get(status, 0) + 1
                 client.close()
         check(wrong == 0 and loaded <= bound(max(2 * quiet, 1), full),
-              f"graph: {count} id tokens accepted, {wrong} not, p50 {p50:.2f} ms, p99 {loaded:.2f} ms, {quiet:.2f} ms without")
-        check(most <= service.bound, f"graph: at most {most} KiB resident with {tokens} access tokens, {before} before")
-        check(set(statuses) <= {503, 504} and sum(statuses.values()) == 2 * tokens,
-              f"graph: {statuses} for {2 * tokens} access tokens, the last {tokens} of them waiting at SIGTERM")
-        check(service.process.wait(30) == 0, "graph: the service ends with exit code 0")
+              f"{name}: {count} id tokens accepted, {wrong} not, p50 {p50:.2f} ms, p99 {loaded:.2f} ms, {quiet:.2f} ms without")
+        check(most <= service.bound, f"{name}: at most {most} KiB resident with {tokens} access tokens, {before} before")
+        # Those without a place are told so at once; the others wait until Graph's time is over.
+        check(set(statuses) <= {429, 503, 504} and statuses.get(504, 0) >= PLACES and sum(statuses.values()) == 2 * tokens,
+              f"{name}: {statuses} for {2 * tokens} access tokens, the last {tokens} of them waiting at SIGTERM")
+        check(service.process.wait(30) == 0, f"{name}: the service ends with exit code 0")
 
 
 def slow_graph(port):
-    """A Graph that knows the honest tokens and takes a tenth of a second for each answer; puts its port."""
+    """A Graph that knows the honest tokens, takes a tenth of a second for each answer, and never gives the one about a login's
+    nonce; puts its port."""
     async def serve(reader, writer):
         try:
             while True:
                 path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+                if "/access_token_info?" in path:
+                    await asyncio.sleep(3_600)
                 await asyncio.sleep(GRAPH_DELAY)
                 data = {"is_valid": HONEST in path, "scopes": []}
                 if HONEST in path:

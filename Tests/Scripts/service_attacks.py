@@ -19,6 +19,7 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
   tickets a client certificate of a few seconds: no session outlives it
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
+  login   the same with the nonces of their logins, which Graph is asked for last and never tells
   junk    2,000 made-up access tokens a second, Graph at 100 ms: none of 20 honest ones a second from elsewhere is refused
 `--full` takes the numbers promised: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections, 1,000,000
 resets. Exit code 1 where a bound is broken. What is not installed is named and left out.
@@ -39,7 +40,7 @@ import threading
 import time
 
 from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
-from graph_attacks import hung_graph, junk
+from graph_attacks import hung_graph, hung_login, junk
 from http_attacks import BASE_KIB, BUSY_BYTES
 from live import ROOT, check, failures, raise_descriptor_limit, read_answer, skip
 from memory_attacks import hoard, parked, records, slow_readers, uploads
@@ -319,7 +320,7 @@ def crowd(binary, _full):
 
 ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
            "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "stalled": stalled,
-           "hellos": hellos, "tickets": tickets, "graph": hung_graph, "junk": junk}
+           "hellos": hellos, "tickets": tickets, "graph": hung_graph, "login": hung_login, "junk": junk}
 
 
 def main():

@@ -1,7 +1,8 @@
 import LLSockets
-import LLStores
 import LLTestSupport
 import Testing
+
+@testable import LLStores
 
 @Suite(
     "When a connection to a real server is made anew",
@@ -100,5 +101,45 @@ struct RedisReconnectionTests {
         #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         #expect(store.wait { _ in (try? server.send("ZCARD limited-login:revocations"))?.hasPrefix(":1") == true })
         #expect(store.store.isUp)
+    }
+
+    @Test("A replica is not written to, so it is not used; a primary that becomes one is given up")
+    func replica() throws {
+        let primary = try RedisServer()
+        let server = try RedisServer()
+        let store = try StoreUnderTest.up(at: server.port)
+        #expect(store.use(1) == .accepted)
+        #expect(try server.send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
+        #expect(store.use(2) == .unavailable)
+        #expect(store.wait { $0.failures.contains { $0 == .readOnly || $0 == .loading } })
+        let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
+        #expect(fresh.wait { !$0.failures.isEmpty })
+        #expect(fresh.use(3) == .unavailable)
+        // Its data are its own still, or were replaced: either is noticed.
+        let born = try #require(store.store.vouchesSince)
+        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        #expect(store.waitUntilUp())
+        #expect(store.use(1, bornAt: born) != .accepted)
+    }
+
+    @Test("A failover, and the way back: what a server has from another counts from the moment it took over")
+    func takeover() throws {
+        let first = try RedisServer()
+        let second = try RedisServer()
+        let before = try StoreUnderTest.up(at: first.port)
+        let born = try #require(before.store.vouchesSince)
+        #expect(before.use(1, bornAt: born) == .accepted)
+        try second.follow(first)
+        #expect(try second.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        let between = try StoreUnderTest.up(at: second.port)
+        // Used already, and yet not known to all: what was written last may be missing.
+        #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
+        let bornBetween = try #require(between.store.vouchesSince)
+        #expect(between.use(3, bornAt: bornBetween) == .accepted)
+        try first.follow(second)
+        #expect(try first.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        let after = try StoreUnderTest.up(at: first.port)
+        #expect(after.use(4, bornAt: bornBetween) == .nonceBeyondMemory)
+        #expect(after.use(4, bornAt: born) == .nonceBeyondMemory)
     }
 }

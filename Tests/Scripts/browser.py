@@ -33,6 +33,8 @@ class Browser:
             "browserName": "chrome",
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            # The usual 30 s end a script that waits beside busy processors.
+            "timeouts": {"script": 240_000},
         }}})
         self.session = f"/session/{answer['sessionId']}"
 
@@ -54,7 +56,7 @@ class Browser:
             data=None if body is None else json.dumps(body).encode(),
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=120) as answer:
+        with opener.open(request, timeout=300) as answer:
             return json.load(answer)["value"]
 
     def do(self, path, body=None):

@@ -5,6 +5,7 @@ The servers in Node, Python, PHP and Go ask the service. The one on Hummingbird 
 the issuer's keys.
 """
 
+import concurrent.futures
 import contextlib
 import http.client
 import http.server
@@ -180,6 +181,12 @@ def same_token_twice(server, issuer):
     thief = App(server)
     status, text = thief.log_in(thief.begin()[0], token)
     expect(status == 401 and thief.user() is None, f"twice in another session: {status} {text}")
+    one, other = App(server), App(server)
+    login, nonce = one.begin()
+    other.cookie, token = one.cookie, issuer.token(nonce=nonce)
+    with concurrent.futures.ThreadPoolExecutor() as both:
+        statuses = sorted(status for status, _ in both.map(lambda app: app.log_in(login, token), (one, other)))
+    expect(statuses == [200, 401], f"twice at once: {statuses}")
 
 
 def other_logins_token(server, issuer):

@@ -17,6 +17,9 @@ package struct HTTPResponse: ~Copyable {
 
     package init() {}
 
+    /// True if nothing was written.
+    package var isEmpty: Bool { fields.isEmpty && body.isEmpty }
+
     /// Forgets the response and keeps the storage.
     package mutating func reset() {
         status = 200
@@ -89,9 +92,6 @@ package struct HTTPResponse: ~Copyable {
         fields.removeLast(fields.count - start)
         return false
     }
-
-    /// Adds whole field lines from another response.
-    package mutating func addFields(_ lines: [UInt8]) { fields += lines }
 
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: String) -> Bool {

@@ -104,9 +104,9 @@ struct PayloadClaims {
 ///
 /// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, JSON
 /// still escaped, so that it may be copied into another JSON string byte for byte.
-package struct VerifiedClaims {
+package struct VerifiedClaims: Sendable {
     /// A place with both its ID and its name, each as a string's range.
-    package struct Place {
+    package struct Place: Sendable {
         package var id: Range<Int>
         package var name: Range<Int>
     }
@@ -158,7 +158,7 @@ package struct VerifiedClaims {
 
 /// A range of a token's payload in four bytes, since claims are passed by value: a token has at most 32 KiB.
 @propertyWrapper
-package struct PayloadRange {
+package struct PayloadRange: Sendable {
     @usableFromInline var start = UInt16.max
     @usableFromInline var count: UInt16 = 0
 

@@ -46,7 +46,7 @@ struct AuthCredentials {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ claims: VerifiedClaims,
-        payload: Span<UInt8>,
+        payload: [UInt8],
         gateway: GatewaySettings,
         policy: @autoclosure () -> VerificationPolicy
     ) throws(Problem) -> DPoPProof? {
@@ -69,7 +69,7 @@ struct AuthCredentials {
                 method: bytes.extracting(request.method),
                 target: request.target,
                 token: bytes.extracting(token),
-                keyThumbprint: JSONText.value(payload, thumbprint).utf8.span,
+                keyThumbprint: JSONText.value(payload.span, thumbprint).utf8.span,
                 clockSkewSeconds: policy().clockSkewSeconds,
                 now: now
             )

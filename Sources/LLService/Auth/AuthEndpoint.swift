@@ -22,49 +22,47 @@ enum AuthEndpoint {
             let credentials = try AuthCredentials(head, bytes, gateway.dpop)
             scheme = credentials.scheme
             let demand = try AuthDemand(head, bytes)
+            let (claims, payload, app): (VerifiedClaims, [UInt8], Range<Int>)
             if let tokens = settings.tokens,
                 worker.ownTokens.isOwn(bytes.extracting(credentials.token), tokens, settings)
             {
                 let token = try worker.ownTokens.judge(bytes.extracting(credentials.token), appID: demand.appID)
-                return try tell(
-                    token.claims,
-                    token.payload,
-                    credentials,
-                    demand,
-                    gateway,
-                    worker,
-                    head,
-                    bytes,
-                    context,
-                    &response
+                (claims, payload, app) = (token.claims, token.payload, token.clientID)
+            } else {
+                var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
+                // A proof is compared with these values.
+                if scheme == .dpop { question.texts.insert(.keyThumbprint) }
+                let verdict = try worker.judge.judge(
+                    bytes.extracting(credentials.token),
+                    question,
+                    signatures: worker.signatures,
+                    verifier: settings.unboundVerifier,
+                    context: context,
+                    trace: TraceParent.passedOn(head, bytes)
                 )
+                switch verdict {
+                case .wait(let moment): return .wait(until: moment)
+                case .verified(let facts):
+                    (claims, payload, app) = (facts, worker.judge.workspace.payload, facts.audience)
+                }
             }
-            var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
-            // A proof is compared with these values.
-            if scheme == .dpop { question.texts.insert(.keyThumbprint) }
-            let verdict = try worker.judge.judge(
-                bytes.extracting(credentials.token),
-                question,
-                signatures: worker.signatures,
-                verifier: settings.unboundVerifier,
-                context: context,
-                trace: TraceParent.passedOn(head, bytes)
+            let proof = try credentials.judgeProof(
+                head,
+                bytes,
+                claims,
+                payload: payload,
+                gateway: gateway,
+                policy: settings.verifier.policy
             )
-            switch verdict {
-            case .wait(let moment): return .wait(until: moment)
-            case .verified(let claims):
-                return try tell(
-                    claims,
-                    worker.judge.workspace.payload,
-                    credentials,
-                    demand,
-                    gateway,
-                    worker,
-                    head,
-                    bytes,
-                    context,
-                    &response
-                )
+            try demand.require(claims)
+            let person = worker.auditName(claims, payload, app: app)
+            guard let proof else {
+                export(claims, payload, gateway.fields, isProven: false, &response)
+                return .accepted(.idToken, person: person)
+            }
+            return try FirstUse.use(ReplayQuestion(proof), of: .idToken, person, worker, context, &response) {
+                response in
+                export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {
             var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
@@ -73,41 +71,15 @@ enum AuthEndpoint {
         }
     }
 
-    /// The remaining steps for a good token: its proof, the gateway's demand, and the answer's fields.
-    @inline(__always)
-    private static func tell(
-        _ claims: VerifiedClaims,
-        _ payload: [UInt8],
-        _ credentials: AuthCredentials,
-        _ demand: AuthDemand,
-        _ gateway: GatewaySettings,
-        _ worker: WorkerParts,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> Outcome {
-        let proof = try credentials.judgeProof(
-            head,
-            bytes,
-            claims,
-            payload: payload.span,
-            gateway: gateway,
-            policy: worker.settings.verifier.policy
-        )
-        try demand.require(claims)
-        try export(claims, payload.span, gateway.fields, isProven: proof != nil, &response)
-        guard let proof else { return .accepted(.idToken) }
-        return try FirstUse.use(ReplayQuestion(proof), of: .idToken, worker, context, response)
-    }
-
+    /// Writes the claims that the gateway wants. A person is always named, since no good token has a longer `sub` than a
+    /// field may have.
     private static func export(
         _ claims: VerifiedClaims,
-        _ payload: Span<UInt8>,
+        _ payload: [UInt8],
         _ fields: [AuthField],
         isProven: Bool,
         _ response: inout HTTPResponse
-    ) throws(Problem) {
+    ) {
         response.addField("Cache-Control: no-store")
         for field in fields {
             guard case .text(let text) = field.claim else {
@@ -121,16 +93,8 @@ enum AuthEndpoint {
             }
             // The thumbprint of a key is sent only if the client has proved that it holds the key.
             let range = text == .keyThumbprint && !isProven ? 0..<0 : claims[text] ?? 0..<0
-            let isTold = response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
-                AuthFieldValue.append(range, in: payload, to: &output)
-            }
-            if !isTold, text == .subject {
-                // An answer must name the person.
-                throw Problem(
-                    .rejectedToken(.malformedClaim),
-                    "The claim sub is longer than \(AuthFieldValue.byteLimit) bytes.",
-                    claim: "sub"
-                )
+            response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
+                AuthFieldValue.append(range, in: payload.span, to: &output)
             }
         }
     }

@@ -81,10 +81,10 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             switch outcome {
             case .wait(let moment): return .park(until: moment)
-            case .accepted(let credential):
+            case .accepted(let credential, let person):
                 core.metrics.count(credential, nil)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
-                audit?.tell(nil, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+                audit?.tell(nil, person, routes[place], head, bytes, requestID: requestID)
                 if isDebugging { log("verification accepted", nil, head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
@@ -93,7 +93,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             case .refused(let credential, let problem):
                 core.metrics.count(credential, problem.code)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(problem.code) }
-                response.reset()
+                assert(response.isEmpty, "written before the verdict")
                 refuse(problem, "verification refused", head, bytes, context, &response)
                 return .respond
             case .done:
@@ -101,7 +101,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             response.addField("X-Request-Id", requestID)
         } catch {
-            response.reset()
+            assert(response.isEmpty, "written before the verdict")
             refuse(error, "request refused", head, bytes, context, &response)
         }
         return .respond
@@ -216,7 +216,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             to: &response
         )
         if let place {
-            audit?.tell(problem, routes[place], head, bytes, answer: response.body.span, requestID: requestID)
+            audit?.tell(problem, nil, routes[place], head, bytes, requestID: requestID)
         }
         noteRefusal(problem.code, head, bytes, context)
         if isDebugging { log(message, problem, head, bytes) }
@@ -280,8 +280,8 @@ enum Credential: String, CaseIterable {
 
 /// The outcome of a request; the handler counts and logs it.
 enum Outcome {
-    /// A token was judged and is good; the response says so.
-    case accepted(Credential)
+    /// A token was judged and is good; the response says so. The person is named for the audit.
+    case accepted(Credential, person: String?)
     /// A token was judged and is refused, or could not be judged; the problem is the response.
     case refused(Credential, Problem)
     /// An id token was judged and is refused for this code; the response says so in its own way.

@@ -30,7 +30,7 @@ enum IntrospectEndpoint {
             )
             switch verdict {
             case .wait(let moment): return .wait(until: moment)
-            case .verified(let verified): (claims, outcome) = (verified, .accepted(.idToken))
+            case .verified(let verified): (claims, outcome) = (verified, .accepted(.idToken, person: nil))
             }
         } catch {
             switch error.code {
@@ -67,7 +67,7 @@ enum IntrospectEndpoint {
             }
             VerifyEndpoint.addFields(to: &response)
             IntrospectAnswer.write(token.claims, payload: token.payload, client: token.clientID, to: &response.body)
-            return .accepted(.idToken)
+            return .accepted(.idToken, person: nil)
         } catch {
             switch error.code {
             case .rejectedToken, .invalidNonce, .unknownApp: outcome = .inactive(error.code)

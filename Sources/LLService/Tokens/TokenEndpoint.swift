@@ -26,8 +26,9 @@ enum TokenEndpoint {
                 context,
                 owner: worker.owner(head, bytes, context),
                 trace: TraceParent.passedOn(head, bytes)
-            ) { (verified, _, worker, response: inout HTTPResponse) throws(Problem) in
-                try write(try login(verified, worker), request, worker, &response)
+            ) { (verified, _, worker) throws(Problem) in
+                let token = try issue(try login(verified, worker), request, worker)
+                return { write(token, request, &$0) }
             }
         }
         do throws(Problem) {
@@ -74,27 +75,32 @@ enum TokenEndpoint {
         switch verdict {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
-            VerifyEndpoint.addFields(to: &response)
             let login = TokenIssuer.Login(claims, payload: worker.judge.workspace.payload.span)
-            try write(login, request, worker, &response)
-            return try VerifyEndpoint.useUp(claims, request.question, worker, context, response)
+            let token = try issue(login, request, worker)
+            let answer: FirstUse.Writer = { response in
+                VerifyEndpoint.addFields(to: &response)
+                write(token, request, &response)
+            }
+            let person = worker.auditName(login.appID, login.userID)
+            guard let uses = try VerifyEndpoint.uses(claims, request.question, worker) else {
+                answer(&response)
+                return .accepted(.idToken, person: person)
+            }
+            return try FirstUse.use(uses, of: .idToken, person, worker, context, &response, write: answer)
         }
     }
 
-    /// Writes the answer (RFC 8693 section 2.2.1).
-    private static func write(
+    private static func issue(
         _ login: TokenIssuer.Login,
         _ request: TokenRequest,
-        _ worker: WorkerParts,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
+        _ worker: WorkerParts
+    ) throws(Problem) -> TokenIssuer.Token {
         guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
             throw Problem(.internalError, "No token can be made.")
         }
         let now = try ServiceClock.now()
-        let token: TokenIssuer.Token
         do throws(TokenIssuer.Failure) {
-            token = try issuer.token(
+            return try issuer.token(
                 for: login,
                 kind: request.wanted == .idToken ? .idToken : .accessToken,
                 audience: request.audience,
@@ -108,6 +114,14 @@ enum TokenEndpoint {
             case .cannotSign: throw Problem(.internalError, "OpenSSL cannot sign.")
             }
         }
+    }
+
+    /// Writes the answer (RFC 8693 section 2.2.1).
+    private static func write(
+        _ token: TokenIssuer.Token,
+        _ request: TokenRequest,
+        _ response: inout HTTPResponse
+    ) {
         JSONWriter.raw("{", to: &response.body)
         JSONWriter.member("access_token", token.value, to: &response.body)
         JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)

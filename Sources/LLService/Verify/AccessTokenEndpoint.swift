@@ -11,9 +11,9 @@ enum AccessTokenEndpoint {
     /// The time that a request waits longer than its calls. The error of a call says more than a timeout.
     private static let grace = Duration.milliseconds(250)
 
-    /// Writes the answer to a token that is good.
-    typealias Writer =
-        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts, inout HTTPResponse) throws(Problem) -> Void
+    /// Prepares the answer to a token that is good. What can fail fails here, before the token is used up.
+    typealias Preparation =
+        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts) throws(Problem) -> FirstUse.Writer
 
     /// Answers one request, which waits for Graph and perhaps for the replay store.
     /// - Parameter owner: The caller; all callers share the queue of waiting requests.
@@ -23,8 +23,8 @@ enum AccessTokenEndpoint {
         _ context: RequestContext,
         owner: JobOwner,
         trace: String?,
-        write: @escaping Writer = { verified, request, _, response throws(Problem) in
-            AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        prepare: @escaping Preparation = { verified, request, _ throws(Problem) in
+            { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
         }
     ) -> Outcome {
         do throws(Problem) {
@@ -57,7 +57,7 @@ enum AccessTokenEndpoint {
                     }.mapError { Problem($0) }
                     let next: WorkerParts.Continuation = { worker, context, response in
                         do throws(Problem) {
-                            return try accept(outcome.get(), request, worker, context, &response, write)
+                            return try accept(outcome.get(), request, worker, context, &response, prepare)
                         } catch {
                             return .refused(.accessToken, error)
                         }
@@ -78,7 +78,7 @@ enum AccessTokenEndpoint {
         _ worker: WorkerParts,
         _ context: RequestContext,
         _ response: inout HTTPResponse,
-        _ write: Writer
+        _ prepare: Preparation
     ) throws(Problem) -> Outcome {
         // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
@@ -89,18 +89,27 @@ enum AccessTokenEndpoint {
             let isInDoubt = worker.revocations.isInDoubt(revocation, issuedAt: issuedAt)
             throw isInDoubt ? TokenJudge.doubtfulRevocation : problem
         }
-        VerifyEndpoint.addFields(to: &response)
-        try write(verified, request, worker, &response)
+        let body = try prepare(verified, request, worker)
+        let write: FirstUse.Writer = { response in
+            VerifyEndpoint.addFields(to: &response)
+            body(&response)
+        }
+        let person = worker.auditName(token.appID, token.userID)
         let usesToken = worker.settings.rejectsReplays
-        guard usesToken || verified.nonce?.issued != nil else { return .accepted(.accessToken) }
+        guard usesToken || verified.nonce?.issued != nil else {
+            write(&response)
+            return .accepted(.accessToken, person: person)
+        }
         let question = ReplayQuestion(request.token, verified, usesToken: usesToken, now: now)
         return try FirstUse.use(
             question,
             of: .accessToken,
+            person,
             birthIsKnown: token.issuedAt != nil,
             worker,
             context,
-            response
+            &response,
+            write: write
         )
     }
 }

@@ -8,8 +8,8 @@ internal import LimitedLogin
 /// The last step of a verdict: it uses up the nonce, the token itself, or the request's proof. A credential that is
 /// refused for another reason uses up nothing.
 ///
-/// The store in memory answers at once. For any other store the request is parked, and the response, which is already
-/// written, is kept. The token is not judged again.
+/// The answer is written after that. The store in memory decides at once; for any other store the request is parked.
+/// The token is not judged again.
 enum FirstUse {
     /// The greatest number of one worker's requests that wait for the store: the requests of a busy worker in one
     /// second.
@@ -17,19 +17,25 @@ enum FirstUse {
     /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
 
+    /// Writes the answer to a good credential.
+    typealias Writer = @Sendable (_ response: inout HTTPResponse) -> Void
+
     /// - Parameters:
     ///   - question: Nil if the store cannot be asked.
+    ///   - person: The person's name in the audit; nil without one.
     ///   - birthIsKnown: True if the token's time of issue is known, and not estimated. An estimate may be too early: a
     ///     loss of the store's memory after it is then not the token's fault.
-    ///   - response: The whole answer. It is written again after a wait.
+    ///   - write: Called once nothing can refuse the credential any more.
     /// - Returns: The accepted outcome, or the time until which to wait.
     static func use(
         _ question: ReplayQuestion?,
         of credential: Credential,
+        _ person: String?,
         birthIsKnown: Bool = true,
         _ worker: WorkerParts,
         _ context: RequestContext,
-        _ response: borrowing HTTPResponse
+        _ response: inout HTTPResponse,
+        write: @escaping Writer
     ) throws(Problem) -> Outcome {
         guard let question else { throw unavailable }
         let metrics = worker.core.metrics
@@ -38,12 +44,11 @@ enum FirstUse {
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
             try require(verdict, birthIsKnown)
-            return .accepted(credential)
+            write(&response)
+            return .accepted(credential, person: person)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            // The body of `/auth` is empty, but its array may have capacity from an earlier answer.
-            let body = response.body.isEmpty ? [] : response.body
-            let (jobs, fields) = (worker.firstUses, response.fields)
+            let jobs = worker.firstUses
             let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
             let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
@@ -52,9 +57,8 @@ enum FirstUse {
                         do throws(Problem) { try require(verdict, birthIsKnown) } catch {
                             return .refused(credential, error)
                         }
-                        response.addFields(fields)
-                        response.body += body
-                        return .accepted(credential)
+                        write(&response)
+                        return .accepted(credential, person: person)
                     }
                     jobs.finish(request, next, now: MonotonicClock.now())
                 }

@@ -101,11 +101,17 @@ enum SignedPlayerInfoEndpoint {
             throw Problem(error)
         }
         try requireNotRevoked(player, worker)
-        VerifyEndpoint.addFields(to: &response)
-        SignedPlayerInfoAnswer.write(player, to: &response.body)
-        guard settings.rejectsReplays || player.issuedNonce != nil else { return .accepted(.signedPlayerInfo) }
+        let write: FirstUse.Writer = { response in
+            VerifyEndpoint.addFields(to: &response)
+            SignedPlayerInfoAnswer.write(player, to: &response.body)
+        }
+        let person = (player.appScopedID ?? player.playerID).flatMap { worker.auditName(player.appID, $0) }
+        guard settings.rejectsReplays || player.issuedNonce != nil else {
+            write(&response)
+            return .accepted(.signedPlayerInfo, person: person)
+        }
         let question = ReplayQuestion(player, request.text, usesInfo: settings.rejectsReplays)
-        return try FirstUse.use(question, of: .signedPlayerInfo, worker, context, response)
+        return try FirstUse.use(question, of: .signedPlayerInfo, person, worker, context, &response, write: write)
     }
 
     /// A revocation names a user id of Facebook Login, and a `player_id` is not one.

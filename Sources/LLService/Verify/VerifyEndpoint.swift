@@ -50,18 +50,36 @@ enum VerifyEndpoint {
         switch verdict {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
-            addFields(to: &response)
-            let keyID = worker.judge.workspace.keyID
-            VerifyAnswer.write(
-                claims,
-                payload: worker.judge.workspace.payload.span,
-                keyID: keyID.span,
-                asked: request.permissions,
-                isRefresh: request.question.isRefresh,
-                to: &response.body
-            )
-            return try useUp(claims, request.question, worker, context, response)
+            let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
+            let (asked, isRefresh) = (request.permissions, request.question.isRefresh)
+            let person = worker.auditName(claims, payload)
+            guard let uses = try uses(claims, request.question, worker) else {
+                write(claims, payload, keyID, asked, isRefresh, &response)
+                return .accepted(.idToken, person: person)
+            }
+            return try FirstUse.use(uses, of: .idToken, person, worker, context, &response) { response in
+                write(claims, payload, keyID, asked, isRefresh, &response)
+            }
         }
+    }
+
+    private static func write(
+        _ claims: VerifiedClaims,
+        _ payload: [UInt8],
+        _ keyID: [UInt8],
+        _ asked: PermissionSet?,
+        _ isRefresh: Bool,
+        _ response: inout HTTPResponse
+    ) {
+        addFields(to: &response)
+        VerifyAnswer.write(
+            claims,
+            payload: payload.span,
+            keyID: keyID.span,
+            asked: asked,
+            isRefresh: isRefresh,
+            to: &response.body
+        )
     }
 
     /// Refuses a request for an issued nonce if the service issues none.
@@ -70,20 +88,18 @@ enum VerifyEndpoint {
         throw Problem(.noNonceIssuer)
     }
 
-    /// The last step of the verdict on a good token: it uses up the nonce, and the token itself if each token is
-    /// accepted once.
+    /// The entries that a good token uses up: its nonce, and itself if each token is accepted once. Nil if it uses up
+    /// nothing.
     @inline(__always)
-    static func useUp(
+    static func uses(
         _ claims: VerifiedClaims,
         _ question: borrowing TokenQuestion,
-        _ worker: WorkerParts,
-        _ context: RequestContext,
-        _ response: borrowing HTTPResponse
-    ) throws(Problem) -> Outcome {
+        _ worker: WorkerParts
+    ) throws(Problem) -> ReplayQuestion? {
         let settings = worker.settings
         // A refreshed token has the nonce of its login, which is already used up.
         let usesNonce = question.binding == .issuedNonce && !question.isRefresh
-        guard usesNonce || settings.rejectsReplays else { return .accepted(.idToken) }
+        guard usesNonce || settings.rejectsReplays else { return nil }
         let uses = ReplayQuestion(
             claims,
             worker.judge.workspace.payload.span,
@@ -92,8 +108,8 @@ enum VerifyEndpoint {
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? question.accessToken : []
         )
         // An issued nonce that is not used up here would stay good for ever.
-        guard !usesNonce || uses?.has(.nonce) == true else { throw FirstUse.unavailable }
-        return try FirstUse.use(uses, of: .idToken, worker, context, response)
+        guard let uses, !usesNonce || uses.has(.nonce) else { throw FirstUse.unavailable }
+        return uses
     }
 
     static func addFields(to response: inout HTTPResponse) {

@@ -12,8 +12,6 @@ internal import LimitedLogin
 enum CallbackEndpoint {
     /// Greatest body in bytes: that of the signed request itself.
     static let bodyLimit = SignedRequest.byteLimit
-    /// The greatest number of waiting callbacks of one worker: more than all deliveries and their repetitions together.
-    static let waitingLimit = 256
     /// The time that a request waits longer than its delivery: the delivery's own failure says more than a timeout.
     private static let grace = Duration.milliseconds(250)
 
@@ -51,7 +49,7 @@ enum CallbackEndpoint {
         trace: String?,
         _ context: RequestContext
     ) throws(Problem) -> MonotonicInstant {
-        let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.callbacks)
+        let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.jobs)
         let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? FirstUse.patience)
         let late = continuation(
             event,

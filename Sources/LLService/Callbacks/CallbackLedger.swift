@@ -9,8 +9,8 @@ struct CallbackLedger: Sendable {
     /// Answers one request.
     typealias Waiter = @Sendable (Outcome) -> Void
 
-    /// Repetitions that wait for running deliveries, of all ids together. 128: with the places for deliveries, fewer
-    /// than one worker allows to wait (``CallbackEndpoint/waitingLimit``).
+    /// Repetitions that wait for running deliveries, of all ids together. 128: a small part of the requests that may wait
+    /// at one worker.
     static let repetitionLimit = 128
     /// Greatest number of remembered ids. 4,096: a day of a busy app, in about 600 KB. The oldest are removed first; a
     /// repetition of those is delivered again, and the backend detects it by its `webhook-id`.

@@ -78,8 +78,7 @@ final class WorkerParts {
     typealias Continuation =
         @Sendable (_ worker: WorkerParts, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) ->
         Outcome
-    /// The requests that wait for jobs of one kind. Each job is kept with the continuation for a job that does not end
-    /// in time.
+    /// The requests that wait for jobs. Each job is kept with the continuation for a job that does not end in time.
     typealias Jobs = BackgroundJobs<Continuation, Continuation>
 
     let core: ServiceCore
@@ -95,12 +94,10 @@ final class WorkerParts {
     var clientOfForm: Int?
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
-    // The jobs that requests wait for.
-    let firstUses = Jobs(capacity: FirstUse.waitingLimit)
-    let graphCalls = Jobs(capacity: GraphWorkers.waitingLimit)
-    let accessTokens = Jobs(capacity: GraphWorkers.accessTokenWaitingLimit)
-    let callbacks = Jobs(capacity: CallbackEndpoint.waitingLimit)
-    let revocationJobs = Jobs(capacity: RevocationsEndpoint.waitingLimit)
+    /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
+    /// replay store. The threads that call Graph and the backend have lower limits of their own, so that such jobs cannot
+    /// fill these places.
+    let jobs = Jobs(capacity: 8_192)
 
     init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
@@ -114,8 +111,6 @@ final class WorkerParts {
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
     }
 
-    private var waits: [Jobs] { [firstUses, graphCalls, accessTokens, callbacks, revocationJobs] }
-
     /// The settings in force when the request's head was read.
     var settings: RuntimeSettings { copyOfSettings.value }
 
@@ -123,25 +118,18 @@ final class WorkerParts {
         if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
     }
 
-    func attach(_ waker: RequestWaker) {
-        for jobs in waits { jobs.attach(waker) }
-    }
-
     func abandon(_ request: ParkedRequest) {
         judge.abandon(request)
-        for jobs in waits { jobs.abandon(request) }
+        jobs.abandon(request)
     }
 
     /// Continues a request that started a job; nil for a request that started none, or that waited for keys.
     func goOn(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
-        for jobs in waits {
-            switch jobs.visit(context) {
-            case .none: continue
-            case .waiting(let moment): return .wait(until: moment)
-            case .expired(let next), .done(_, let next): return try next(self, context, &response)
-            }
+        switch jobs.visit(context) {
+        case .none: nil
+        case .waiting(let moment): .wait(until: moment)
+        case .expired(let next), .done(_, let next): try next(self, context, &response)
         }
-        return nil
     }
 }
 

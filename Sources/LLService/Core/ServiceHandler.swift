@@ -33,7 +33,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     deinit { reportUntold(.never) }
 
-    package func attach(_ waker: RequestWaker) { worker.attach(waker) }
+    package func attach(_ waker: RequestWaker) { worker.jobs.attach(waker) }
 
     package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
 

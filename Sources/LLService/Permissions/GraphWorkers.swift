@@ -26,13 +26,6 @@ package final class GraphWorkers: Sendable {
     /// of the deadline's five seconds.
     package static let accessTokenQueueLimit = 240
 
-    /// The greatest number of one worker's requests that wait for the check of an access token: as many as threads and
-    /// places hold, and the same number again for requests that lost their place and are about to be answered.
-    static let accessTokenWaitingLimit = 2 * (accessTokenThreadLimit + accessTokenQueueLimit)
-
-    /// The greatest number of one worker's requests that wait for a call about permissions: more than all threads and
-    /// their queue together hold.
-    static let waitingLimit = 256
     /// The time that a request waits longer than its call. The call's own error says more than a timeout, and a login
     /// that was revoked at the last moment is remembered before the answer.
     private static let grace = Duration.milliseconds(250) + FirstUse.patience
@@ -71,7 +64,7 @@ package final class GraphWorkers: Sendable {
     ) throws(Problem) -> Outcome {
         let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
         guard let graph = worker.core.graph else { throw busy }
-        let (jobs, deadline) = (worker.graphCalls, context.now + graph.callTimeout)
+        let (jobs, deadline) = (worker.jobs, context.now + graph.callTimeout)
         let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
         let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
             graph.unfinished.enter()

@@ -10,8 +10,6 @@ internal import LLStores
 enum RevocationsEndpoint {
     /// Greatest body, in bytes.
     static let bodyLimit = 1_024
-    /// Waiting requests of one worker: as many as the store allows of all workers together.
-    static let waitingLimit = 8_192
 
     /// The revocation holds when this returns or the request is answered, independent of the answer.
     static let answer: Route.Answer = { worker, _, _, body, context, response throws(Problem) in
@@ -21,7 +19,7 @@ enum RevocationsEndpoint {
             throw Problem(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
         }
         let app = try worker.settings.app(named: members["app_id"]).utf8
-        let (jobs, deadline) = (worker.revocationJobs, MonotonicClock.now() + FirstUse.patience)
+        let (jobs, deadline) = (worker.jobs, MonotonicClock.now() + FirstUse.patience)
         let late = continuation(isRemembered: false)
         let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
             worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in

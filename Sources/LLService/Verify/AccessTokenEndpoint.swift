@@ -39,7 +39,7 @@ enum AccessTokenEndpoint {
             let busy = Problem(.tooManyAccessTokens, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
-            let (jobs, metrics) = (worker.accessTokens, worker.core.metrics)
+            let (jobs, metrics) = (worker.jobs, worker.core.metrics)
             let late: WorkerParts.Continuation = { _, _, _ in
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }

@@ -11,9 +11,6 @@ internal import LimitedLogin
 /// The answer is written after that. The store in memory decides at once; for any other store the request is parked.
 /// The token is not judged again.
 enum FirstUse {
-    /// The greatest number of one worker's requests that wait for the store: the requests of a busy worker in one
-    /// second.
-    static let waitingLimit = 8_192
     /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
 
@@ -48,7 +45,7 @@ enum FirstUse {
             return .accepted(credential, person: person)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            let jobs = worker.firstUses
+            let jobs = worker.jobs
             let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
             let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in

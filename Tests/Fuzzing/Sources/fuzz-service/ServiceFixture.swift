@@ -40,7 +40,13 @@ final class ServiceFixture {
                     nonces: NonceIssuer(secret: try NonceSecret(text: "0123456789abcdefghijklmnopqrstuv"))
                 ),
                 clients: clients,
-                gateway: GatewaySettings()
+                gateway: GatewaySettings(),
+                tokens: TokenSettings(
+                    TokenIssuer(
+                        policy: try TokenIssuerPolicy(issuer: "https://a.example", audiences: ["b"]),
+                        keys: try SigningKeySet([try SigningKey(generating: .es256)])
+                    )
+                )
             ),
             cache: cache,
             metrics: ServiceMetrics(registry: registry),
@@ -105,7 +111,9 @@ final class ServiceFixture {
                 guard let node = document.member("code", of: document.root, in: response.body.span),
                     codes.contains(document.string(node, in: response.body.span))
                 else { fatalError("a problem without a known code") }
-            } else if document.member("authentication_token", of: document.root, in: response.body.span) != nil {
+            } else if ["authentication_token", "issued_token_type"].contains(where: {
+                document.member($0, of: document.root, in: response.body.span) != nil
+            }) {
                 guard knowsToken else { fatalError("somebody was let in without a token") }
             }
         }

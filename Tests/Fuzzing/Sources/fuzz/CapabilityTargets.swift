@@ -101,6 +101,46 @@ func fuzzDPoP(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
+/// A header and a payload, separated by a zero byte: judged as they come, and signed by the issuer's own key.
+func fuzzOwnToken(_ input: [UInt8]) {
+    let fixture = unsafe OwnTokenFixture.shared
+    func judge(_ token: [UInt8], isSigned: Bool = false, appID: [UInt8] = []) -> OwnToken? {
+        try? fixture.verifier.judge(token.span, appID: appID, isSigned: isSigned, now: fixture.now)
+    }
+    require(judge(input) == nil, "nothing is accepted that the issuer did not sign")
+    _ = fixture.verifier.isOwn(input.span)
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    let payload = Array(parts.last ?? [])
+    for header in [Array(parts[0]), fixture.header] {
+        let text = Base64URL.encode(header) + [UInt8(ascii: ".")] + Base64URL.encode(payload)
+        guard var signature = try? fixture.key.signature(for: text) else { continue }
+        let token = text + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        signature[31] ^= 1
+        let altered = text + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        guard let own = judge(token) else {
+            // A remembered signature spares the cryptography alone.
+            require(judge(token, isSigned: true) == nil, "the memory makes nothing good")
+            continue
+        }
+        require(fixture.verifier.isOwn(token.span), "the verifier knows its own tokens")
+        require(own.payload == payload, "the payload is the signed one")
+        require(Array(payload[own.claims.issuer]) == fixture.issuer, "the issuer is this one")
+        require(Array(payload[own.claims.audience]) == [UInt8(ascii: "b")], "the audience is a configured one")
+        require(own.clientID.upperBound <= payload.count && !own.claims.subject.isEmpty, "a token names a person")
+        require(fixture.now < own.claims.expiresAt, "a token that has ended is refused")
+        require(own.claims.issuedAt.secondsSince1970 <= fixture.now.secondsSince1970 + 60, "a token is of the past")
+        let clientID = Array(payload[own.clientID])
+        for appID in ["42", "43"] where !appID.utf8.elementsEqual(clientID) {
+            require(
+                judge(token, appID: Array(appID.utf8)) == nil || clientID.contains(UInt8(ascii: "\\")),
+                "it is for one app"
+            )
+        }
+        require(judge(altered) == nil, "the signature counts")
+    }
+    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
+}
+
 /// Two answers of Graph, separated by a zero byte.
 func fuzzAccessToken(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
@@ -121,6 +161,35 @@ func fuzzAccessToken(_ input: [UInt8]) {
 }
 
 /// What every judgement of a run shares.
+final class OwnTokenFixture {
+    nonisolated(unsafe) static let shared = OwnTokenFixture()
+
+    let issuer = Array("https://a.example".utf8)
+    let key: SigningKey
+    let header: [UInt8]
+    let verifier: OwnTokenVerifier
+    let now: NumericDate
+
+    private init() {
+        do {
+            key = try SigningKey(generating: .es256)
+            header = Array(#"{"alg":"ES256","typ":"at+jwt","kid":"\#(key.keyID)"}"#.utf8)
+            let policy = try TokenIssuerPolicy(issuer: "https://a.example", audiences: ["b"])
+            verifier = OwnTokenVerifier(
+                TokenIssuer(policy: policy, keys: try SigningKeySet([key])),
+                verification: try VerificationPolicy(appIDs: ["42", "43"])
+            )
+            guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64) else {
+                fatalError("the fixture is broken")
+            }
+            self.now = now
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+}
+
+/// What the judgements of the other capabilities share.
 final class CapabilityFixture {
     nonisolated(unsafe) static let shared = CapabilityFixture()
 

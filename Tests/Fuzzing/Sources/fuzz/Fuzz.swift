@@ -27,10 +27,12 @@ struct Fuzz {
         case "dpop": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzDPoP) }
         case "access-token":
             result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzAccessToken) }
+        case "own-token":
+            result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzOwnToken) }
         default:
             print(
                 "FUZZ_TARGET is one of json, base64url, jws, jwkset, token, nonce, redis, signed-request, "
-                    + "player-info, token-info, dpop, access-token"
+                    + "player-info, token-info, dpop, access-token, own-token"
             )
             result = 2
         }

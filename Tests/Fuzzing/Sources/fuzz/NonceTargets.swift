@@ -70,7 +70,7 @@ extension RedisReply {
         switch self {
         case .status(let text): text.utf8.count / 3
         case .error(let code): code.utf8.count
-        case .integer, .null: 1
+        case .redirect, .integer, .null: 1
         case .string(let bytes): bytes.count
         case .array(let elements): elements.reduce(elements.count) { $0 + $1.size }
         }

@@ -10,7 +10,7 @@ package enum PastedToken {
         let text = String(decoding: bytes.prefix(64), as: UTF8.self)
         let start = text.drop { $0.isWhitespace }.lowercased()
         if start.hasPrefix("bearer ") || start.hasPrefix("authorization:") {
-            return "Leave out what stands before the token: it begins with eyJ."
+            return "Take away the text before the token: a token begins with eyJ."
         }
         if start.hasPrefix("\"") || start.hasPrefix("'") { return "Take away the quotation marks around the token." }
         if start.hasPrefix("optional(") {
@@ -25,11 +25,12 @@ package enum PastedToken {
         if has("%2E", token) || has("%2e", token) {
             return "Undo the percent-encoding: %2E stands for a full stop."
         }
+        if bytes.contains(UInt8(ascii: "%")) { return "Undo the percent-encoding: no token has a percent sign." }
         if bytes.contains(where: { $0 == 0x3D || $0 == 0x2B || $0 == 0x2F }) {
             return "Pass the token on unchanged, in base64url without '=': it was encoded anew as plain base64."
         }
         if has("...", token) || has("…", token) {
-            return "Copy the whole token: what shows it has cut out its middle."
+            return "Copy the whole token: a display has cut out its middle."
         }
         return nil
     }
@@ -48,6 +49,7 @@ package enum PastedToken {
     private static func cureForBlanks(_ bytes: [UInt8]) -> String? {
         guard bytes.contains(where: isBlank) else { return nil }
         let word = bytes.drop(while: isBlank)
+        guard !word.isEmpty else { return "Pass the token: this text is white space alone." }
         guard let end = word.firstIndex(where: isBlank), word[end...].contains(where: { !isBlank($0) }) else {
             return bytes.contains(where: isLineBreak)
                 ? "Take away the line break at the end of the token, or before it."

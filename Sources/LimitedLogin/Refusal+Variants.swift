@@ -174,11 +174,11 @@ extension Refusal {
             .invalidSignature,
             .signature,
             fault == .wrongLength
-                ? "The signature has not the length of the key it names."
+                ? "The signature does not have the length of the named key."
                 : "The signature is not the one of the key it names: the token was altered or forged.",
             hint:
-                "Some character of the token was changed, so compare it with what the app has; if it is the same there, the "
-                + "token is forged, or these keys are another issuer's."
+                "Compare the token with the one in the app: if both are the same, it is forged, or these keys are another "
+                + "issuer's; else a character was changed or left out."
         )
     }
 

@@ -59,16 +59,20 @@ extension TokenVerifier {
     private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Refusal {
         if token[0] == UInt8(ascii: "{") { return .malformedToken(.jsonSerialization) }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
-        if count == 5 { return .notAnIDToken(.encrypted) }
-        return count == 1 && isOpaque(token) ? .notAnIDToken(.accessToken) : .malformedToken(.wrongPartCount(count))
+        if count == 5, isWord(token, with: "-_.") { return .notAnIDToken(.encrypted) }
+        return isOpaque(token) ? .notAnIDToken(.accessToken) : .malformedToken(.wrongPartCount(count))
     }
 
     /// True if these bytes look like one of Facebook's access tokens: letters and digits without a full stop (with `|`
-    /// in an app's own token), and far longer than a word.
+    /// in an app's own token), and far longer than a word. An id token that was cut off within its header is none: every
+    /// JOSE header begins with `{"`, in base64url `eyJ`.
     private static func isOpaque(_ token: Span<UInt8>) -> Bool {
-        guard token.count >= 20 else { return false }
+        token.count >= 20 && !token.equal(0..<3, "eyJ") && isWord(token, with: "|-_")
+    }
+
+    private static func isWord(_ token: Span<UInt8>, with others: String) -> Bool {
         for index in 0..<token.count {
-            guard ASCII.isAlphanumeric(token[index]) || "|-_".utf8.contains(token[index]) else { return false }
+            guard ASCII.isAlphanumeric(token[index]) || others.utf8.contains(token[index]) else { return false }
         }
         return true
     }

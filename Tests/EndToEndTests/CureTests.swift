@@ -61,6 +61,10 @@ struct CureTests {
         Case(name: "the first two parts", code: "malformed_token", cure: "ends too early") {
             try token().split(separator: ".").prefix(2).joined(separator: ".")
         },
+        Case(name: "the beginning", code: "malformed_token", cure: "ends too early") { String(try token().prefix(50)) },
+        Case(name: "two tokens", code: "malformed_token", cure: "white space within") {
+            "\(try token()) \(try token())"
+        },
         Case(name: "no signature", code: "malformed_token", cure: "up to its last character") {
             try token().split(separator: ".").prefix(2).joined(separator: ".") + "."
         },

@@ -125,7 +125,7 @@ struct VerifyCommandTests {
     func shapeFirst() throws {
         let arguments = ["--unbound", "--jwks", "/nonexistent"]
         for (token, sentence) in [
-            ("x", "malformed_token"), ("", "The token is empty."), ("Bearer eyJ.eyJ.x", "Leave out what stands before"),
+            ("x", "malformed_token"), ("", "The token is empty."), ("Bearer eyJ.eyJ.x", "Take away the text before"),
         ] {
             let run = try FinishedRun(["verify", "-"] + arguments, environment: Self.app, input: token)
             #expect(run.exitCode == 1 && run.errors.isEmpty, "\(run.errors)")

@@ -98,6 +98,8 @@ struct WrongRequest: Sendable {
         pasted("a token in plain base64") { "\($0)==" },
         pasted("a token without its middle") { "\($0.prefix(20))...\($0.suffix(20))" },
         pasted("the JSON around a token") { "{\\\"id_token\\\":\\\"\($0)\\\"}" },
+        pasted("the beginning of a token") { String($0.prefix(50)) },
+        pasted("two tokens") { "\($0) \($0)" },
         pasted("a token without its signature") { $0.split(separator: ".").dropLast().joined(separator: ".") },
         pasted("a token with a stop at the end") { "\($0)." },
         pasted("a longer text than any token") { "\($0)\(String(repeating: "a", count: 32_768))" },

@@ -13,6 +13,8 @@ struct EnvelopeTests {
             ("a.b.c.d.e", .notAnIDToken(.encrypted)), ("{\"payload\":\"\"}", .malformedToken(.jsonSerialization)),
             ("EAABwzLixnjYBO0ZCZAmZBzZCdIZD", .notAnIDToken(.accessToken)),
             ("1234567890123456|abcdefghij-_KLM", .notAnIDToken(.accessToken)),
+            ("eyJhbGciOiJSUzI1NiIsInR5cCI6", .malformedToken(.wrongPartCount(1))),
+            ("eyJh.eyJh.eyJh eyJh.eyJh.eyJh", .malformedToken(.wrongPartCount(5))),
             ("not a token at all, is it now", .malformedToken(.wrongPartCount(1))),
             (".a.b", .malformedToken(.emptyPart(.header))), ("e30.e30.", .malformedToken(.emptyPart(.signature))),
             ("e30=.e30.AA", .malformedToken(.invalidBase64URL(.header))),

@@ -107,6 +107,8 @@ struct RejectionTests {
             ("\(whole)\t", "white space around"), ("\(whole.prefix(20))\n\(whole.dropFirst(20))", "Join the lines"),
             (whole.split(separator: ".").joined(separator: "%2E"), "percent-encoding"),
             (whole.split(separator: ".").joined(separator: "%2e"), "percent-encoding"),
+            ("\(whole)%0A", "percent-encoding"), (" \n", "white space alone"),
+            ("\(whole) \(whole)", "white space within"), (String(whole.prefix(20)), "ends too early"),
             ("\(whole)==", "plain base64"), ("\(whole.prefix(10))...\(whole.suffix(10))", "cut out its middle"),
             ("{\"id_token\":\"\(whole)\"}", "JSON around"), ("/tmp/token", "--token-file"),
         ]

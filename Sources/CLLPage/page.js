@@ -183,11 +183,11 @@ function showVerdict(kind, status, code, which, detail, cure) {
 }
 
 /** The request as it was sent, with the middle of a token left out. */
-function showRequest(request) {
+function showRequest(asked, request) {
   const short = Object.entries(request ?? {}).map(([name, value]) =>
     [name, typeof value === 'string' && value.length > 90 ? `${value.slice(0, 24)}…${value.slice(-12)}` : value]);
   showJSON($('request'), JSON.stringify(Object.fromEntries(short)));
-  $('request').prepend(element('span', 'POST /verify\n', 'aside'));
+  $('request').prepend(element('span', `${asked}\n`, 'aside'));
 }
 
 function parsed(text) {
@@ -206,7 +206,7 @@ function showOutcome(outcome) {
   const which = showChecks(outcome.checks, report, answer);
   showToken(token);
   showProfile(person);
-  if (outcome.request) showRequest(outcome.request);
+  if (outcome.request) showRequest(outcome.asked, outcome.request);
   showJSON($('answer'), outcome.answer ?? JSON.stringify(report));
   $('command').textContent = outcome.command;
   showVerdict(

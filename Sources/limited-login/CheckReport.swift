@@ -294,6 +294,54 @@ extension CheckReport {
     }
 }
 
+extension CheckReport {
+    /// The checks of a token that the service issued, in their order, with their titles for a person.
+    static let ownTokenChecks: [(check: VerificationCheck, title: String)] = [
+        (.size, "The token is at most 32,768 bytes long"),
+        (.serialization, "The token is a JWS of three parts in strict base64url"),
+        (.header, "The header is one JSON object that names no member twice"),
+        (.criticalHeader, "The header demands no extension"),
+        (.type, "It is an access token: typ and client_id"),
+        (.keyID, "The header names its key"),
+        (.key, "The key is one of signing_keys_file"),
+        (.algorithm, "The algorithm is the one of the key"),
+        (.signature, "The signature is the key's"),
+        (.payload, "The payload is one JSON object that names no member twice"),
+        (.issuer, "The issuer is this service's"),
+        (.audience, "The audience is configured, and so is the Facebook app"),
+        (.times, "The token is valid now"),
+        (.identity, "The token names its subject and itself"),
+    ]
+
+    /// Judges a token that the service issued, as `/auth` does; nil if the service issues none.
+    static func ofOwnToken(
+        _ token: [UInt8],
+        _ settings: RuntimeSettings,
+        now moment: NumericDate
+    ) -> CheckReport? {
+        guard let issuer = settings.tokens?.issuer else { return nil }
+        var failed = ownTokenChecks.count
+        var refusal: Refusal?
+        do throws(LimitedLogin.Refusal) {
+            _ = try OwnTokenVerifier(issuer, verification: settings.verifier.policy)
+                .judge(token.span, appID: [], isSigned: false, now: moment)
+        } catch {
+            let problem = Problem(error)
+            failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
+            refusal = Refusal(
+                code: problem.code.text,
+                claim: problem.claim,
+                detail: problem.detail,
+                cure: problem.hint
+            )
+        }
+        let rows: [Row] = ownTokenChecks.enumerated().map { place, row in
+            ("\(row.check)", row.title, place < failed ? .passed : place == failed ? .failed : .skipped)
+        }
+        return CheckReport(rows: rows, refusal: refusal, moment: moment)
+    }
+}
+
 extension GraphFailure {
     /// Writes the failure and its remedy to standard error, with the numbers that Facebook's support asks for.
     func write() {

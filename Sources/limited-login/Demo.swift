@@ -105,6 +105,11 @@ struct Demo: AsyncParsableCommand {
                 .graphURL: facebook,
                 .uninstallURL: "\(facebook)/platform/uninstall/",
                 .callbacksURL: "\(backendURL)/webhooks",
+                .gateway: "enabled",
+                .dpop: "required_if_bound",
+                .gatewayOrigin: "https://app.example.com",
+                .issuer: "https://login.example.com",
+                .tokenAudiences: "https://api.example.com",
                 .dataDeletionStatusURL: "\(backendURL)/deletion",
                 .listen: listen.description,
                 .adminListen: adminListen.description,
@@ -182,8 +187,9 @@ final class DemonstrationFiles: Sendable {
             .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             .appSecretsFile: "\(appID) \(appSecret)",
             .callbacksSecretFile: "whsec_" + Base64.encode(webhookKey),
-            // The secret is made for this run; its nonces are invalid afterwards.
+            // These are made for this run; its nonces and tokens are invalid afterwards.
             .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
+            .signingKeysFile: try SigningKey(generating: .es256).privatePEM(),
         ]
         try isRemoved.withLock { isRemoved in
             // The program is ending.

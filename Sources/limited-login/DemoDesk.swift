@@ -164,6 +164,18 @@ struct DemoScenario: Sendable {
             expects: "200"
         ) { try $0.accessToken() },
         DemoScenario(
+            name: "own-token",
+            title: "A token of your own",
+            hint: "The login is exchanged for a standard token, which passes a gateway until the logins are revoked.",
+            expects: "401 login_revoked"
+        ) { stage in
+            stage.takeSomebodyElse()
+            let token = try stage.exchange()
+            try stage.passGateway(token, "A gateway asks before it lets the app's request pass.")
+            try stage.revoke()
+            try stage.passGateway(token, "The token comes again, after the revocation.")
+        },
+        DemoScenario(
             name: "rotate",
             title: "Rotate the keys",
             hint: "Facebook signs with a new key; the service fetches it when the first token names it.",

@@ -25,8 +25,9 @@ struct DemoStage {
     /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
     var variables: [(name: String, text: String)] = []
 
-    /// A request of `POST /verify`, without the permissions that the app needs, and its answer.
-    typealias Verdict = (token: String, request: [JSON.Member], answer: HTTPSResponse)
+    /// A judged token. The request is that of `POST /verify`, without the permissions that the app needs; nil for a token of
+    /// the service's own at `/auth`.
+    typealias Verdict = (token: String, request: [JSON.Member]?, answer: HTTPSResponse)
 
     /// Adds a step: the request, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
@@ -67,6 +68,13 @@ struct DemoStage {
     ///
     /// For a good login without a nonce of its own, the service issues a nonce and accepts it once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
+        let (token, proofs) = try logIn(entry)
+        try verify(token, [("id_token", JSON(token))] + proofs)
+    }
+
+    /// Logs in at Facebook.
+    /// - Returns: The app's token, and the members that tie it to the login.
+    private mutating func logIn(_ entry: CatalogueEntry? = nil) throws -> (token: String, proofs: [JSON.Member]) {
         let fault = entry?.name == "good" ? nil : entry
         let isIssued = nonce.isEmpty && fault == nil
         var nonce = nonce
@@ -95,7 +103,32 @@ struct DemoStage {
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
         let proofs = (entry?.requestMembers(workshop) ?? [("nonce", nonce)]).map { ($0.name, JSON($0.value)) }
-        try verify(token, [("id_token", JSON(token))] + (isIssued ? [("issued_nonce", JSON(true))] : proofs))
+        return (token, isIssued ? [("issued_nonce", JSON(true))] : proofs)
+    }
+
+    /// Logs in, and exchanges the login for a token of the service's own.
+    mutating func exchange() throws -> String {
+        let (token, _) = try logIn()
+        let kind = "urn:ietf:params:oauth"
+        let form = [
+            ("grant_type", "\(kind):grant-type:token-exchange"), ("subject_token_type", "\(kind):token-type:id_token"),
+            ("subject_token", token), ("issued_nonce", "true"),
+        ]
+        let answer = try send(
+            HTTPSRequest(.post, try service("/token"), headers: [Self.key], body: .form(form)),
+            "The backend exchanges the login for a short standard token and gives it to the app."
+        )
+        let own = try Self.text("access_token", of: answer, "The service issued no token: it")
+        let text = form.map { "\($0)=\($1)" }.joined(separator: "&")
+        script("own", own, of: "curl -sS \(serviceURL)/token \(Self.keyField) -d \(word(text))")
+        return own
+    }
+
+    /// Has a gateway ask about a token of the service's own.
+    mutating func passGateway(_ token: String, _ sentence: String) throws {
+        let field = (name: "authorization", value: "Bearer \(token)")
+        verdict = (token, nil, try send(HTTPSRequest(.get, try service("/auth"), headers: [field]), sentence))
+        script("curl -sS -i \(serviceURL)/auth -H \(word("Authorization: Bearer \(token)")) -w '\\n'")
     }
 
     /// Logs in as an app on Android does, and sends its access token.
@@ -150,13 +183,13 @@ struct DemoStage {
 
     /// Sends the last request of `POST /verify` once more.
     mutating func verifyAgain(_ sentence: String) throws {
-        guard let verdict else { return }
-        try verify(verdict.token, verdict.request, sentence)
+        guard let verdict, let request = verdict.request else { return }
+        try verify(verdict.token, request, sentence)
     }
 
     /// Makes Facebook refresh the last token, and sends the new one for the same login and person.
     mutating func refresh() throws {
-        guard let verdict else { return }
+        guard let verdict, let request = verdict.request else { return }
         let body = JSON([("id_token", JSON(verdict.token))])
         let answer = try facebook("/refresh", body.bytes)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
@@ -164,7 +197,7 @@ struct DemoStage {
         script("fresh", token, of: "curl -sS \(facebookURL)/refresh -d \(word(body.text))")
         try verify(
             token,
-            [("id_token", JSON(token)), ("subject", JSON(userID))] + verdict.request.dropFirst(),
+            [("id_token", JSON(token)), ("subject", JSON(userID))] + request.dropFirst(),
             "The backend sends the new token with the person of the session."
         )
         meaning = "The token is a refresh of this login. The session of \(userID) goes on."
@@ -195,18 +228,26 @@ struct DemoStage {
 
     private var serviceURL: String { "http://\(application.ownAddress.map(\.description) ?? "?")" }
 
+    private func service(_ path: String) throws -> HTTPURL { try HTTPURL(parsing: "\(serviceURL)\(path)") }
+
+    /// The field with the backend's key, and the same in a terminal.
+    private static let key = (name: "x-api-key", value: DemonstrationFiles.clientKey)
+    private static let keyField = "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)'"
+
     /// A request of the service, as a command of a terminal.
     private func curl(_ path: String, _ body: JSON) -> String {
-        "curl -sS \(serviceURL)\(path) -H 'X-Api-Key: \(DemonstrationFiles.clientKey)' "
+        "curl -sS \(serviceURL)\(path) \(Self.keyField) "
             + "-H 'Content-Type: application/json' -d \(word(body.text))"
     }
 
     /// Sends the service a request as a backend does, and adds the step.
     private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
-        let url = try HTTPURL(parsing: "\(serviceURL)\(path)")
-        let key = (name: "x-api-key", value: DemonstrationFiles.clientKey)
-        let answer = try desk.client.send(HTTPSRequest(.post, url, headers: [key], body: .json(body.bytes)))
-        note("POST \(path)", "\(answer.status)", sentence)
+        try send(HTTPSRequest(.post, try service(path), headers: [Self.key], body: .json(body.bytes)), sentence)
+    }
+
+    private mutating func send(_ request: HTTPSRequest, _ sentence: String) throws -> HTTPSResponse {
+        let answer = try desk.client.send(request)
+        note("\(request.method.rawValue) \(request.url.target)", "\(answer.status)", sentence)
         return answer
     }
 
@@ -228,7 +269,9 @@ struct DemoStage {
             answer: verdict.answer,
             note: meaning,
             command: lines.joined(separator: "\n"),
-            request: JSON(verdict.request + wishedPermissions),
+            asked: verdict.request == nil ? "GET /auth" : "POST /verify",
+            request: verdict.request.map { JSON($0 + wishedPermissions) }
+                ?? ["Authorization": JSON("Bearer \(verdict.token)")],
             steps: steps
         )
     }
@@ -236,8 +279,11 @@ struct DemoStage {
     /// Nil if the service does not read such a request, as one that is too long.
     private func report(_ verdict: Verdict) throws -> CheckReport? {
         let (settings, configuration) = (application.core.settings.value, application.configuration)
+        guard let members = verdict.request else {
+            return .ofOwnToken(Array(verdict.token.utf8), settings, now: try Moment.now())
+        }
         var request = VerifyRequestReader()
-        guard (try? request.read(JSON(verdict.request).bytes.span)) != nil else { return nil }
+        guard (try? request.read(JSON(members).bytes.span)) != nil else { return nil }
         guard !request.token.isEmpty else {
             return try .ofAccessToken(
                 Array(verdict.token.utf8),

@@ -170,7 +170,8 @@ extension PageDesk {
     ///   - answer: The service's own answer, if there is one.
     ///   - note: The meaning of an accepted credential, if it is no new login.
     ///   - command: The same in a terminal.
-    ///   - request: The body that the service got, if there is one.
+    ///   - asked: The method and path of the request.
+    ///   - request: The body that the service got, or the fields of its head, if there is one.
     ///   - steps: The steps on the way: for each one its request, its result, and a sentence.
     func outcome(
         token: String,
@@ -178,6 +179,7 @@ extension PageDesk {
         answer: HTTPSResponse? = nil,
         note: String,
         command: String,
+        asked: String = "POST /verify",
         request: JSON? = nil,
         steps: [JSON] = []
     ) -> JSON {
@@ -188,7 +190,7 @@ extension PageDesk {
             "checks": report.map { report in Self.checks(report.rows.map { ($0.check, $0.title) }) } ?? Self.checks(),
             "status": JSON(answer.map { "\($0.status)" }), "answer": text.isEmpty ? nil : JSON(text),
             "token": JSON(token), "note": JSON(note), "command": JSON(command),
-            "request": request, "steps": JSON(steps),
+            "asked": JSON(asked), "request": request, "steps": JSON(steps),
         ]
     }
 

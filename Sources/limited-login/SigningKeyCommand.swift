@@ -99,23 +99,6 @@ struct TokenCommand: ParsableCommand {
 
         @OptionGroup var options: ConfigurationOptions<TokenSettingsScope>
 
-        private static let titles: [(check: VerificationCheck, title: String)] = [
-            (.size, "The token is at most 32,768 bytes long"),
-            (.serialization, "The token is a JWS of three parts in strict base64url"),
-            (.header, "The header is one JSON object that names no member twice"),
-            (.criticalHeader, "The header demands no extension"),
-            (.type, "It is an access token: typ and client_id"),
-            (.keyID, "The header names its key"),
-            (.key, "The key is one of signing_keys_file"),
-            (.algorithm, "The algorithm is the one of the key"),
-            (.signature, "The signature is the key's"),
-            (.payload, "The payload is one JSON object that names no member twice"),
-            (.issuer, "The issuer is this service's"),
-            (.audience, "The audience is configured, and so is the Facebook app"),
-            (.times, "The token is valid now"),
-            (.identity, "The token names its subject and itself"),
-        ]
-
         func run() throws {
             let configuration = try options.load().configuration
             guard let issued = try ServiceParts.tokens(configuration) else {
@@ -146,7 +129,7 @@ struct TokenCommand: ParsableCommand {
                 if let payload { members.append(("claims", JSON { $0 += payload.utf8 })) }
                 return StandardOutput.write(json: JSON(members))
             }
-            for (check, title) in Self.titles {
+            for (check, title) in CheckReport.ownTokenChecks {
                 if let refusal, check == refusal.check {
                     StandardOutput.write(line: "  no  \(title)")
                     break

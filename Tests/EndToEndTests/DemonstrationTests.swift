@@ -48,7 +48,7 @@ struct DemonstrationTests {
             ("/verify", "", 401), ("/verify", "-H 'X-Api-Key: other'", 401), ("/verify", "-H 'X-Api-Key: demo'", 415),
             ("/verify", "-H 'Authorization: Basic eDp5'", 401), ("/nonces", "", 401),
             ("/nonces", "-H 'X-Api-Key: other'", 401), ("/nonces", "-H 'X-Api-Key: demo'", 200),
-            ("/introspect", "", 401), ("/uninstall", "", 401),
+            ("/introspect", "", 401), ("/token", "", 401), ("/uninstall", "", 401),
         ]
     )
     func callers(path: String, key: String, status: Int) throws {

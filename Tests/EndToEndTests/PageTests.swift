@@ -137,7 +137,7 @@ struct PageTests {
         let text = try FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output
         let state = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let scenarios = try #require(state["scenarios"] as? [[String: String]])
-        #expect(scenarios.count >= 13)
+        #expect(scenarios.count >= 14)
         for scenario in scenarios {
             let name = try #require(scenario["name"])
             let outcome = try page.run("{\"scenario\":\"\(name)\",\"permissions\":[\"email\"]}")
@@ -148,7 +148,7 @@ struct PageTests {
             let report = try #require(outcome["report"] as? [String: Any])
             let checks = try #require(report["checks"] as? [[String: String]])
             let titles = try #require(outcome["checks"] as? [[String: String]])
-            #expect(checks.count >= (name == "android" ? 10 : 17))
+            #expect(checks.count >= (["android": 10, "own-token": 14][name] ?? 17))
             #expect(checks.map { $0["check"] } == titles.map { $0["check"] }, "\(name)")
             // The service alone knows what was used and revoked; of everything else both say the same.
             if code != "nonce_used", code != "login_revoked" { #expect(report["code"] as? String == code, "\(name)") }

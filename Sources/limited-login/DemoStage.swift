@@ -108,6 +108,9 @@ struct DemoStage {
 
     /// Logs in, and exchanges the login for a token of the service's own.
     mutating func exchange() throws -> String {
+        // In a terminal it is somebody else each time: this run revokes the person's logins.
+        script("person=$(date +%s)")
+        variables.append(("person", userID))
         let (token, _) = try logIn()
         let kind = "urn:ietf:params:oauth"
         let form = [

@@ -155,7 +155,7 @@ struct PageTests {
             // The command that is shown logs in anew where a nonce or a token is good once, so it answers the same.
             let shown = try #require(outcome["command"] as? String)
             let pasted = try FinishedRun(["-c", shown], program: "/bin/sh")
-            let last = try #require(pasted.output.split(separator: "\n").last, "\(shown): \(pasted.errors)")
+            let last = try #require(pasted.output.split(whereSeparator: \.isNewline).last, "\(shown): \(pasted.errors)")
             let said = try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any]
             #expect(
                 said?["code"] as? String == code && (said?["profile"] != nil) == (code == nil),

@@ -30,12 +30,12 @@ enum OwnTokens {
 
 @Suite("POST /token: any login in, one standard token out (RFC 8693)", .live)
 struct OwnTokenTests {
-    private static let form = "Content-Type: application/x-www-form-urlencoded"
-    private static let key = "Authorization: Bearer secret"
-    private static let idToken = "urn:ietf:params:oauth:token-type:id_token"
-    private static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
+    static let form = "Content-Type: application/x-www-form-urlencoded"
+    static let key = "Authorization: Bearer secret"
+    static let idToken = "urn:ietf:params:oauth:token-type:id_token"
+    static let accessToken = "urn:ietf:params:oauth:token-type:access_token"
 
-    private static func service(
+    static func service(
         keys: [SigningKey?] = [OwnTokens.rsa, OwnTokens.p256],
         minters: [TokenMinter]? = [StandInKeys.current],
         nonces: NonceIssuer? = nil,
@@ -52,7 +52,7 @@ struct OwnTokenTests {
         )
     }
 
-    private static func body(_ token: String, _ more: String = "nonce=n-1", type: String = idToken) -> String {
+    static func body(_ token: String, _ more: String = "nonce=n-1", type: String = idToken) -> String {
         "grant_type=\(TokenRequest.grantType)&subject_token_type=\(type)&subject_token=\(token)&\(more)"
     }
 
@@ -68,7 +68,7 @@ struct OwnTokenTests {
         }
     }
 
-    private static func exchange(
+    static func exchange(
         _ service: InProcessService,
         _ body: String,
         fields: [String] = [form, key]
@@ -76,14 +76,13 @@ struct OwnTokenTests {
         try service.answer("POST", "/token", fields: fields, body: body)
     }
 
-    private static func issued(_ service: InProcessService, _ more: String = "nonce=n-1") throws -> String {
+    static func issued(_ service: InProcessService, _ more: String = "nonce=n-1") throws -> String {
         let answer = try exchange(service, body(try Tokens.mint(Tokens.claims()), more))
         try #require(answer.status == 200, "\(answer.text)")
         return try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
     }
 
-    private static func auth(_ service: InProcessService, _ token: String, _ query: String = "") throws -> TestResponse
-    {
+    static func auth(_ service: InProcessService, _ token: String, _ query: String = "") throws -> TestResponse {
         try service.answer("GET", "/auth\(query)", fields: ["Authorization: Bearer \(token)"])
     }
 

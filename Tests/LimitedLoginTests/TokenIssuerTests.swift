@@ -1,3 +1,5 @@
+import LLBytes
+import LLCrypto
 import Testing
 
 @testable import LimitedLogin
@@ -131,6 +133,118 @@ struct TokenIssuerTests {
         ]
         for pem in bad {
             #expect(throws: InvalidConfiguration.self, "\(pem.prefix(40))") { try SigningKeySet(pem: pem) }
+        }
+    }
+
+    private typealias Signer = (name: String, sign: ([UInt8]) throws -> [UInt8])
+
+    private static func mac(under secret: String) -> Signer {
+        (
+            "HMAC under \(secret.prefix(30))",
+            { input in
+                let code = try HMACSHA256.authenticationCode(for: input.span, key: Array(secret.utf8).span)
+                return code.bytes.indices.map { code.bytes[$0] }
+            }
+        )
+    }
+
+    private static func token(_ header: String, _ payload: String, _ signer: Signer) throws -> String {
+        let input = Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")] + Base64URL.encode(Array(payload.utf8))
+        let value = input + [UInt8(ascii: ".")] + Base64URL.encode(try signer.sign(input))
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isAccepted(_ issuer: TokenIssuer, _ token: String) -> Bool {
+        (try? judge(issuer, token, now: 2_001)) != nil
+    }
+
+    private static let payload =
+        #"{"iss":"https://a.example","sub":"7","aud":"b","client_id":"42","iat":2000,"exp":2600,"auth_time":1000,"jti":"t"}"#
+
+    @Test(
+        "The key decides the algorithm: of all that a header may say and all that may sign, one pair passes for each key"
+    )
+    func algorithmConfusion() throws {
+        let (rsa, p256, stranger) = (
+            try SigningKey(generating: .rs256), try SigningKey(generating: .es256), try SigningKey(generating: .rs256)
+        )
+        let policy = try TokenIssuerPolicy(issuer: "https://a.example", audiences: ["b", "c"])
+        let issuer = TokenIssuer(policy: policy, keys: try SigningKeySet([rsa, p256]))
+        var signers: [Signer] = [
+            ("RSA", rsa.signature), ("P-256", p256.signature), ("stranger", stranger.signature),
+            ("nothing", { _ in [] }),
+        ]
+        for key in [rsa, p256] {
+            let pem = try key.publicPEM()
+            signers += [pem, String(pem.dropLast()), key.jsonWebKey, key.keyID].map { Self.mac(under: $0) }
+        }
+        signers += ["", issuer.keys.jsonWebKeySet].map { Self.mac(under: $0) }
+        let algorithms = [
+            "RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "ES256K", "EdDSA", "HS256", "HS384", "none",
+            "None", "NONE", "nOnE", "rs256", "RS256 ", "",
+        ]
+        for (name, key) in [("RSA", rsa), ("P-256", p256)] {
+            for algorithm in algorithms {
+                for signer in signers {
+                    let header = #"{"alg":"\#(algorithm)","typ":"at+jwt","kid":"\#(key.keyID)"}"#
+                    let isGood = algorithm == key.algorithm.rawValue && signer.name == name
+                    let isAccepted = Self.isAccepted(issuer, try Self.token(header, Self.payload, signer))
+                    #expect(isAccepted == isGood, "\(name), \(algorithm), \(signer.name)")
+                }
+            }
+        }
+    }
+
+    @Test("A header or a payload that says something else is refused under the issuer's own signature too")
+    func forgeries() throws {
+        let key = try SigningKey(generating: .es256)
+        let stranger = try SigningKey(generating: .es256)
+        let policy = try TokenIssuerPolicy(issuer: "https://a.example", audiences: ["b", "c"])
+        let issuer = TokenIssuer(policy: policy, keys: try SigningKeySet([key]))
+        let own: Signer = ("own", key.signature)
+        let names = #""alg":"ES256","typ":"at+jwt","kid":"\#(key.keyID)""#
+        #expect(Self.isAccepted(issuer, try Self.token("{\(names)}", Self.payload, own)))
+        // A key that the token brings along is none of the issuer's.
+        for more in [#""jwk":\#(stranger.jsonWebKey)"#, #""jku":"https://b.example""#, #""x5u":"https://b.example""#] {
+            let token = try Self.token("{\(names),\(more)}", Self.payload, ("stranger", stranger.signature))
+            #expect(!Self.isAccepted(issuer, token), "\(more)")
+        }
+        let kid = #""kid":"\#(key.keyID)""#
+        let headers = [
+            #"{"typ":"at+jwt",\#(kid)}"#, #"{"alg":["ES256"],"typ":"at+jwt",\#(kid)}"#,
+            #"{"alg":7,"typ":"at+jwt",\#(kid)}"#, "{\(names),\"alg\":\"ES256\"}", #"{"alg":"ES256","typ":"at+jwt"}"#,
+            #"{"alg":"ES256","typ":"at+jwt","kid":""}"#, #"{"alg":"ES256","typ":"at+jwt","kid":7}"#,
+            #"{"alg":"ES256","typ":"at+jwt","kid":"../\#(key.keyID)"}"#,
+            #"{"alg":"ES256","typ":"at+jwt","kid":"\#(stranger.keyID)"}"#, #"{"alg":"ES256",\#(kid)}"#,
+            #"{"alg":"ES256","typ":"dpop+jwt",\#(kid)}"#, #"{"alg":"ES256","typ":"AT+JWT",\#(kid)}"#,
+            #"{"alg":"ES256","typ":7,\#(kid)}"#, #"{\#(names),"crit":["exp"]}"#, #"{\#(names),"b64":false}"#,
+            #"{\#(names),"cty":"JWT"}"#, #"{\#(names),"zip":"DEF"}"#, #"{\#(names),"enc":"A128GCM"}"#,
+            "[\(names)]", "", "{\(names)", "null",
+        ]
+        for header in headers {
+            #expect(!Self.isAccepted(issuer, try Self.token(header, Self.payload, own)), "\(header)")
+        }
+        let changes = [
+            (#""exp":2600"#, #""exp":2001"#), (#""exp":2600"#, #""exp":"2600""#), (#""exp":2600,"#, ""),
+            (#""exp":2600"#, #""exp":-1"#), (#""exp":2600"#, #""exp":null"#),
+            (#""exp":2600"#, #""exp":2600,"exp":9999"#),
+            (#""iat":2000"#, #""iat":2100"#), (#""iat":2000,"#, ""), (#""iat":2000"#, #""iat":"2000""#),
+            (#""aud":"b""#, #""aud":"d""#), (#""aud":"b""#, #""aud":["b"]"#), (#""aud":"b","#, ""),
+            (#""aud":"b""#, #""aud":"""#), (#""aud":"b""#, #""aud":"B""#), (#""aud":"b""#, #""aud":"42""#),
+            ("https://a.example", "https://a.example/"), ("https://a.example", "https://A.example"),
+            ("https://a.example", "https://www.facebook.com"), (#""iss":"https://a.example","#, ""),
+            (#""sub":"7","#, ""), (#""sub":"7""#, #""sub":"""#), (#""sub":"7""#, #""sub":7"#),
+            (#""sub":"7""#, #""sub":"7","sub":"8""#), (#""client_id":"42","#, ""),
+            (#""client_id":"42""#, #""azp":"42""#),
+            (#""client_id":"42""#, #""client_id":"43""#), (#""client_id":"42""#, #""client_id":42"#),
+            (#""client_id":"42""#, #""client_id":["42"]"#), (#""auth_time":1000,"#, ""),
+            (#""auth_time":1000"#, #""auth_time":"1000""#), (#","jti":"t""#, ""), (#""jti":"t""#, #""jti":"""#),
+            ("}", ""), (Self.payload, "[]"), (Self.payload, ""), (Self.payload, "{}"),
+        ]
+        for (old, new) in changes {
+            let payload = Self.payload.replacing(old, with: new)
+            #expect(payload != Self.payload)
+            #expect(!Self.isAccepted(issuer, try Self.token("{\(names)}", payload, own)), "\(payload)")
         }
     }
 }

@@ -1,0 +1,147 @@
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Testing
+
+@testable import LLService
+
+@Suite("POST /token: malformed requests, and tokens in each other's place", .live)
+struct OwnTokenRequestTests {
+    private typealias Case = (body: String, error: String)
+
+    /// Requests with a caller's key and a good token, and OAuth's error for each (RFC 6749 section 5.2).
+    private static func malformed(_ token: String) -> [Case] {
+        let grant = "grant_type=\(TokenRequest.grantType)"
+        let type = "subject_token_type=\(OwnTokenTests.idToken)"
+        let good = OwnTokenTests.body(token)
+        // Each parameter twice: as it is, and once with its first letter percent-encoded.
+        let names = [
+            "grant_type", "subject_token", "subject_token_type", "audience", "requested_token_type", "nonce",
+            "raw_nonce",
+            "issued_nonce", "auth_nonce", "subject", "key_thumbprint", "app_id", "client_id", "scope", "x",
+        ]
+        let repeated = names.map {
+            ("\(good)&\($0)=1&%\(hexadecimal($0.utf8.first ?? 0))\($0.dropFirst())=1", "invalid_request")
+        }
+        let wrong: [Case] = [
+            // What must be there.
+            ("", "invalid_request"), ("\(type)&subject_token=\(token)&nonce=n-1", "invalid_request"),
+            ("\(grant)&\(type)&nonce=n-1", "invalid_request"),
+            ("\(grant)&subject_token=\(token)&nonce=n-1", "invalid_request"),
+            ("\(grant)&\(type)&subject_token=&nonce=n-1", "invalid_request"),
+            ("\(grant)&\(type)&subject_token=\(token)", "invalid_request"),
+            ("grant_type=&\(type)&subject_token=\(token)&nonce=n-1", "invalid_request"),
+            ("\(grant)&subject_token_type=&subject_token=\(token)&nonce=n-1", "invalid_request"),
+            // Other grants and types.
+            (good.replacing("token-exchange", with: "Token-Exchange"), "unsupported_grant_type"),
+            (good.replacing("token-exchange", with: "token-exchange%20"), "unsupported_grant_type"),
+            (good.replacing(grant, with: "grant_type=client_credentials"), "unsupported_grant_type"),
+            (good.replacing(grant, with: "grant_type=refresh_token"), "unsupported_grant_type"),
+            (good.replacing("id_token&", with: "ID_TOKEN&"), "invalid_request"),
+            (good.replacing("id_token&", with: "refresh_token&"), "invalid_request"),
+            (good.replacing("id_token&", with: "saml2&"), "invalid_request"),
+            (good.replacing("id_token&", with: "id_token%00&"), "invalid_request"),
+            ("\(good)&requested_token_type=urn:ietf:params:oauth:token-type:refresh_token", "invalid_request"),
+            ("\(good)&requested_token_type=access_token", "invalid_request"),
+            // Other audiences.
+            ("\(good)&audience=\(OwnTokens.audience)/", "invalid_target"), ("\(good)&audience=OTHER", "invalid_target"),
+            ("\(good)&audience=other%00", "invalid_target"), ("\(good)&audience=+other", "invalid_target"),
+            ("\(good)&audience=other%2Chttps://api.example.com", "invalid_target"),
+            ("\(good)&audience=*", "invalid_target"),
+            // Percent signs that encode nothing.
+            ("\(good)&x=%", "invalid_request"), ("\(good)&x=%4", "invalid_request"),
+            ("\(good)&x=%u0041", "invalid_request"),
+            ("\(good)&%=x", "invalid_request"), ("%\(good)", "invalid_request"), ("\(good)%", "invalid_request"),
+            // Texts that are no UTF-8, or another's.
+            (good.replacing("nonce=n-1", with: "nonce=%ff"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce=n%C0%AD1"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce=n-1%00"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce=n-1+"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce=%0An-1"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "Nonce=n-1"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce%20=n-1"), "invalid_request"),
+            (good.replacing("nonce=n-1", with: "nonce[]=n-1"), "invalid_request"),
+            // Bindings that contradict each other, or say what they cannot.
+            ("\(good)&raw_nonce=n-1", "invalid_request"), ("\(good)&issued_nonce=true", "invalid_request"),
+            ("\(good)&issued_nonce=false", "invalid_request"), ("\(good)&issued_nonce=TRUE", "invalid_request"),
+            ("\(good)&issued_nonce=1", "invalid_request"), ("\(good)&auth_nonce=true", "invalid_request"),
+            ("\(good)&subject=0", "invalid_request"), ("\(good)&key_thumbprint=x", "invalid_request"),
+            ("\(good)&app_id=0", "invalid_request"), ("\(good)&app_id=123456789012345%20", "invalid_request"),
+            // The token.
+            (OwnTokenTests.body(" \(token)"), "invalid_request"),
+            (OwnTokenTests.body("Bearer+\(token)"), "invalid_request"),
+            (OwnTokenTests.body("%22\(token)%22"), "invalid_request"),
+            (OwnTokenTests.body("\(token)%0A"), "invalid_request"),
+            (OwnTokenTests.body("\(token)."), "invalid_request"),
+            (OwnTokenTests.body(String(token.dropLast())), "invalid_request"),
+            (OwnTokenTests.body(String(repeating: "a.", count: 16_385)), "invalid_request"),
+            // Another format.
+            (#"{"grant_type":"\#(TokenRequest.grantType)","subject_token":"\#(token)"}"#, "invalid_request"),
+            (good.replacing("&", with: ";"), "unsupported_grant_type"),
+            (good.replacing("=", with: ":"), "invalid_request"),
+            ("\u{FEFF}\(good)", "invalid_request"),
+        ]
+        return repeated + wrong
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String { String(byte, radix: 16) }
+
+    @Test("Each malformed request is 400 with OAuth's error, and none makes a token")
+    func malformedRequests() async throws {
+        let service = try await OwnTokenTests.service()
+        let token = try Tokens.mint(Tokens.claims())
+        let cases = Self.malformed(token)
+        #expect(cases.count >= 60)
+        for (body, error) in cases {
+            let answer = try OwnTokenTests.exchange(service, body)
+            #expect(answer.status == 400, "\(body): \(answer.text)")
+            #expect(answer.text.contains(#""error":"\#(error)""#), "\(body): \(answer.text)")
+            #expect(!answer.text.contains("access_token\":"), "\(body)")
+        }
+        let good = OwnTokenTests.body(token)
+        for (fields, status) in [
+            (["Content-Type: application/json"], 415), (["Content-Type: text/plain"], 415),
+            (["Content-Type: multipart/form-data; boundary=x"], 415), ([], 415),
+        ] {
+            let answer = try OwnTokenTests.exchange(service, good, fields: fields + [OwnTokenTests.key])
+            #expect(answer.status == status, "\(fields): \(answer.text)")
+        }
+        let twice = try OwnTokenTests.exchange(service, "\(good)&client_id=backend&client_secret=secret")
+        #expect(twice.status == 400 && twice.text.contains(#""error":"invalid_request""#), "\(twice.text)")
+        let long = try OwnTokenTests.exchange(
+            service,
+            "\(good)&x=\(String(repeating: "x", count: TokenEndpoint.bodyLimit))"
+        )
+        #expect(long.status == 413)
+        #expect(try OwnTokenTests.exchange(service, good).status == 200)
+    }
+
+    @Test("A token of Facebook's never passes as the service's own, nor the other way")
+    func crossed() async throws {
+        let service = try await OwnTokenTests.service()
+        var claims = Tokens.claims(audience: OwnTokens.audience)
+        claims.issuer = OwnTokens.issuer
+        let posing = try Tokens.mint(claims)
+        // The issuer's key under Facebook's name, and for Facebook's audience.
+        let keys = try OwnTokens.settings().issuer.keys
+        let now = try #require(NumericDate(secondsSince1970: WallClock.unixSeconds()))
+        let login = TokenIssuer.Login(appID: InProcessService.appID, userID: "1", authenticatedAt: now, expiresAt: nil)
+        let tokens = try ["https://www.facebook.com", OwnTokens.issuer].map { name in
+            let policy = try TokenIssuerPolicy(issuer: name, audiences: [InProcessService.appID])
+            return try TokenIssuer(policy: policy, keys: keys).token(for: login, tokenID: "t", now: now).value
+        }
+        for token in tokens + [posing] {
+            let answer = try OwnTokenTests.auth(service, token)
+            #expect(answer.status == 401, "\(answer.text)")
+            let inactive = try service.answer(
+                "POST",
+                "/introspect",
+                fields: [OwnTokenTests.form, OwnTokenTests.key],
+                body: "token=\(token)"
+            )
+            #expect(inactive.text == #"{"active":false}"#)
+            #expect(try OwnTokenTests.exchange(service, OwnTokenTests.body(token)).status == 400)
+        }
+    }
+}

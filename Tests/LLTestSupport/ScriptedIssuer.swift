@@ -1,5 +1,3 @@
-internal import Dispatch
-internal import Glibc
 internal import LLSockets
 
 /// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
@@ -36,8 +34,6 @@ package final class ScriptedIssuer: Sendable {
     private struct Storage {
         var script: Script
         var requests: [Request] = []
-        var connectionCount = 0
-        var peers: [ObjectIdentifier: ScriptedPeer] = [:]
     }
 
     package var port: UInt16 { listener.port }
@@ -57,7 +53,7 @@ package final class ScriptedIssuer: Sendable {
                 nil
             }
         storage = Locked(Storage(script: script))
-        listener.accept { self.take($0) }
+        listener.serve { self.serve($0) }
     }
 
     /// `https://localhost:<port>/keys`, or the same with http.
@@ -68,7 +64,7 @@ package final class ScriptedIssuer: Sendable {
 
     package var requests: [Request] { storage.withLock { $0.requests } }
     package var requestCount: Int { storage.withLock { $0.requests.count } }
-    package var connectionCount: Int { storage.withLock { $0.connectionCount } }
+    package var connectionCount: Int { listener.connectionCount }
 
     /// Counts and numbers the requests from now on anew.
     package func forgetRequests() { storage.withLock { $0.requests = [] } }
@@ -79,24 +75,9 @@ package final class ScriptedIssuer: Sendable {
     }
 
     /// Closes the listener and every connection; scripts that wait are woken.
-    package func stop() {
-        listener.stop()
-        for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
-    }
-
-    private func take(_ connection: consuming Socket) {
-        // Non-blocking, as TLS and the waits expect.
-        _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
-        let peer = ScriptedPeer(connection)
-        storage.withLock { storage in
-            storage.connectionCount += 1
-            storage.peers[ObjectIdentifier(peer)] = peer
-        }
-        DispatchQueue(label: "scripted-issuer-connection").async { self.serve(peer) }
-    }
+    package func stop() { listener.stop() }
 
     private func serve(_ peer: ScriptedPeer) {
-        defer { storage.withLock { _ = $0.peers.removeValue(forKey: ObjectIdentifier(peer)) } }
         do {
             switch manner {
             case .silent: return peer.waitUntilClosed()

@@ -12,6 +12,10 @@ final class ScriptedListener: Sendable {
     private let isStopping = Atomic<Bool>(false)
     private let isClosed = Locked(false)
     private let accepting = DispatchGroup()
+    private let peers = Locked<(count: Int, open: [ObjectIdentifier: ScriptedPeer])>((0, [:]))
+
+    /// The number of connections that ``serve(_:)`` took.
+    var connectionCount: Int { peers.withLock { $0.count } }
 
     /// Listens at once on a free port of 127.0.0.1 (or ::1).
     init(ipv6: Bool = false) throws {
@@ -35,7 +39,25 @@ final class ScriptedListener: Sendable {
         }
     }
 
-    /// Returns when the thread has ended and the socket is closed; further calls do nothing.
+    /// Calls `serve` with each connection, on a thread of the connection's own.
+    func serve(_ serve: @escaping @Sendable (ScriptedPeer) -> Void) {
+        accept { [self] connection in
+            // Non-blocking, as TLS and the waits expect.
+            _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
+            let peer = ScriptedPeer(connection)
+            peers.withLock { peers in
+                peers.count += 1
+                peers.open[ObjectIdentifier(peer)] = peer
+            }
+            DispatchQueue(label: "scripted-connection").async { [self] in
+                serve(peer)
+                peers.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(peer)) }
+            }
+        }
+    }
+
+    /// Returns when the thread has ended, the socket is closed and every served connection is interrupted; further calls
+    /// do nothing.
     func stop() {
         isClosed.withLock { isClosed in
             guard !isClosed else { return }
@@ -45,6 +67,7 @@ final class ScriptedListener: Sendable {
             _ = shutdown(descriptor, Int32(SHUT_RDWR))
             accepting.wait()
             _ = close(descriptor)
+            for peer in peers.withLock({ Array($0.open.values) }) { peer.interrupt() }
         }
     }
 }

@@ -1,5 +1,3 @@
-internal import Dispatch
-internal import Glibc
 internal import LLSockets
 
 /// A server on loopback that answers Redis commands as a test's script says.
@@ -10,8 +8,6 @@ package final class ScriptedRedis: Sendable {
     private struct Storage {
         var script: Script
         var keys: [String: String] = [:]
-        var connectionCount = 0
-        var peers: [ObjectIdentifier: ScriptedPeer] = [:]
     }
 
     package var port: UInt16 { listener.port }
@@ -30,10 +26,10 @@ package final class ScriptedRedis: Sendable {
             try TLSContext(serverCertificateFile: $0.certificateFile, keyFile: $0.keyFile)
         }
         storage = Locked(Storage(script: script))
-        listener.accept { self.take($0) }
+        listener.serve { self.serve($0) }
     }
 
-    package var connectionCount: Int { storage.withLock { $0.connectionCount } }
+    package var connectionCount: Int { listener.connectionCount }
 
     package func value(of key: String) -> String? { storage.withLock { $0.keys[key] } }
 
@@ -41,10 +37,7 @@ package final class ScriptedRedis: Sendable {
     package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
 
     /// Closes the listener and every connection.
-    package func stop() {
-        listener.stop()
-        for peer in storage.withLock({ Array($0.peers.values) }) { peer.interrupt() }
-    }
+    package func stop() { listener.stop() }
 
     /// A string as an answer, and an array of such.
     package static func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
@@ -56,19 +49,7 @@ package final class ScriptedRedis: Sendable {
         return array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(string))
     }
 
-    private func take(_ connection: consuming Socket) {
-        // Non-blocking, as TLS and the waits expect.
-        _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
-        let peer = ScriptedPeer(connection)
-        storage.withLock { storage in
-            storage.connectionCount += 1
-            storage.peers[ObjectIdentifier(peer)] = peer
-        }
-        DispatchQueue(label: "scripted-redis-connection").async { self.serve(peer) }
-    }
-
     private func serve(_ peer: ScriptedPeer) {
-        defer { storage.withLock { _ = $0.peers.removeValue(forKey: ObjectIdentifier(peer)) } }
         do {
             if let context { try peer.startTLS(context) }
             while true {

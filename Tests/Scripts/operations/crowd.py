@@ -13,11 +13,21 @@ class Crowd:
     def __init__(self, port):
         self.port, self.idle, self.answers = port, [], {}
 
+    async def connection(self):
+        """An idle connection, or a new one. The service closes one that is idle for longer than its limit, and a client opens
+        another (RFC 9112, 9.5)."""
+        while self.idle:
+            reader, writer = self.idle.pop()
+            if not reader.at_eof():
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
     async def send(self, kind, path, body, fields="", method="POST"):
         began = time.monotonic()
         writer, text = None, b""
         try:
-            reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.port)
+            reader, writer = await self.connection()
             kind_of_body = "" if "Content-Type" in fields else "Content-Type: application/json\r\n"
             writer.write(f"{method} {path} HTTP/1.1\r\nHost: test\r\n{kind_of_body}{fields}"
                          f"Content-Length: {len(body)}\r\n\r\n{body}".encode())

@@ -10,7 +10,7 @@ final class RedisDetour {
     private var way: (channel: RedisChannel, node: RedisNode, history: String?)?
     private let trail: RedisTrail
 
-    /// True if the owner sent on commands. What the other node took is lost if the slot stays with the owner.
+    /// True if the owner sent on commands. The entries at the other node are lost if the slot stays with the owner.
     var hasTaken: Bool { !trail.isEmpty }
 
     init(_ finder: RedisFinder, from owner: RedisNode, _ trail: RedisTrail) {

@@ -57,7 +57,7 @@ struct RedisKeys: Sendable {
     /// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
     static let clusterSlot: Int64 = 16_139
 
-    /// The content of the key of a run whose server handed the keys over.
+    /// The value under the key of a run if its server handed the keys over.
     static let movedMark = "moved"
 
     let prefix: String

@@ -239,7 +239,7 @@ final class RedisSession {
         guard let info = replication.text else { throw .malformedAnswer }
         guard try RedisServerFacts.history(info: info) == greeting.history else { throw .memoryLost }
         try note(time / 1_000, now)
-        // The slot stayed with the owner, without what the other node accepted.
+        // The slot stayed with the owner, which lacks the entries that the other node accepted.
         if let detour, detour.hasTaken, batches[0].showsNoMove {
             detour.lose()
             throw .memoryLost
@@ -269,8 +269,8 @@ final class RedisSession {
     /// Takes over the time by the server's clock.
     private func note(_ time: UInt64, _ now: MonotonicInstant) throws(RedisFailure) {
         guard !clock.hasJumped(to: time, at: now, limits) else { throw .clockChanged }
-        // What is remembered while the clock is set back is forgotten early when it is set right. The server read its clock
-        // after the question was sent.
+        // Entries that are made while the clock is set back are forgotten early when it is set right. The server read its
+        // clock after the question was sent.
         let told = ServerClock(milliseconds: time, at: batches[0].sentAt)
         if told.time(at: now) < clock.time(at: now) { clock = told }
     }

@@ -108,7 +108,7 @@ struct DemoStage {
 
     /// Logs in, and exchanges the login for a token of the service's own.
     mutating func exchange() throws -> String {
-        // In a terminal it is somebody else each time: this run revokes the person's logins.
+        // In a terminal each run has another person: this run revokes the person's logins.
         script("person=$(date +%s)")
         variables.append(("person", userID))
         let (token, _) = try logIn()

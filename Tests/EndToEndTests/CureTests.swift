@@ -252,7 +252,7 @@ struct CureTests {
         #expect(cures.count == 1)
         let cure = try #require(cures.first).dropFirst("what to do: ".count)
         #expect(cure.contains(bad.cure), "\(cure)")
-        // One sentence, that of the service's hint, and at most one of what only the token and the configuration tell.
+        // The service's hint is one sentence. The token and the configuration add at most one more.
         #expect(cure.hasSuffix(".") || cure.hasSuffix("?"))
         #expect(cure.dropLast().components(separatedBy: ". ").count <= 2, "\(cure)")
         let json = try Self.verify(token, bad.flags + ["--json"])

@@ -102,7 +102,7 @@ final class InProcessService {
         case parked(until: MonotonicInstant)
     }
 
-    /// Sends a whole request and says what became of it. `listener` is another listener of the same service.
+    /// Sends a whole request and returns its outcome. `listener` is another listener of the same service.
     func send(
         _ method: String = "POST",
         _ target: String = "/verify",

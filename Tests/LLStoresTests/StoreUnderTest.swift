@@ -65,7 +65,7 @@ final class StoreUnderTest: Sendable {
         return store
     }
 
-    /// What was told of ups and downs.
+    /// The reported changes between up and down.
     var changes: [ReplayStoreEvent] {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
     }

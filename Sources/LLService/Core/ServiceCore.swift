@@ -90,7 +90,7 @@ final class WorkerParts {
     let ownTokens: OwnTokenJudge
     /// This worker's access to the revocations.
     let revocations: RevocationReader
-    /// The client whose key the form of the request under way has; nil on a later visit too.
+    /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()

@@ -11,7 +11,7 @@ enum AccessTokenEndpoint {
     /// The time that a request waits longer than its calls. The error of a call says more than a timeout.
     private static let grace = Duration.milliseconds(250)
 
-    /// Prepares the answer to a token that is good. What can fail fails here, before the token is used up.
+    /// Prepares the answer to a token that is good. Every step that can fail is taken here, before the token is used up.
     typealias Preparation =
         @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts) throws(Problem) -> FirstUse.Writer
 

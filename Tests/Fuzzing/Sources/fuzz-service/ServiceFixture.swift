@@ -100,7 +100,7 @@ final class ServiceFixture {
         for response in driver.responses where response.status >= 200 {
             guard response["x-request-id"] != nil else { fatalError("an answer without a name") }
             guard response["content-type"]?.hasSuffix("json") == true, !response.body.isEmpty else { continue }
-            // The description of the API is longer than what strangers may send.
+            // The description of the API is longer than any text that a stranger may send.
             var limits = JSONLimits()
             limits.byteCount = 1 << 20
             limits.nodeCount = 1 << 16

@@ -36,7 +36,7 @@ func fuzzJSON(_ input: [UInt8]) {
     }
 }
 
-/// Any bytes: what is decoded encodes to the very same text.
+/// Any bytes: the decoded bytes encode to the very same text.
 func fuzzBase64URL(_ input: [UInt8]) {
     var buffer: [UInt8] = []
     if Base64URL.decode(input.span, 0..<input.count, into: &buffer) {

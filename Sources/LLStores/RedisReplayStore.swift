@@ -159,6 +159,8 @@ extension RedisReplayStore {
         var pause: GrowingPause
         /// True if another session may follow at once when the next one ends.
         var mayHurry = true
+        /// The time since which questions may have waited for a session.
+        var waitingSince = MonotonicClock.now()
         /// The reported failure; nil once recovery was reported.
         var toldDown: RedisFailure?
         /// The failures reported within the last minute.
@@ -178,7 +180,7 @@ extension RedisReplayStore {
                 becomeUp(session, &memory)
                 try serveAndAbandon(session, &memory)
             } catch {
-                becomeDown(error, &memory)
+                pause(after: error, &memory)
             }
         }
         revocations.setLink(.down)
@@ -205,6 +207,7 @@ extension RedisReplayStore {
         var failure: RedisFailure?
         do throws(RedisFailure) { try serve(session, &memory) } catch { failure = error }
         let now = MonotonicClock.now()
+        memory.waitingSince = now
         memory.past?.seenAt = session.seenAt
         memory.past?.greeting.clock = session.clock
         if failure == .moved { memory.carried = session.takeCarried() }
@@ -272,12 +275,17 @@ extension RedisReplayStore {
         memory.past = RedisPast(node: session.node, greeting: greeting, seenAt: session.openedAt)
     }
 
-    private func becomeDown(_ failure: RedisFailure, _ memory: inout Memory) {
-        state.withLock { $0.link = .down }
-        revocations.setLink(.down)
-        refuseWaiting(&memory)
-        tellDown(failure, &memory)
+    /// Pauses before the next attempt. A slot that moves is no failure: the questions wait if the pause leaves time for
+    /// an attempt.
+    private func pause(after failure: RedisFailure, _ memory: inout Memory) {
         let end = memory.pause.end(from: MonotonicClock.now())
+        let limits = configuration.limits
+        if failure != .moved || end + limits.connectTimeout > memory.waitingSince + limits.questionTimeout {
+            state.withLock { $0.link = .down }
+            revocations.setLink(.down)
+            refuseWaiting(&memory)
+            tellDown(failure, &memory)
+        }
         while !isStopped, MonotonicClock.now() < end { signal.wait(until: end) }
     }
 

@@ -166,13 +166,22 @@ def write(folder, name, text):
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
 
 
-def certificates(folder):
-    """Makes an authority and a certificate for localhost; the settings with which the service uses it."""
+def authority(folder):
     openssl(folder, "req", "-x509", *NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority", "-days", "30",
             "-addext", "keyUsage=critical,keyCertSign,cRLSign")
-    openssl(folder, "req", *NEW_KEY, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")
-    write(folder, "names", "subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n"
-          "subjectKeyIdentifier=hash\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth\n")
-    openssl(folder, "x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", "server.pem",
+
+
+def certificate(folder, file, names, usage="serverAuth"):
+    """Makes a certificate of the authority for these names."""
+    openssl(folder, "req", *NEW_KEY, "-keyout", f"{file}.key", "-out", f"{file}.csr", "-subj", "/CN=localhost")
+    write(folder, "names", f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+          f"basicConstraints=critical,CA:FALSE\nextendedKeyUsage={usage}\n")
+    openssl(folder, "x509", "-req", "-in", f"{file}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{file}.pem",
             "-days", "30", "-extfile", "names")
+
+
+def certificates(folder):
+    """Makes an authority and a certificate for localhost; the settings with which the service uses it."""
+    authority(folder)
+    certificate(folder, "server", "DNS:localhost,IP:127.0.0.1")
     return {"tls_certificate_file": f"{folder}/server.pem", "tls_key_file": f"{folder}/server.key"}

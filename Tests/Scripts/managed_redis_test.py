@@ -3,8 +3,10 @@
 killed, writes are lost, and everything is down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
 
 usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
-  cluster   three primaries with a replica each
-  sentinel  a primary with a replica, three sentinels, passwords for both
+  cluster       three primaries with a replica each
+  sentinel      a primary with a replica, three sentinels, passwords for both
+  cluster-tls   one round with a cluster that speaks TLS alone, and a server with a wrong name in its certificate
+  sentinel-tls  the same with Sentinel
 --patient gives all times room for a machine that has much else to do.
 Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
 are named and left out.
@@ -16,107 +18,24 @@ import os
 import pathlib
 import sys
 import tempfile
-import threading
 import time
 
 import live
 import redis_groups
 from attack_parts import PAUSES
 from live import check, failures
+from login_threads import KeyedNonces, Logins
 from redis_groups import wait_for
-from replicas import request
-from revocation_test import FIELDS, KeyedFleet, outcome, revoke
+from revocation_test import outcome, revoke
 
-THREADS = 4
 # The longest times in seconds: a refusal in a move, an answer, and from a failover to the next good login.
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
+# A revocation counts at every replica within this time, also from the moment at which logins go on after a failover.
+REVOCATION_SECONDS = 2
 # A replica notices the beginning and the end of a move within this time, though it is not asked anything.
 NOTICE_SECONDS = 3
 PATIENT_FACTOR = 6
 HELD = 8
-
-
-class KeyedNonces(KeyedFleet):
-    """Replicas that issue nonces to a caller with a key."""
-
-    def nonce(self, replica=0):
-        """A nonce; None while the store has not been reached since the start."""
-        status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}", FIELDS)
-        return answer["nonce"] if status == 200 else None
-
-
-class Logins:
-    """Threads that log in again and again, each time with a nonce of its own, and try each used nonce once more at every
-    replica."""
-
-    def __init__(self, fleet):
-        self.fleet = fleet
-        self.lock = threading.Lock()
-        self.over = threading.Event()
-        self.finished = self.twice = 0
-        self.bodies, self.waits, self.lost, self.slow = [], [], [], []
-        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(THREADS)]
-        for thread in self.threads:
-            thread.start()
-
-    def run(self, number):
-        while not self.over.is_set():
-            number += 1
-            nonce = self.fleet.nonce(number)
-            if nonce is None:
-                time.sleep(0.02)
-            else:
-                self.log_in(number, self.fleet.use(nonce))
-
-    def ask(self, number, body):
-        began = time.monotonic()
-        code = outcome(self.fleet.ports[number % len(self.fleet.ports)], body)
-        took = time.monotonic() - began
-        with self.lock:
-            self.slow.append(took)
-        return code
-
-    def log_in(self, number, body):
-        began = time.monotonic()
-        while (code := self.ask(number, body)) == "replay_store_unavailable" and not self.over.is_set():
-            number += 1
-            time.sleep(0.02)
-        waited = time.monotonic() - began
-        again = 0
-        if code == "accepted":
-            again = sum(self.ask(number + step, body) == "accepted" for step in range(2))
-        with self.lock:
-            self.twice += again
-            if code == "accepted":
-                self.finished += 1
-                self.waits.append(waited)
-                self.bodies.append(body)
-            elif code != "replay_store_unavailable":
-                self.lost.append(code)
-
-    def wait_for_more(self, count=2 * THREADS):
-        """Waits until further logins, which began after this call, are accepted."""
-        with self.lock:
-            goal = self.finished + count
-        wait_for(lambda: self.finished >= goal, "logins go on")
-
-    def take(self):
-        """The longest wait, the refused ones and the longest answer since this was asked last."""
-        with self.lock:
-            taken = max(self.waits, default=0), self.lost, max(self.slow, default=0)
-            self.waits, self.lost, self.slow = [], [], []
-        return taken
-
-    def again(self):
-        """How many of the used nonces are accepted once more."""
-        with self.lock:
-            bodies = self.bodies[-300:]
-        return sum(outcome(port, body) == "accepted" for body in bodies for port in self.fleet.ports)
-
-    def stop(self):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
 
 
 class Rounds:
@@ -126,6 +45,8 @@ class Rounds:
         self.binary, self.group, self.factor = binary, group, factor
         self.folder = tempfile.TemporaryDirectory()
         self.environment = {"LIMITED_LOGIN_REPLAY_STORE": group.url()}
+        if group.security:
+            self.environment["LIMITED_LOGIN_CA_FILE"] = group.security.authorities
         for name, password in (("", group.password), ("_SENTINEL", group.password and redis_groups.SENTINEL_PASSWORD)):
             if password:
                 file = pathlib.Path(self.folder.name) / f"password{name}"
@@ -151,11 +72,29 @@ class Rounds:
         if count:
             check(False, f"{what}: {count}")
 
+    def until(self, what, seconds, holds, began=None):
+        """Asks until something holds, for as long as it may take and a little longer, and notes how long it took."""
+        began = began or time.monotonic()
+        while not (result := holds()) and time.monotonic() - began < seconds * self.factor + PAUSES.longest / 1000 + 1:
+            time.sleep(0.02)
+        self.within(what, time.monotonic() - began, seconds)
+        return result
+
     def revoke_some(self):
         for index in range(2):
             user = 5000 + len(self.users)
             wait_for(lambda: revoke(self.fleet.ports[index], user) in (204, 503), "a revocation is taken")
             self.users.append(user)
+
+    def accept(self, what, body, port):
+        """A login is accepted, though it may be refused for a moment."""
+        code = None
+
+        def is_judged():
+            nonlocal code
+            return (code := outcome(port, body)) != "replay_store_unavailable"
+        self.until(f"the longest refusal {what}", MOVE_SECONDS, is_judged)
+        self.never(f"other answers {what}", [code] if code not in ("accepted", "replay_store_unavailable") else [])
 
     def settle(self):
         """Waits until every replica accepts its own nonces: one that has not yet heard of a failover issues nonces that it
@@ -197,8 +136,8 @@ class Rounds:
         self.within("the longest refusal while a slot moves", waited, MOVE_SECONDS)
         self.never("logins refused for ever by a slot that moves", lost)
         self.never("nonces accepted twice while a slot moves", logins.twice + logins.again())
-        codes = [outcome(self.fleet.ports[index % 2], body) for index, body in enumerate(held)]
-        self.never("nonces from before a move that are refused after it", [code for code in codes if code != "accepted"])
+        for index, body in enumerate(held):
+            self.accept("of a nonce from before a move", body, self.fleet.ports[index % 2])
 
     def cancel(self):
         """The slot begins to go to another primary, and then stays. What the other one has is lost."""
@@ -247,6 +186,7 @@ class Rounds:
             PAUSES.take()
             logins.wait_for_more()
             self.within("from a failover to good logins", time.monotonic() - began, RECOVERY_SECONDS)
+            self.revocations("after a failover", self.users[-2:])
         finally:
             logins.stop()
         self.within("the slowest answer around a failover", logins.take()[2], ANSWER_SECONDS)
@@ -278,21 +218,59 @@ class Rounds:
                 node.start()
             self.group.wait_until_whole()
             logins.wait_for_more()
+            self.revocations("after an outage", self.users[-12:])
         finally:
             logins.stop()
         self.never("nonces accepted twice around an outage", logins.twice + logins.again())
 
-    def revocations(self):
-        """Every revocation counts at every replica, and at one that starts now."""
+    @staticmethod
+    def knows(fleet, port, user):
+        """True if a replica refuses a token that was issued before the first round began."""
+        return outcome(port, fleet.token(user, 3000)) == "login_revoked"
+
+    def revocations(self, when, users):
+        """Each revocation counts at each replica soon after logins go on: the replica that took it writes it again if the
+        lost primary alone had it."""
+        began = time.monotonic()
+        for user in users:
+            for port in self.fleet.ports:
+                self.until(f"until a revocation counts {when}", REVOCATION_SECONDS,
+                           lambda port=port, user=user: self.knows(self.fleet, port, user), began)
+
+    def all_revocations(self):
+        """Each revocation counts, also at a replica that starts now."""
         late = KeyedNonces(self.binary, 1, self.environment)
         try:
-            for fleet in (self.fleet, late):
-                # Issued before the first round began.
-                bodies = [(user, fleet.token(user, 3000)) for user in self.users]
-                forgotten = [user for user, body in bodies for port in fleet.ports if outcome(port, body) != "login_revoked"]
-                self.never("forgotten revocations", forgotten)
+            forgotten = [user for fleet in (self.fleet, late) for port in fleet.ports for user in self.users
+                         if not self.knows(fleet, port, user)]
         finally:
             late.stop()
+        self.never("forgotten revocations", len(forgotten))
+
+    def wrong_place(self):
+        """Servers that are named by an address, which their certificates do not have, are not used."""
+        host = {"LIMITED_LOGIN_REPLAY_STORE": self.group.url("127.0.0.1")}
+        stranger = KeyedNonces(self.binary, 1, self.environment | host, waits=False)
+        try:
+            wait_for(lambda: "certificate" in stranger.services[0].output(), "a wrong name is told")
+            self.never("a nonce with servers of a wrong name", 0 if stranger.nonce() is None else 1)
+        finally:
+            stranger.stop()
+
+    def wrong_node(self):
+        """The slot goes to a node whose certificate has another name: nothing is accepted until it has the right one."""
+        source = self.group.owner()
+        target = next(node for node in self.group.primaries() if node is not source)
+        target.show("other")
+        self.group.begin_move(source, target)
+        self.group.end_move(source, target)
+        bodies = [self.fleet.use(self.fleet.nonce(index)) for index in range(2)]
+        wait_for(lambda: all(outcome(port, bodies[0]) == "replay_store_unavailable" for port in self.fleet.ports),
+                 "both replicas leave the node")
+        codes = {outcome(port, body) for port in self.fleet.ports for body in bodies}
+        self.never("answers about a node of a wrong name", codes - {"replay_store_unavailable"})
+        target.show("good")
+        self.settle()
 
 
 def rounds_of(name, binary, rounds, factor, make, steps):
@@ -308,7 +286,7 @@ def rounds_of(name, binary, rounds, factor, make, steps):
                 began = time.monotonic()
                 for step in steps(rounds_here):
                     step()
-                rounds_here.revocations()
+                rounds_here.all_revocations()
                 if "VERBOSE" in os.environ:
                     print(f"  round {number + 1}: {time.monotonic() - began:.0f} s {json.dumps(rounds_here.worst)}", flush=True)
         except RuntimeError as error:
@@ -321,7 +299,7 @@ def rounds_of(name, binary, rounds, factor, make, steps):
     finally:
         group.stop()
     figures = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in rounds_here.worst.items())
-    check(len(failures) == before, f"{name}: {rounds} rounds, {len(rounds_here.users)} revocations; {figures}")
+    check(len(failures) == before, f"{name}: rounds: {rounds}, revocations: {len(rounds_here.users)}; {figures}")
 
 
 def cluster(binary, rounds, factor):
@@ -334,12 +312,22 @@ def sentinel(binary, rounds, factor):
               lambda test: [lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
 
 
+def cluster_tls(binary, _, factor):
+    rounds_of("cluster-tls", binary, 1, factor, lambda: redis_groups.Cluster(redis_groups.Security()),
+              lambda test: [test.move, test.move, test.wrong_place, test.wrong_node, lambda: test.fail_over(False)])
+
+
+def sentinel_tls(binary, _, factor):
+    rounds_of("sentinel-tls", binary, 1, factor, lambda: redis_groups.Watched(redis_groups.Security()),
+              lambda test: [test.wrong_place, lambda: test.fail_over(False), lambda: test.fail_over(True)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", help="the program; else it is built")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--patient", action="store_true")
-    tests = {"cluster": cluster, "sentinel": sentinel}
+    tests = {"cluster": cluster, "sentinel": sentinel, "cluster-tls": cluster_tls, "sentinel-tls": sentinel_tls}
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.binary or live.build()).resolve())

@@ -1,14 +1,16 @@
 """Real Redis or Valkey servers in groups for tests: a cluster of three primaries with a replica each, and one primary with a
-replica that three sentinels watch."""
+replica that three sentinels watch; each also with TLS alone."""
 import contextlib
 import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
 
+import attack_parts
 import live
 
 # How long a group may take for anything: a slow machine is no failure.
@@ -42,13 +44,40 @@ class Refused(Exception):
     """An error that a server answers."""
 
 
+class Security:
+    """An authority, a certificate for localhost alone, and one for another name."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        attack_parts.authority(self.folder.name)
+        # The nodes of a cluster ask each other for a client's certificate.
+        for file, name in (("good", "localhost"), ("other", "other.example")):
+            attack_parts.certificate(self.folder.name, file, f"DNS:{name}", "serverAuth,clientAuth")
+        self.authorities = f"{self.folder.name}/ca.pem"
+        self.context = ssl.create_default_context(cafile=self.authorities)
+        # A test also asks servers that have the wrong name.
+        self.context.check_hostname = False
+
+    def files(self, name):
+        """The settings of a server with one of the certificates."""
+        return {"tls-cert-file": f"{self.folder.name}/{name}.pem", "tls-key-file": f"{self.folder.name}/{name}.key"}
+
+    def settings(self, port):
+        """Those of a server that speaks nothing but TLS, also with other servers."""
+        return {"port": 0, "tls-port": port, "tls-replication": "yes", "tls-auth-clients": "no",
+                "tls-ca-cert-file": self.authorities} | self.files("good")
+
+
 class Node:
     """One server process with a folder of its own, which it keeps when it is started again."""
 
-    def __init__(self, port, *options, password=None):
+    def __init__(self, port, *options, password=None, security=None):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-redis-")
-        self.port, self.options, self.password = port, options, password
+        self.port, self.options, self.password, self.security = port, options, password, security
         self.process = None
+
+    def settings(self):
+        return self.security.settings(self.port) if self.security else {"port": self.port}
 
     def start(self):
         self.process = subprocess.Popen(
@@ -58,12 +87,27 @@ class Node:
 
     def arguments(self):
         passwords = ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
-        return ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+        settings = [word for name, value in self.settings().items() for word in (f"--{name}", str(value))]
+        return [*settings, "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
                 "--repl-diskless-sync-delay", "0", *passwords, *self.options]
+
+    def connect(self):
+        plain = socket.create_connection(("127.0.0.1", self.port), 5)
+        if not self.security:
+            return plain
+        try:
+            return self.security.context.wrap_socket(plain)
+        except BaseException:
+            plain.close()
+            raise
+
+    def show(self, name):
+        """Has new connections see another of the certificates."""
+        self.ask("CONFIG", "SET", *[word for setting in self.security.files(name).items() for word in setting])
 
     def ask(self, *words):
         """The answer to one command."""
-        with socket.create_connection(("127.0.0.1", self.port), 5) as client, client.makefile("rwb") as stream:
+        with self.connect() as client, client.makefile("rwb") as stream:
             if self.password:
                 self.exchange(stream, ["AUTH", self.password])
             return self.exchange(stream, words)
@@ -119,12 +163,14 @@ class Cluster:
     node_timeout_ms = 2000
     password = None
 
-    def __init__(self):
+    def __init__(self, security=None):
         ports = free_ports(12)
+        self.security = security
         options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--appendonly", "no",
                    "--cluster-node-timeout", str(self.node_timeout_ms), "--cluster-replica-validity-factor", "0",
-                   "--cluster-allow-replica-migration", "no"]
-        self.nodes = [Node(port, *options, "--cluster-port", str(bus)) for port, bus in zip(ports[:6], ports[6:])]
+                   "--cluster-allow-replica-migration", "no", *(["--tls-cluster", "yes"] if security else [])]
+        self.nodes = [Node(port, *options, "--cluster-port", str(bus), security=security)
+                      for port, bus in zip(ports[:6], ports[6:])]
         try:
             self.make(ports[6:])
         except BaseException:
@@ -147,8 +193,8 @@ class Cluster:
             wait_for(lambda name=name, replica=replica: replica.ask("CLUSTER", "REPLICATE", name) == "OK", "a replica")
         self.wait_until_whole()
 
-    def url(self):
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:2])
+    def url(self, host=None):
+        return place_list("cluster", self.security, self.nodes[:2], host)
 
     def wait_until_whole(self):
         """Waits until the cluster serves all slots and each primary has its replica."""
@@ -213,14 +259,21 @@ class Cluster:
             node.stop()
 
 
+def place_list(kind, security, nodes, host):
+    """A store's address. The certificates are for localhost, so an address in digits is a wrong name with TLS."""
+    host = host or ("localhost" if security else "127.0.0.1")
+    return f"redis{'s' if security else ''}+{kind}://" + ",".join(f"{host}:{node.port}" for node in nodes)
+
+
 class Sentinel(Node):
     """One sentinel; its file is its own, because it writes there."""
 
-    def __init__(self, port, primary):
-        super().__init__(port, password=SENTINEL_PASSWORD)
+    def __init__(self, port, primary, security):
+        super().__init__(port, password=SENTINEL_PASSWORD, security=security)
         self.file = pathlib.Path(self.folder.name) / "sentinel.conf"
+        settings = "".join(f"{name} {value}\n" for name, value in self.settings().items())
         self.file.write_text(
-            f"port {port}\nbind 127.0.0.1\ndir {self.folder.name}\nrequirepass {SENTINEL_PASSWORD}\n"
+            f"{settings}bind 127.0.0.1\ndir {self.folder.name}\nrequirepass {SENTINEL_PASSWORD}\n"
             f"sentinel sentinel-pass {SENTINEL_PASSWORD}\nsentinel monitor main 127.0.0.1 {primary} 2\n"
             f"sentinel auth-pass main {NODE_PASSWORD}\nsentinel down-after-milliseconds main 1000\n"
             "sentinel failover-timeout main 4000\n"
@@ -235,10 +288,11 @@ class Watched:
 
     password = NODE_PASSWORD
 
-    def __init__(self):
+    def __init__(self, security=None):
         ports = free_ports(5)
-        self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD) for port in ports[:2]]
-        self.sentinels = [Sentinel(port, ports[0]) for port in ports[2:]]
+        self.security = security
+        self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD, security=security) for port in ports[:2]]
+        self.sentinels = [Sentinel(port, ports[0], security) for port in ports[2:]]
         try:
             for node in self.nodes:
                 node.start()
@@ -251,8 +305,8 @@ class Watched:
             self.stop()
             raise
 
-    def url(self):
-        return "redis+sentinel://" + ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels) + "/main"
+    def url(self, host=None):
+        return place_list("sentinel", self.security, self.sentinels, host) + "/main"
 
     def told(self, sentinel):
         """The primary that a sentinel tells."""

@@ -4,7 +4,7 @@
 The script gives itself a mount and a network namespace, where /etc, /var and /run may be changed and the ports of the files are
 free. It carries out the block word by word, runs the start command of the distribution's unit from `/`, as the unit's user, and
 puts the questions of `gateways_test.py` to it; then a CORS preflight, a query, another Host, a WebSocket with a cookie and with
-a subprotocol, and an outage. `systemctl` is a stand-in there: no service manager runs in a namespace.
+a subprotocol, a refusal that a page of another origin may read, and an outage. `systemctl` is a stand-in there: no service manager runs in a namespace.
 
 usage: installed_gateways_test.py [--tools FOLDER] [NAME...]
 
@@ -39,6 +39,15 @@ UNITS = {"nginx": "nginx", "haproxy": "haproxy", "caddy": "caddy", "apache": "ap
 COMMANDS = {"envoy": "envoy -c /etc/envoy/envoy.yaml --use-dynamic-base-id --concurrency 1 -l warning", "traefik": "traefik"}
 USERS = {"nginx": "www-data", "haproxy": "haproxy", "caddy": "caddy", "apache": "www-data"}
 PROGRAMS = {"apache": "apache2"}
+# The commented lines that set a CORS field on a refusal, and their file.
+CORS_LINES = {
+    "nginx": ("/etc/nginx/conf.d/limited-login.conf", ["#add_header Access"]),
+    "haproxy": ("/etc/haproxy/haproxy.cfg", ["#http-after-response set-header Access"]),
+    "caddy": ("/etc/caddy/Caddyfile", ["#header ?Access"]),
+    "apache": ("/etc/apache2/sites-available/limited-login.conf", ["#Header always set Access"]),
+    "envoy": ("/etc/envoy/envoy.yaml", ["#local_reply_config"]),
+    "traefik": ("/etc/traefik/routes.yaml", ["#- cors", "#cors:"]),
+}
 # The places for which one line is enough although another place needs two.
 ALONE = {("caddy", "cookie"), ("caddy", "query")}
 
@@ -103,6 +112,19 @@ def opened(name, place):
         if count != (2 if name == "envoy" or (name, place) == ("caddy", "subprotocol") else 1):
             raise RuntimeError(f"{name}: {count} commented lines for {place}")
         path.write_text("\n".join(lines) + "\n")
+
+
+def open_cors(name):
+    """Puts the commented lines for CORS in force."""
+    file, marks = CORS_LINES[name]
+    text = pathlib.Path(file).read_text()
+    for mark in marks:
+        if text.count(mark) != 1:
+            raise RuntimeError(f"{name}: {text.count(mark)} commented lines {mark}")
+        text = text.replace(mark, mark[1:])
+    pathlib.Path(file).write_text(text)
+    if name == "apache":
+        subprocess.run(["a2enmod", "-q", "headers"], check=True, capture_output=True)
 
 
 class Installed(Gateway):
@@ -180,6 +202,16 @@ def judge_preflight(tally, name, gateway, issuer):
         tally.check(f"{name}: OPTIONS with {lone} alone", status == 401, status)
     status, _, _ = gateway.ask(None, fields=fields)
     tally.check(f"{name}: GET with a preflight's fields", status == 401, status)
+
+
+def judge_cors(tally, name, gateway, issuer):
+    origin = "https://app.example.com"
+    for title, token in [("no token", None), ("an expired token", issuer.expired())]:
+        status, fields, _ = gateway.ask(token, fields=[f"Origin: {origin}"])
+        told = fields.get("access-control-allow-origin")
+        tally.check(f"{name}: a page may read the answer to {title}", (status, told) == (401, origin), f"{status} {fields}")
+    status, _, body = gateway.ask(issuer.token(), fields=[f"Origin: {origin}"])
+    tally.check(f"{name}: a good token of a page", status == 200, f"{status} {body}")
 
 
 def judge_rest(tally, name, gateway, issuer):
@@ -288,6 +320,10 @@ def drive(tally, name, block, program, issuer):
             opened(name, place)
             with SocketApplication(), Installed(name):
                 judge_socket(tally, name, place, issuer)
+        install()
+        open_cors(name)
+        with contextlib.closing(Application()), Installed(name) as gateway:
+            judge_cors(tally, name, gateway, issuer)
     install()
     with live.Service(program, "http://127.0.0.1:9/", **settings), Installed(name) as gateway:
         status, fields, _ = gateway.ask(issuer.token())

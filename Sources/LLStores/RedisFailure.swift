@@ -24,7 +24,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case clusterDown
     /// The nodes of the cluster redirect without end, or to a node that the cluster does not name.
     case clusterDisagrees
-    /// The sentinels watch no master of the URL's name.
+    /// The sentinels watch no master of the URL's name. A server that is no sentinel answers with the same code.
     case unknownMaster
     /// A sentinel refuses the password or requires one.
     case sentinelUnauthenticated
@@ -89,7 +89,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .moved: "the keys went to another node of the cluster"
         case .clusterDown: "the cluster is down, or has no node for the keys"
         case .clusterDisagrees: "the nodes of the cluster do not agree which of them holds the keys"
-        case .unknownMaster: "the sentinels watch no master of the name in the URL"
+        case .unknownMaster: "the sentinels watch no master of the name in the URL, or are no sentinels"
         case .sentinelOutdated:
             "a sentinel tells an older primary than another one before: it has missed a failover, or was set up anew"
         case .sentinelUnauthenticated:

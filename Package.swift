@@ -295,6 +295,13 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     }
 }
 
+/// The tests of functions, requests and sockets alone, for the address sanitizer: neither the programs and their tests nor the
+/// many mutations are compiled.
+if Context.environment["LIMITED_LOGIN_BUILD_NO_PROGRAMS"] != nil {
+    package.products.removeAll { $0.name == "limited-login" }
+    package.targets.removeAll { $0.type == .executable || ["EndToEndTests", "ConformanceTests"].contains($0.name) }
+}
+
 // Only who builds the documentation needs the plugin:
 // LIMITED_LOGIN_BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
 if Context.environment["LIMITED_LOGIN_BUILD_DOCUMENTATION"] != nil {

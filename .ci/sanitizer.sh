@@ -36,4 +36,4 @@ SWIFT
 }
 
 sanitizer_sees "$1" || { echo "the $1 sanitizer does not see a planted fault"; exit 1; }
-swift test --disable-xctest --sanitize "$1" --scratch-path ".build-$1" "${MADE_ONCE[@]}" "${@:2}"
+swift test --disable-xctest --sanitize "$1" --scratch-path ".build-$1" "${MADE_ONCE[@]}" -Xswiftc -gline-tables-only "${@:2}"

@@ -117,7 +117,7 @@ def main():
     (PLACE / "Sources/app/App.swift").write_text(IMPORTS + OWN_IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
     shutil.copytree(TESTS, PLACE / "Tests/AppTests", dirs_exist_ok=True)
     done = subprocess.run(
-        ["swift", "test", "--disable-xctest", "--explicit-target-dependency-import-check", "error"],
+        ["swift", "test", "--disable-xctest", "--explicit-target-dependency-import-check", "error", *live.MADE_ONCE],
         cwd=PLACE, capture_output=True, text=True,
     )
     if done.returncode:

@@ -32,8 +32,7 @@ def symbol_graphs(folder):
     modules = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     target = subprocess.run(["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
     triple = json.loads(target)["target"]["triple"]
-    for target in CATALOGS:
-        subprocess.run(["swift", "build", "--target", target], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["swift", "build"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     for module in MODULES:
         place = pathlib.Path(folder) / module
         place.mkdir()

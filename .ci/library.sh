@@ -19,17 +19,19 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo --non-interactive --pres
 is_installed() { dpkg-query --show --showformat='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
 
 # install PACKAGE...: installs what is missing; names the packages that cannot be had.
-install() {
-  local package missing=()
+install() (
+  [ -z "${CI_INSTALLED:-}" ] || return 0
+  apt() { as_root env RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=600 -qq "$@" >/dev/null; }
+  missing=()
   for package in "$@"; do is_installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} -gt 0 ] || return 0
-  as_root apt-get -o DPkg::Lock::Timeout=600 -qq update || echo 'apt-get update failed; trying with the lists there are'
-  # At this run level no installed server starts by itself.
+  apt update || echo 'apt-get update failed; trying with the lists there are'
+  # At run level 1 no installed server starts by itself. One package that cannot be had fails the call for all.
+  apt install --yes --no-install-recommends "${missing[@]}" && return 0
   for package in "${missing[@]}"; do
-    as_root env RUNLEVEL=1 apt-get -o DPkg::Lock::Timeout=600 -qq install --yes --no-install-recommends "$package" >/dev/null ||
-      echo "could not install $package"
+    apt install --yes --no-install-recommends "$package" || echo "could not install $package"
   done
-}
+)
 
 # release PRODUCT: builds the optimised program and prints its folder.
 release() { swift build -c release --product "$1" >&2 && swift build -c release --show-bin-path; }

@@ -57,6 +57,11 @@ package protocol HTTPRequestHandler: AnyObject {
 
     /// The connection of a parked request is closed: no client waits for its answer any more.
     func didAbandon(_ request: ParkedRequest)
+
+    /// Called before the worker waits for events, to do what is due without a request.
+    /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
+    ///   nothing is due.
+    func willWait(at now: MonotonicInstant) -> MonotonicInstant
 }
 
 extension HTTPRequestHandler {
@@ -64,6 +69,7 @@ extension HTTPRequestHandler {
     package func didRespond(status: UInt16, context: RequestContext) {}
     package func attach(_ waker: RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
+    package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
     /// Writes the failure's sentence as plain text.
     package func renderFailure(

@@ -140,7 +140,7 @@ struct Worker: ~Copyable {
         let next = min(
             wheel.nextDeadline() ?? .never,
             nextHandshakeTurn(),
-            min(acceptPausedUntil, listenersCloseAt, cutOffAt)
+            min(acceptPausedUntil, listenersCloseAt, cutOffAt, engine.handler.willWait(at: now))
         )
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)

@@ -91,4 +91,6 @@ final class LoopbackHostHandler: HTTPRequestHandler {
     func didRespond(status: UInt16, context: RequestContext) { inner.didRespond(status: status, context: context) }
 
     func didAbandon(_ request: ParkedRequest) { inner.didAbandon(request) }
+
+    func willWait(at now: MonotonicInstant) -> MonotonicInstant { inner.willWait(at: now) }
 }

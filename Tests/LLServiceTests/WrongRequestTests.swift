@@ -432,4 +432,22 @@ struct RefusalTraceTests {
         }
         #expect(told + untold == 200 && told >= 9)
     }
+
+    @Test("The number of the others is told even if no further request comes")
+    func silence() async throws {
+        let lines = Locked<[String]>([])
+        var logger = Logger(label: "test") { label in
+            LineLogHandler(label: label, level: LogLevelSwitch(.info), format: .text) { line in
+                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            }
+        }
+        logger.logLevel = .info
+        let service = try await InProcessService(gatewayIsEnabled: true, logger: logger)
+        let core = service.core
+        let server = try TestServer(workerCount: 1) { _ in ServiceHandler(core: core, listener: .service) }
+        let client = try BlockingClient(server.address)
+        client.send(String(repeating: "GET /auth HTTP/1.1\r\nHost: a\r\n\r\n", count: 40))
+        #expect(client.readResponses(40).count == 40)
+        #expect(becomesTrue { lines.withLock { $0.contains { $0.contains("refusals without a line") } } })
+    }
 }

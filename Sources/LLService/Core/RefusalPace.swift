@@ -7,7 +7,7 @@ struct RefusalPace {
     /// 10 a second: enough to find a mistake by hand, and at most 1 GB a week for each worker.
     static let linesPerSecond = 10
 
-    private var secondEnds = MonotonicInstant(nanoseconds: 0)
+    private(set) var secondEnds = MonotonicInstant(nanoseconds: 0)
     private var lineCount = 0
     /// The number of refusals without a line that no line has reported yet.
     private(set) var untoldCount = 0

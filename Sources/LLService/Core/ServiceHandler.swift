@@ -2,7 +2,7 @@ internal import LLBytes
 internal import LLGraph
 package import LLHTTP1
 package import LLHTTPServer
-internal import LLSockets
+package import LLSockets
 internal import Logging
 
 /// Answers the requests of one worker: finds the route, checks the request against its row, calls its endpoint, counts
@@ -36,6 +36,12 @@ package final class ServiceHandler: HTTPRequestHandler {
     package func attach(_ waker: RequestWaker) { worker.jobs.attach(waker) }
 
     package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
+
+    package func willWait(at now: MonotonicInstant) -> MonotonicInstant {
+        guard refusals.untoldCount > 0 else { return .never }
+        reportUntold(now)
+        return refusals.untoldCount > 0 ? refusals.secondEnds : .never
+    }
 
     package func receiveHead(
         _ head: borrowing RequestHead,
@@ -139,7 +145,6 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func didRespond(status: UInt16, context: RequestContext) {
-        if refusals.untoldCount > 0 { reportUntold(context.now) }
         // `context.now` is the time of the worker's last event, before the verdict.
         durations.record(
             MonotonicClock.now().nanoseconds(since: context.firstByteAt),

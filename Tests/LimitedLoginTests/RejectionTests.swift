@@ -101,7 +101,10 @@ struct RejectionTests {
         "A mistake in copying is named, and the text is not quoted",
         arguments: [
             ("Bearer \(whole)", "before the token"), ("authorization: bearer \(whole)", "before the token"),
-            ("  Bearer \(whole)\n", "before the token"), ("\"\(whole)\"", "quotation marks"),
+            ("  Bearer \(whole)\n", "before the token"), ("Bearer: \(whole)", "before the token"),
+            ("DPoP \(whole)", "before the token"), ("id_token=\(whole)", "before the token"),
+            ("\u{201C}\(whole)\u{201D}", "before the token"), ("\u{FEFF}\(whole)", "before the token"),
+            ("\"\(whole)\"", "quotation marks"),
             ("'\(whole)'", "quotation marks"), ("Optional(\"\(whole)\")", "Swift Optional"),
             ("\(whole)\n", "line break"), ("\(whole)\r\n", "line break"), (" \(whole)", "white space around"),
             ("\(whole)\t", "white space around"), ("\(whole.prefix(20))\n\(whole.dropFirst(20))", "Join the lines"),

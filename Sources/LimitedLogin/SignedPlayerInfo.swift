@@ -107,7 +107,8 @@ public struct SignedPlayerInfo: Equatable, Codable, Sendable {
         appScopedID = content.string("asid").flatMap { DecimalNumber.isIdentifier($0.utf8) ? $0 : nil }
         guard playerID != nil || appScopedID != nil else { throw .invalidPlayer }
         guard let issuedAt = content.date("issued_at"),
-            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now),
+            SignedRequest.isInForce(content, clockSkewSeconds, now)
         else { throw .outOfTime }
         self.issuedAt = issuedAt
         guard let expectation else {
@@ -169,7 +170,7 @@ public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStrin
         "The member player_id, or asid, is not 1 to 20 digits as text, or both are there."
     )
     package static let outOfTime = Self(
-        "The member issued_at is missing, more than an hour ago, or in the future: have the game ask for it anew."
+        "The member issued_at is missing, over an hour ago or in the future, or expires is past: have the game ask anew."
     )
 
     private init(_ code: Code, _ description: String) {

@@ -97,8 +97,7 @@ public struct SignedRequest: Equatable, Codable, Sendable {
     private static let pageUser = "0"
 
     /// True if `expires` is ahead, absent, or 0.
-    private static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool
-    {
+    static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool {
         guard request.member("expires") != nil else { return true }
         guard let end = request.date("expires") else { return false }
         return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)

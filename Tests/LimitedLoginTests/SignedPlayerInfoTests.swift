@@ -60,6 +60,18 @@ struct SignedPlayerInfoTests {
         #expect(code == (isAccepted ? nil : "invalid_signed_player_info"))
     }
 
+    @Test(
+        "A time of its own bounds it too, with the skew; 0 is none",
+        arguments: [(-60, true), (-61, false), (0, true), (3_600, true)] as [(Int64, Bool)]
+    )
+    func ownEnd(offset: Int64, isAccepted: Bool) throws {
+        let expires = offset == 0 ? 0 : Login.now + offset
+        let payload = #"{"algorithm":"HMAC-SHA256","issued_at":1699999990,"player_id":"1","#
+        let rest = #""request_payload":"n0NceOfThisGame42","expires":"#
+        let code = try Self.code(TestSignedRequest.make("\(payload)\(rest)\(expires)}"))
+        #expect(code == (isAccepted ? nil : "invalid_signed_player_info"))
+    }
+
     @Test("Without an expectation the nonce is neither compared nor told")
     func unbound() throws {
         let player = try Self.verify(TestPlayerInfo.make(issuedAt: Self.issuedAt, nonce: ""), nil)

@@ -93,7 +93,9 @@ enum RequestMistake {
                 && text.utf8.allSatisfy {
                     ASCII.isAlphanumeric($0) && ASCII.digit($0) == nil || "/.+- ".utf8.contains($0)
                 }
-            fault = isTold ? "The body is declared as \(text)" : "The body is declared as another type"
+            // JSON with another charset, or with a parameter that the type does not have.
+            let excess = wanted.hasPrefix(text.lowercased()) ? " with another parameter than charset=utf-8" : ""
+            fault = "The body is declared as \(isTold ? text : "another type")\(isTold ? excess : "")"
         } else {
             fault = "The request has no Content-Type"
         }

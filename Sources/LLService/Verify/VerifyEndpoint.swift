@@ -174,7 +174,7 @@ package struct VerifyRequestReader: ~Copyable {
         guard !token.isEmpty else {
             throw Problem(
                 .invalidRequest,
-                "The member id_token is missing or empty, and there is neither access_token nor signed_player_info."
+                "The member id_token is missing, and there is neither access_token nor signed_player_info."
             )
         }
         if question.binding == .unbound, !question.subject.isEmpty {
@@ -186,8 +186,7 @@ package struct VerifyRequestReader: ~Copyable {
     private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Problem) {
         let value = name + 1
         if document.string(name, equals: "id_token", in: body) {
-            try document.requireString("id_token", value)
-            document.appendString(value, in: body, to: &token)
+            try document.appendText("id_token", value, in: body, to: &token)
         } else if document.string(name, equals: "nonce", in: body) {
             try readNonce(.nonce, "nonce", value, in: body)
         } else if document.string(name, equals: "raw_nonce", in: body) {

@@ -188,6 +188,14 @@ struct WrongRequest: Sendable {
             hasKeys: true,
             body: "{}"
         ),
+        WrongRequest(
+            "two keys",
+            "POST",
+            "/verify",
+            ["Content-Type: application/json", key, "Authorization: Bearer secret"],
+            hasKeys: true,
+            body: "{}"
+        ),
         WrongRequest("`/introspect` without configured keys", "POST", "/introspect", [form], body: "token=x"),
         WrongRequest("`/introspect` without `token`", "POST", "/introspect", [form, key], hasKeys: true, body: "a=b"),
         WrongRequest(

@@ -158,8 +158,9 @@ extension WorkerParts {
         guard caller != .anybody else { return }
         let clients = settings.clients
         guard clients != nil || caller != .knownWhereConfigured else { return }
+        let count = CallerCredentials.count(in: head, bytes)
         if caller == .knownByForm {
-            switch CallerCredentials.count(in: head, bytes) {
+            switch count {
             // The form may have the credentials; the endpoint checks them.
             case 0 where clients != nil:
                 if let type = head.value(of: "content-type", in: bytes), MediaType.isForm(bytes, type) { return }
@@ -170,7 +171,7 @@ extension WorkerParts {
         }
         let credentials = CallerCredentials(head, bytes: bytes)
         let client = credentials.flatMap { clients?.client(presenting: $0, in: bytes) }
-        try admit(client, hasCredentials: credentials != nil)
+        try admit(client, hasCredentials: credentials != nil, count: count)
     }
 
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
@@ -190,7 +191,7 @@ extension WorkerParts {
     }
 
     /// Counts the request of a client; refuses any other caller.
-    private func admit(_ client: Int?, hasCredentials: Bool) throws(Problem) {
+    private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Problem) {
         let clients = settings.clients
         if let client, let clients {
             core.metrics.countRequest(client: clients.names[client])
@@ -203,7 +204,9 @@ extension WorkerParts {
                 ? "Only callers with a key may ask this, and no client_keys_file is configured."
                 : hasCredentials
                     ? "This key is none of client_keys_file's."
-                    : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
+                    : count > 1
+                        ? Self.severalKeys
+                        : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
         )
         problem.hasCredentials = hasCredentials
         throw problem

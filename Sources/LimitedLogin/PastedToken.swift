@@ -19,7 +19,7 @@ package enum PastedToken {
         }
         if start.hasPrefix("{") { return Refusal.MalformedToken.jsonSerialization.hint }
         if start.hasPrefix("bearer ") || start.hasPrefix("authorization:") || hasTextBefore(bytes.prefix(64)) {
-            return "Take away the text before the token: a token begins with eyJ."
+            return "Take away the text before the token: an id token begins with eyJ, an access token with EAA."
         }
         if let cure = cureForBlanks(bytes) { return cure }
         if has("%2E", token) || has("%2e", token) {

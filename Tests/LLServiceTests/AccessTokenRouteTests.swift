@@ -265,6 +265,14 @@ struct AccessTokenRouteTests {
             let response = try service.judge(token: token)
             #expect(response.status == 401 && response.code == "access_token_invalid")
         }
+        let pasted = [
+            "Bearer EAA0123456789abcdef": "before the token", #"EAA0123456789abcdef\n"#: "line break",
+            " EAA0123456789abcdef": "white space around", "short": "AccessToken.current.token",
+        ]
+        for (token, words) in pasted {
+            let hint = try Self.members(service.judge(token: token))["hint"] as? String
+            #expect(hint?.contains(words) == true, "\(hint ?? "")")
+        }
         let gaming = try service.judge(token: "GG|123456789012345|0123456789abcdefABCDEF")
         #expect(gaming.status == 401 && gaming.code == "access_token_invalid")
         #expect(gaming.detail.contains("gaming domain"))

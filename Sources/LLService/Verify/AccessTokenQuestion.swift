@@ -98,7 +98,11 @@ struct AccessTokenRequest {
         }
         guard shape != .gaming else { throw Problem(AccessTokenQuestion.Failure.rejected(.gaming)) }
         guard shape == .accessToken else {
-            throw Problem(.accessTokenInvalid, "An access token has 20 to 4,096 visible ASCII characters.")
+            throw Problem(
+                .accessTokenInvalid,
+                "An access token has 20 to 4,096 visible ASCII characters.",
+                hint: PastedToken.cure(for: token.span)
+            )
         }
         var asked = apps
         if let appID {

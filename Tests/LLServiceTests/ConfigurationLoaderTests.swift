@@ -107,6 +107,15 @@ struct ConfigurationLoaderTests {
             }
             #expect(error?.description == "environment variable PORT: a port from 1 to 65535 is needed")
         }
+        // A command that does not read `listen` has no use for it.
+        let others = try ConfigurationLoader.load(
+            flags: [:],
+            environment: ["PORT": "http"],
+            file: nil,
+            only: [.adminListen],
+            readsDefaultFile: false
+        )
+        #expect(others.settings.isEmpty)
     }
 
     @Test("The variables that Kubernetes makes for a Service of this name stop no start; misspelt ones do")

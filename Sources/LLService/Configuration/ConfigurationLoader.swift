@@ -60,7 +60,9 @@ package enum ConfigurationLoader {
         where only?.contains(key) != false {
             settings[key] = try ConfigurationSetting(text: value, key: key, origin: .flag(key.flagName))
         }
-        if settings[.listen] == nil, let port = environment[ConfigurationKey.portVariable] {
+        if settings[.listen] == nil, only?.contains(.listen) != false,
+            let port = environment[ConfigurationKey.portVariable]
+        {
             let origin = ConfigurationOrigin.environment(ConfigurationKey.portVariable)
             guard let number = UInt16(port), number > 0 else { throw origin.error("a port from 1 to 65535 is needed") }
             settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)

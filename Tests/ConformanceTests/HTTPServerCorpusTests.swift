@@ -22,7 +22,7 @@ struct HTTPServerCorpusTests {
         limits.http = HTTPParserCorpusTests.limits
         // These cases have larger heads and bodies than the service takes.
         limits.requestBytes = 2 * limits.http.bodyBytes
-        let server = try TestServer(limits: limits) { _ in AgreeableHandler() }
+        let server = try TestServer(limits: limits) { _ in TestHandler() }
         for httpCase in try HTTPCases.load(source) {
             let bytes = httpCase.bytes
             let wanted = expected(bytes)

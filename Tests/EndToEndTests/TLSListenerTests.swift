@@ -151,9 +151,7 @@ struct TLSListenerTests {
         var limits = HTTPServerLimits()
         #expect(limits.verifiedConnectionAge == .seconds(300))
         if let age { limits.verifiedConnectionAge = age }
-        let context = try TLSContext(
-            serverCertificateFile: certificates.good.certificateFile,
-            keyFile: certificates.good.keyFile,
+        let context = try certificates.good.serverContext(
             clientAuthoritiesFile: clientsAreVerified ? certificates.authorityFile : nil
         )
         let server = try TestServer(limits: limits, tls: Published(context))

@@ -20,7 +20,7 @@ struct Http11ProbeServer {
         let isAgreeable = arguments.count > 3 && arguments[3] == "agreeable"
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: workerCount)
-        ) { _ in isAgreeable ? AgreeableHandler() as any HTTPRequestHandler : ProbeHandler() }
+        ) { _ in isAgreeable ? TestHandler() : .probe() }
         // Blocked before the workers start, so that they inherit it and this thread alone takes the signals. No
         // dispatch source: libdispatch's thread pool, once used, wakes the process every second.
         var signals = sigset_t()

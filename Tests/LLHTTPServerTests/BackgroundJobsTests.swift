@@ -7,11 +7,48 @@ import Testing
 
 @Suite("Jobs on other threads, and the requests that wait for them", .live)
 struct BackgroundJobsTests {
+    private typealias Jobs = BackgroundJobs<String, String>
+
+    private struct Log: Sendable {
+        var began: [ParkedRequest] = []
+        var visits = 0
+    }
+
+    /// Parks requests for jobs that a test ends.
+    private static func makeHandler(_ jobs: Jobs, _ log: Locked<Log> = Locked(Log())) -> TestHandler {
+        let handler = TestHandler(request: { head, bytes, _, context, response in
+            let visit = jobs.visit(context)
+            log.withLock { $0.visits += 1 }
+            switch visit {
+            case .none:
+                let isBrief = bytes.equal(head.path, "/wait-briefly")
+                let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
+                let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
+                    log.withLock { $0.began.append(request) }
+                    if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
+                    return true
+                }
+                guard isBegun else {
+                    response.body += Array("full".utf8)
+                    return .respond
+                }
+                return .park(until: deadline)
+            case .waiting(let deadline): return .park(until: deadline)
+            case .done(let kept, let outcome): response.body += Array("\(kept) \(outcome)".utf8)
+            case .expired(let kept): response.body += Array("\(kept) expired".utf8)
+            }
+            return .respond
+        })
+        handler.onAttach = jobs.attach
+        handler.onAbandon = { jobs.abandon($0) }
+        return handler
+    }
+
     @Test("A job wakes its own request and no other, and the request takes what the job found")
     func wakesOne() async throws {
-        let jobs = JobHandler.Jobs(capacity: 8)
-        let log = Locked(JobHandler.Log())
-        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        let jobs = Jobs(capacity: 8)
+        let log = Locked(Log())
+        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
         let waiting = try (0..<3).map { _ in try BlockingClient(server.address) }
         for (index, client) in waiting.enumerated() {
             client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -36,8 +73,8 @@ struct BackgroundJobsTests {
 
     @Test("An outcome that comes before its request is parked is not lost")
     func early() async throws {
-        let jobs = JobHandler.Jobs(capacity: 8)
-        let server = try TestServer { _ in JobHandler(jobs: jobs, log: Locked(JobHandler.Log())) }
+        let jobs = Jobs(capacity: 8)
+        let server = try TestServer { _ in Self.makeHandler(jobs) }
         let client = try BlockingClient(server.address)
         for _ in 0..<100 {
             let answer = client.exchange("GET /at-once HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -48,9 +85,9 @@ struct BackgroundJobsTests {
 
     @Test("A client that leaves takes its entry with it, and the late outcome is dropped")
     func abandoned() async throws {
-        let jobs = JobHandler.Jobs(capacity: 8)
-        let log = Locked(JobHandler.Log())
-        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        let jobs = Jobs(capacity: 8)
+        let log = Locked(Log())
+        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
         do {
             let client = try BlockingClient(server.address)
             client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -66,9 +103,9 @@ struct BackgroundJobsTests {
 
     @Test("Beyond the capacity no job begins, and a request whose time is over is told so")
     func bounded() async throws {
-        let jobs = JobHandler.Jobs(capacity: 1)
-        let log = Locked(JobHandler.Log())
-        let server = try TestServer { _ in JobHandler(jobs: jobs, log: log) }
+        let jobs = Jobs(capacity: 1)
+        let log = Locked(Log())
+        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
         let first = try BlockingClient(server.address)
         first.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
@@ -84,7 +121,7 @@ struct BackgroundJobsTests {
 
     @Test("An outcome after the deadline is dropped, though its request has not been visited yet")
     func afterTheDeadline() {
-        let jobs = JobHandler.Jobs(capacity: 1)
+        let jobs = Jobs(capacity: 1)
         var context = RequestContext(
             firstByteAt: MonotonicInstant(nanoseconds: 1),
             now: MonotonicInstant(nanoseconds: 1),
@@ -105,57 +142,5 @@ struct BackgroundJobsTests {
             Issue.record("the request's time is over")
             return
         }
-    }
-}
-
-/// Parks requests for jobs that a test ends.
-private final class JobHandler: HTTPRequestHandler {
-    typealias Jobs = BackgroundJobs<String, String>
-
-    struct Log: Sendable {
-        var began: [ParkedRequest] = []
-        var visits = 0
-    }
-
-    private let jobs: Jobs
-    private let log: Locked<Log>
-
-    init(jobs: Jobs, log: Locked<Log>) {
-        self.jobs = jobs
-        self.log = log
-    }
-
-    func attach(_ waker: RequestWaker) { jobs.attach(waker) }
-
-    func didAbandon(_ request: ParkedRequest) { jobs.abandon(request) }
-
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        let visit = jobs.visit(context)
-        log.withLock { $0.visits += 1 }
-        switch visit {
-        case .none:
-            let isBrief = bytes.equal(head.path, "/wait-briefly")
-            let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
-            let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
-                log.withLock { $0.began.append(request) }
-                if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
-                return true
-            }
-            guard isBegun else {
-                response.body += Array("full".utf8)
-                return .respond
-            }
-            return .park(until: deadline)
-        case .waiting(let deadline): return .park(until: deadline)
-        case .done(let kept, let outcome): response.body += Array("\(kept) \(outcome)".utf8)
-        case .expired(let kept): response.body += Array("\(kept) expired".utf8)
-        }
-        return .respond
     }
 }

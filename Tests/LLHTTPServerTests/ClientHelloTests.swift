@@ -5,23 +5,6 @@ import Testing
 
 @Suite("How long a client's first message may be", .live)
 struct ClientHelloTests {
-    let certificates: TestCertificates
-
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
-
-    /// A server whose own deadline ends nothing during a test.
-    func server() throws -> TestServer {
-        var limits = HTTPServerLimits.patient
-        limits.drainIdleWait = .milliseconds(20)
-        let context = try TLSContext(
-            serverCertificateFile: certificates.good.certificateFile,
-            keyFile: certificates.good.keyFile
-        )
-        return try TestServer(limits: limits, tls: Published(context))
-    }
-
     /// A hello whose body has so many bytes, by an extension for padding (RFC 7685); without its record.
     static func hello(bodyBytes: Int) throws -> [UInt8] {
         var body = Array(try TLSClient.clientHello().dropFirst(9))
@@ -70,7 +53,7 @@ struct ClientHelloTests {
         let size = try #require(Self.announced[name])
         let start: [UInt8] = [1, UInt8(size >> 16), UInt8(size >> 8 & 0xff), UInt8(size & 0xff)]
         for retries in [false, true] {
-            let server = try server()
+            let server = try TestServer.secure()
             let client = try BlockingClient(server.address)
             if retries {
                 client.send(try Self.helloForRetry())
@@ -91,7 +74,7 @@ struct ClientHelloTests {
         ]
     )
     func greatHello(_ size: Int, _ cuts: [Int]) async throws {
-        let server = try server()
+        let server = try TestServer.secure()
         let client = try BlockingClient(server.address)
         let bytes = Self.records(try Self.hello(bodyBytes: size), cuts)
         client.send(Array(bytes.prefix(8)))

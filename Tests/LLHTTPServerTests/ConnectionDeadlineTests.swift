@@ -154,7 +154,8 @@ struct ConnectionDeadlineTests {
 
     @Test("Parking again when the time is over is an error of the handler")
     func parkingForEver() {
-        let driver = ConnectionDriver(handler: ForeverParkingHandler())
+        let handler = TestHandler(request: { _, _, _, context, _ in .park(until: context.now + .seconds(1)) })
+        let driver = ConnectionDriver(handler: handler)
         driver.send(Self.get)
         driver.advance(by: .seconds(2))
         #expect(driver.statuses == [500])
@@ -244,18 +245,5 @@ struct ConnectionDeadlineTests {
         other.send(Self.get + Self.get)
         #expect(other.statuses == [503])
         #expect(other.writeIsShut)
-    }
-}
-
-/// A handler that never answers.
-private final class ForeverParkingHandler: HTTPRequestHandler {
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        .park(until: context.now + .seconds(1))
     }
 }

@@ -54,9 +54,9 @@ struct ConnectionMemoryTests {
         // It waits by reference: what the connection takes is far from the body's 8 MB.
         #expect(server.server.counters.heldBytes < 100_000)
         let end = Array("OK".utf8)
-        let received = client.read { $0.count >= 2 * ProbeHandler.shared.count && $0.suffix(2) == end[...] }.bytes
+        let received = client.read { $0.count >= 2 * TestHandler.sharedBody.count && $0.suffix(2) == end[...] }.bytes
         // Six heads and the two small bodies besides.
-        let rest = received.count - 2 * ProbeHandler.shared.count
+        let rest = received.count - 2 * TestHandler.sharedBody.count
         #expect(rest > 0 && rest < 2_000, "\(rest)")
         await server.stop()
         // A worker publishes its counts once a turn, and the client may have its answers before.
@@ -86,32 +86,38 @@ struct ConnectionMemoryTests {
         limits.pipelineBudget = 1
         // The sockets take as many answers as there are clients, and then nothing.
         let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
-        let handler = Locked<LargeAnswerHandler?>(nil)
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
+        // How many connections had been closed for memory when the last answer was made; nil before the first.
+        let closedBefore = Locked<UInt64?>(nil)
         // On a Unix socket what is sent is there at once: over TCP it may come late on a busy machine, in several turns.
         let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
-            let made = LargeAnswerHandler()
-            handler.withLock { $0 = made }
-            return made
+            TestHandler(head: { _, _, _, response in
+                if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
+                let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
+                closedBefore.withLock { $0 = closed }
+                response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
+                return .respond
+            })
         }
         let clients = try (0..<40).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == clients.count })
         let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-        let first = try #require(handler.withLock { $0 })
-        first.counters.withLock { $0 = { [server = server.server] in server.counters } }
+        counters.withLock { $0 = { [server = server.server] in server.counters } }
         for client in clients { client.send(get + get) }
         // The first client's request has kept the worker until now, so the others' are answered in one turn.
-        first.mayAnswer.signal()
+        mayAnswer.signal()
         #expect(server.waitUntil { $0.closed(.memory) >= 10 })
-        #expect(first.closedBefore.withLock { $0 ?? 0 } > 0)
+        #expect(closedBefore.withLock { $0 ?? 0 } > 0)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
     @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
     func crowdFirst() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 1_000_000
-        limits.connections = 200
-        let server = try TestServer(limits: limits)
+        let server = try TestServer.limited { limits in
+            limits.connectionBytes = 1_000_000
+            limits.connections = 200
+        }
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         other.send(Array(Self.large.dropLast()))
         #expect(server.waitUntil { $0.heldBytes > Self.large.count })
@@ -143,36 +149,12 @@ struct ConnectionMemoryTests {
     @Test("The answer to a key update counts while the socket does not take it")
     func blockedKeyUpdate() throws {
         let identity = try TestCertificates.shared.get().good
-        let context = try TLSContext(
-            serverCertificateFile: identity.certificateFile,
-            keyFile: identity.keyFile
-        )
+        let context = try identity.serverContext()
         let connection = ConnectionDriver().connection
         // Nothing is read or written here.
         connection.tls = try TLSConnection(server: context, descriptor: -1)
         let idle = connection.heldBytes
         connection.tlsInterest = .outputSpace
         #expect(connection.heldBytes >= idle + 16_384)
-    }
-}
-
-/// Answers with 60,000 bytes, the first time once it may.
-private final class LargeAnswerHandler: HTTPRequestHandler, Sendable {
-    let mayAnswer = DispatchSemaphore(value: 0)
-    let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
-    /// How many connections had been closed for memory when the last answer was made; nil before the first.
-    let closedBefore = Locked<UInt64?>(nil)
-
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
-        let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
-        closedBefore.withLock { $0 = closed }
-        response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
-        return .respond
     }
 }

@@ -6,24 +6,9 @@ import Testing
 @Suite("TLS handshakes that fail, stall or never come", .live)
 struct HTTPServerHandshakeTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-    let certificates: TestCertificates
-
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
-
-    func server(_ limits: HTTPServerLimits = .patient, faults: FaultPlan? = nil) throws -> TestServer {
-        var limits = limits
-        limits.drainIdleWait = .milliseconds(20)
-        let context = try TLSContext(
-            serverCertificateFile: certificates.good.certificateFile,
-            keyFile: certificates.good.keyFile
-        )
-        return try TestServer(limits: limits, faults: faults, tls: Published(context))
-    }
 
     func isServed(_ server: TestServer) throws -> Bool {
-        try TLSClient(server.address, authorityFile: certificates.authorityFile).exchange(Self.get)?.status == 200
+        try TLSClient(server.address).exchange(Self.get)?.status == 200
     }
 
     static let noHandshakes: [String: [UInt8]] = [
@@ -45,8 +30,8 @@ struct HTTPServerHandshakeTests {
     func noHandshake(_ name: String) async throws {
         let bytes = try #require(Self.noHandshakes[name])
         let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
-        let server = try server(faults: faults)
-        let other = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+        let server = try TestServer.secure(faults: faults)
+        let other = try TLSClient(server.address)
         let client = try BlockingClient(server.address)
         client.send(bytes)
         client.shutdownWrite()
@@ -63,7 +48,7 @@ struct HTTPServerHandshakeTests {
 
     @Test("A hello that comes byte by byte is answered once it is whole, and blocks nobody")
     func dripped() async throws {
-        let server = try server()
+        let server = try TestServer.secure()
         let hello = try TLSClient.clientHello()
         let client = try BlockingClient(server.address)
         for (position, byte) in hello.enumerated() {
@@ -76,10 +61,10 @@ struct HTTPServerHandshakeTests {
 
     @Test("A handshake has one deadline, whatever drips in", arguments: [0, 1, 50])
     func deadline(_ count: Int) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.handshakeDeadline = .milliseconds(100)
         let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
-        let server = try server(limits, faults: faults)
+        let server = try TestServer.secure(faults: faults) { limits in
+            limits.handshakeDeadline = .milliseconds(100)
+        }
         let client = try BlockingClient(server.address)
         client.send(Array(try TLSClient.clientHello().prefix(count)))
         #expect(client.read().end != .timedOut)
@@ -91,9 +76,7 @@ struct HTTPServerHandshakeTests {
 
     @Test("A handshake that stops after the server's part has the same deadline")
     func answeredAndSilent() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.handshakeDeadline = .seconds(2)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in limits.handshakeDeadline = .seconds(2) }
         let hello = try TLSClient.clientHello()
         let client = try BlockingClient(server.address)
         client.send(hello)
@@ -106,7 +89,7 @@ struct HTTPServerHandshakeTests {
     @Test("A handshake that is abandoned leaves nothing behind", arguments: [0, 10, 10_000])
     func abandoned(_ count: Int) async throws {
         let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
-        let server = try server(faults: faults)
+        let server = try TestServer.secure(faults: faults)
         let hello = Array(try TLSClient.clientHello().prefix(count))
         for _ in 0..<50 {
             let client = try BlockingClient(server.address)
@@ -123,11 +106,11 @@ struct HTTPServerHandshakeTests {
 
     @Test("At the limit a handshake that takes long makes room")
     func eviction() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 2
-        limits.reservedConnections = 0
-        limits.slowRequestAge = .zero
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.connections = 2
+            limits.reservedConnections = 0
+            limits.slowRequestAge = .zero
+        }
         let silent = try (0..<2).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == 2 })
         #expect(try isServed(server))
@@ -138,10 +121,10 @@ struct HTTPServerHandshakeTests {
 
     @Test("Handshakes under way are few: a slow one makes room, and nobody is turned away for quick ones")
     func handshakeLimit() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.handshakes = 3
-        limits.slowHandshakeAge = .milliseconds(20)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.handshakes = 3
+            limits.slowHandshakeAge = .milliseconds(20)
+        }
         let hello = try TLSClient.clientHello()
         let stalled = try (0..<20).map { number in
             let client = try BlockingClient(server.address)
@@ -158,10 +141,10 @@ struct HTTPServerHandshakeTests {
 
     @Test("A silent connection takes no handshake's place")
     func silence() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.handshakes = 1
-        limits.slowHandshakeAge = .seconds(3_600)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.handshakes = 1
+            limits.slowHandshakeAge = .seconds(3_600)
+        }
         let silent = try (0..<20).map { _ in try BlockingClient(server.address) }
         #expect(server.waitUntil { $0.open == 20 })
         #expect(try isServed(server))
@@ -174,11 +157,11 @@ struct HTTPServerHandshakeTests {
 
     @Test("A handshake that waits for its turn has the same deadline, and a client that leaves is dropped")
     func waiting() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.handshakes = 1
-        limits.slowHandshakeAge = .seconds(3_600)
-        limits.handshakeDeadline = .milliseconds(300)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.handshakes = 1
+            limits.slowHandshakeAge = .seconds(3_600)
+            limits.handshakeDeadline = .milliseconds(300)
+        }
         let clients = try (0..<3).map { _ in
             let client = try BlockingClient(server.address)
             client.send([0x16])
@@ -193,17 +176,16 @@ struct HTTPServerHandshakeTests {
 
     @Test("A crowd that shakes hands at once is served whole, also where it is known as one", arguments: [4_000, 64])
     func crowd(_ connections: Int) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.secureConnections = connections
-        limits.handshakes = 4
-        limits.slowHandshakeAge = .seconds(3_600)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.secureConnections = connections
+            limits.handshakes = 4
+            limits.slowHandshakeAge = .seconds(3_600)
+        }
         let address = server.address
-        let authority = certificates.authorityFile
         let served = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<40 {
                 group.addTask {
-                    (try? TLSClient(address, authorityFile: authority).exchange(Self.get)?.status) == 200
+                    (try? TLSClient(address).exchange(Self.get)?.status) == 200
                 }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
@@ -214,17 +196,17 @@ struct HTTPServerHandshakeTests {
     }
 
     /// With so few connections two of one address are a crowd.
-    func crowdLimits(handshakes: Int, slow: Duration) -> HTTPServerLimits {
-        var limits = HTTPServerLimits.patient
-        limits.secureConnections = 64
-        limits.handshakes = handshakes
-        limits.slowHandshakeAge = slow
-        return limits
+    func serverForCrowds(handshakes: Int, slow: Duration) throws -> TestServer {
+        try TestServer.secure { limits in
+            limits.secureConnections = 64
+            limits.handshakes = handshakes
+            limits.slowHandshakeAge = slow
+        }
     }
 
     @Test("Handshakes that one address begins and never ends delay nobody from elsewhere")
     func stalledCrowd() async throws {
-        let server = try server(crowdLimits(handshakes: 8, slow: .seconds(3_600)))
+        let server = try serverForCrowds(handshakes: 8, slow: .seconds(3_600))
         let crowd = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
         for client in crowd { client.send([0x16]) }
         #expect(server.waitUntil { $0.open == 30 })
@@ -235,7 +217,7 @@ struct HTTPServerHandshakeTests {
 
     @Test("A crowd's slow handshake makes room before another's that is older")
     func slowCrowd() async throws {
-        let server = try server(crowdLimits(handshakes: 4, slow: .zero))
+        let server = try serverForCrowds(handshakes: 4, slow: .zero)
         let hello = try TLSClient.clientHello()
         let slow = try BlockingClient(server.address, from: [127, 0, 0, 3])
         slow.send(Array(hello.dropLast()))
@@ -253,7 +235,7 @@ struct HTTPServerHandshakeTests {
 
     @Test("A crowd has its turn, however many from elsewhere begin handshakes and never end them")
     func outnumberedCrowd() async throws {
-        let server = try server(crowdLimits(handshakes: 1, slow: .seconds(3)))
+        let server = try serverForCrowds(handshakes: 1, slow: .seconds(3))
         let hello = try TLSClient.clientHello()
         let others = try (1...8).map { try BlockingClient(server.address, from: [127, 0, 1, $0]) }
         for client in others { client.send([0x16]) }
@@ -268,18 +250,17 @@ struct HTTPServerHandshakeTests {
 
     @Test("With TLS the server takes fewer connections")
     func connectionLimit() throws {
-        var limits = HTTPServerLimits.patient
-        limits.secureConnections = 7
-        #expect(try server(limits).server.configuration.limits.connections == 7)
+        let server = try TestServer.secure { limits in limits.secureConnections = 7 }
+        #expect(server.server.configuration.limits.connections == 7)
     }
 
     @Test("Handshakes that the connections' memory would not hold at once wait for their turn")
     func handshakeMemory() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 500_000
-        limits.slowHandshakeAge = .seconds(3_600)
-        limits.handshakeDeadline = .milliseconds(500)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.connectionBytes = 500_000
+            limits.slowHandshakeAge = .seconds(3_600)
+            limits.handshakeDeadline = .milliseconds(500)
+        }
         let hello = try TLSClient.clientHello()
         let clients = try (0..<20).map { _ in try BlockingClient(server.address) }
         for client in clients { client.send(hello) }
@@ -290,13 +271,13 @@ struct HTTPServerHandshakeTests {
 
     @Test("Where idle connections take all the memory, they make room for handshakes")
     func idleMemory() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 1_000_000
-        limits.slowHandshakeAge = .seconds(3_600)
-        let server = try server(limits)
+        let server = try TestServer.secure { limits in
+            limits.connectionBytes = 1_000_000
+            limits.slowHandshakeAge = .seconds(3_600)
+        }
         var clients: [TLSClient] = []
         for _ in 0..<200 {
-            let client = try TLSClient(server.address, authorityFile: certificates.authorityFile)
+            let client = try TLSClient(server.address)
             #expect(try client.exchange(Self.get)?.status == 200)
             clients.append(client)
         }
@@ -306,7 +287,7 @@ struct HTTPServerHandshakeTests {
 
     @Test("Stopping does not wait for a handshake")
     func stopping() async throws {
-        let server = try server()
+        let server = try TestServer.secure()
         let client = try BlockingClient(server.address)
         #expect(server.waitUntil { $0.open == 1 })
         #expect(await server.stop() == 0)

@@ -9,9 +9,7 @@ struct HTTPServerLimitTests {
 
     @Test("At the limit the connection idle longest makes room", arguments: TestServer.Kind.allCases)
     func oldestIdle(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 3
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in limits.connections = 3 }
         let clients = try (0..<3).map { _ in try BlockingClient(server.address) }
         for client in clients { #expect(client.exchange(Self.get)?.status == 200) }
         // The first is used once more, so the second is now idle longest.
@@ -30,10 +28,10 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func overLimit(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 2
-        limits.reservedConnections = 1
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in
+            limits.connections = 2
+            limits.reservedConnections = 1
+        }
         let parked = try (0..<2).map { _ in try BlockingClient(server.address) }
         for client in parked { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
         #expect(server.waitUntil { $0.parked == 2 })
@@ -51,13 +49,11 @@ struct HTTPServerLimitTests {
 
     @Test("A connection beyond the reserve is told 503 at once", arguments: TestServer.Kind.allCases)
     func overReserve(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 1
-        limits.reservedConnections = 1
-        let server = try TestServer(kind, limits: limits)
-        let parked = try BlockingClient(server.address)
-        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let server = try TestServer.limited(kind) { limits in
+            limits.connections = 1
+            limits.reservedConnections = 1
+        }
+        let parked = try server.parkedClient()
         // With a request begun, for an idle one would make room.
         let reserve = try BlockingClient(server.address)
         reserve.send("GET /livez HTTP/1.1\r\n")
@@ -74,10 +70,10 @@ struct HTTPServerLimitTests {
 
     @Test("A request too slow to end makes room at the limit", arguments: TestServer.Kind.allCases)
     func slowRequest(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 1
-        limits.slowRequestAge = .milliseconds(20)
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in
+            limits.connections = 1
+            limits.slowRequestAge = .milliseconds(20)
+        }
         let slow = try BlockingClient(server.address)
         slow.send("GET / HT")
         #expect(server.waitUntil { $0.open == 1 && $0.idle == 0 })
@@ -93,11 +89,11 @@ struct HTTPServerLimitTests {
 
     @Test("A client that begins each request before the last has ended is slow all the same")
     func neverWhollyIdle() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 1
-        limits.reservedConnections = 0
-        limits.slowRequestAge = .milliseconds(200)
-        let server = try TestServer(limits: limits)
+        let server = try TestServer.limited { limits in
+            limits.connections = 1
+            limits.reservedConnections = 0
+            limits.slowRequestAge = .milliseconds(200)
+        }
         let dripping = try BlockingClient(server.address)
         dripping.send("GET / HTTP/1.1\r\nHost: a\r\n")
         var status: Int?
@@ -114,10 +110,10 @@ struct HTTPServerLimitTests {
 
     @Test("A crowd from one address makes room for others, even where it is busy, but not for itself")
     func crowd() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 4
-        limits.reservedConnections = 0
-        let server = try TestServer(limits: limits)
+        let server = try TestServer.limited { limits in
+            limits.connections = 4
+            limits.reservedConnections = 0
+        }
         let crowd = try (0..<3).map { _ in try BlockingClient(server.address) }
         for client in crowd { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
         let idle = try BlockingClient(server.address, from: [127, 0, 0, 3])
@@ -138,7 +134,7 @@ struct HTTPServerLimitTests {
     func crowdElsewhere() async throws {
         var limits = HTTPServerLimits.patient
         limits.connections = 60
-        let server = try TestServer(limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        let server = try TestServer(limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
         var crowd: [BlockingClient] = []
         func client(of worker: String) throws -> BlockingClient? {
             let client = try BlockingClient(server.address)
@@ -164,11 +160,11 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func trustedCrowd(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connections = 3
-        limits.reservedConnections = 0
-        limits.trustedPeers = try [#require(AddressPrefix("127.0.0.1/32"))]
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in
+            limits.connections = 3
+            limits.reservedConnections = 0
+            limits.trustedPeers = try [#require(AddressPrefix("127.0.0.1/32"))]
+        }
         let gateway = try (0..<3).map { _ in try BlockingClient(server.address) }
         for client in gateway { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
         #expect(server.waitUntil { $0.parked == 3 })
@@ -194,9 +190,7 @@ struct HTTPServerLimitTests {
         arguments: TestServer.Kind.allCases
     )
     func neverReads(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.writeStall = .milliseconds(100)
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in limits.writeStall = .milliseconds(100) }
         let client = try BlockingClient(server.address)
         let post = Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n".utf8)
         let body = [UInt8](repeating: 0x61, count: 16_000)
@@ -223,9 +217,7 @@ struct HTTPServerLimitTests {
     @Test("A parked client that resets is dropped at once", arguments: TestServer.Kind.allCases)
     func parkedReset(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let client = try server.parkedClient()
         client.reset()
         #expect(server.waitUntil { $0.closed(.disconnected) == 1 && $0.open == 0 })
         await server.server.stop(drainDelay: .zero, grace: .zero)

@@ -48,9 +48,7 @@ struct HTTPServerStoppingTests {
     @Test("A parked request is answered before the server ends", arguments: TestServer.Kind.allCases)
     func parked(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let client = try server.parkedClient()
         async let stopped = server.server.stop(drainDelay: .zero, grace: .seconds(600))
         await eventually("the server drains") { server.server.isDraining }
         server.server.wakeParked()
@@ -61,9 +59,7 @@ struct HTTPServerStoppingTests {
     @Test("When the grace is over what is left is cut off and counted", arguments: TestServer.Kind.allCases)
     func grace(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let client = try server.parkedClient()
         #expect(await server.server.stop(drainDelay: .zero, grace: .milliseconds(100)) == 1)
         #expect(client.read().end != .timedOut)
     }
@@ -71,9 +67,7 @@ struct HTTPServerStoppingTests {
     @Test("A stop without grace ends an orderly one under way", arguments: TestServer.Kind.allCases)
     func stopNow(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let client = try server.parkedClient()
         let start = MonotonicClock.now()
         async let stopped = server.server.stop(drainDelay: .seconds(3_000), grace: .seconds(3_000))
         await eventually("the server drains") { server.server.isDraining }
@@ -81,12 +75,13 @@ struct HTTPServerStoppingTests {
         _ = await stopped
         // Far below the drain delay, far above what a busy machine adds.
         #expect(MonotonicClock.now().duration(since: start) < .seconds(600))
+        #expect(client.read().end != .timedOut)
     }
 
     @Test("A server that was never started stops at once")
     func neverStarted() async {
         let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)])) { _ in
-            ProbeHandler()
+            TestHandler.probe()
         }
         #expect(await server.stop(drainDelay: .zero, grace: .seconds(1)) == 0)
     }

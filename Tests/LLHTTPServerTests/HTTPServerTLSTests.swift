@@ -7,37 +7,14 @@ import Testing
 @Suite("The server over TLS", .live)
 struct HTTPServerTLSTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-    let certificates: TestCertificates
-
-    init() throws {
-        certificates = try TestCertificates.shared.get()
-    }
-
-    func context(_ identity: TestCertificates.Identity? = nil) throws -> TLSContext {
-        let identity = identity ?? certificates.good
-        return try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
-    }
-
-    func server(
-        _ kind: TestServer.Kind = .tcp,
-        _ limits: HTTPServerLimits = .patient
-    ) throws -> TestServer {
-        var limits = limits
-        limits.drainIdleWait = .milliseconds(20)
-        return try TestServer(kind, limits: limits, tls: Published(context()))
-    }
-
-    func client(_ server: TestServer) throws -> TLSClient {
-        try TLSClient(server.address, authorityFile: certificates.authorityFile)
-    }
 
     @Test(
         "A connection serves one request after the other by TLS 1.3, and its last answer ends with close_notify",
         arguments: TestServer.Kind.allCases
     )
     func keepAlive(kind: TestServer.Kind) async throws {
-        let server = try server(kind)
-        let client = try client(server)
+        let server = try TestServer.secure(kind)
+        let client = try TLSClient(server.address)
         #expect(client.version == "TLSv1.3")
         #expect(try client.exchange(Self.get)?.text == "OK")
         #expect(try client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")?.text == "hello")
@@ -55,16 +32,16 @@ struct HTTPServerTLSTests {
         arguments: TestServer.Kind.allCases
     )
     func pipelined(kind: TestServer.Kind) async throws {
-        let server = try server(kind)
+        let server = try TestServer.secure(kind)
         let requests = (0..<200).map { number in
             let body = "\(number)-" + String(repeating: "x", count: number)
             return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
         }
-        let whole = try client(server)
+        let whole = try TLSClient(server.address)
         try whole.send(requests.joined())
         let answers = whole.readResponses(200)
         #expect(answers.map { $0.text.split(separator: "-")[0] } == (0..<200).map { "\($0)" })
-        let single = try client(server)
+        let single = try TLSClient(server.address)
         for byte in requests[3] { try single.send(String(byte)) }
         #expect(single.readResponses(1).first?.text == "3-xxx")
         await server.stop()
@@ -72,10 +49,8 @@ struct HTTPServerTLSTests {
 
     @Test("Records greater than the receive buffer are read to their end")
     func smallBuffer() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.receiveBytes = 100
-        let server = try server(.tcp, limits)
-        let client = try client(server)
+        let server = try TestServer.secure { limits in limits.receiveBytes = 100 }
+        let client = try TLSClient(server.address)
         let body = String(repeating: "y", count: 10_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
         try client.send(request + request + Self.get)
@@ -89,31 +64,34 @@ struct HTTPServerTLSTests {
         arguments: TestServer.Kind.allCases
     )
     func slowReader(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.http.bodyBytes = 1_000_000
-        limits.requestBytes = 2_000_000
-        limits.waitingAnswerBytes = 2_000_000
-        let patient = try server(kind, limits)
-        let late = try client(patient)
+        func server(writeStall: Duration) throws -> TestServer {
+            try TestServer.secure(kind) { limits in
+                limits.http.bodyBytes = 1_000_000
+                limits.requestBytes = 2_000_000
+                limits.waitingAnswerBytes = 2_000_000
+                limits.writeStall = writeStall
+            }
+        }
+        let patient = try server(writeStall: .seconds(3_600))
+        let late = try TLSClient(patient.address)
         let body = String(repeating: "z", count: 1_000_000)
         let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)"
         try late.send(request)
         #expect(late.readResponses(1).first?.body.count == 1_000_000)
         await patient.stop()
         // A server of its own: a machine that stalls so long would close the other client too.
-        limits.writeStall = .milliseconds(200)
-        let server = try server(kind, limits)
-        let never = try client(server)
+        let stalled = try server(writeStall: .milliseconds(200))
+        let never = try TLSClient(stalled.address)
         // Answers pile up until neither side's socket takes more.
         for _ in 0..<20 { do { try never.send(request) } catch { break } }
-        #expect(server.waitUntil { $0.closed(.writeStalled) == 1 })
-        await server.stop()
+        #expect(stalled.waitUntil { $0.closed(.writeStalled) == 1 })
+        await stalled.stop()
     }
 
     @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
     func park(kind: TestServer.Kind) async throws {
-        let server = try server(kind)
-        let client = try client(server)
+        let server = try TestServer.secure(kind)
+        let client = try TLSClient(server.address)
         try client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })
         try client.send(Self.get)
@@ -124,12 +102,12 @@ struct HTTPServerTLSTests {
 
     @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)
     func clientEnds(kind: TestServer.Kind) async throws {
-        let server = try server(kind)
-        let polite = try client(server)
+        let server = try TestServer.secure(kind)
+        let polite = try TLSClient(server.address)
         #expect(try polite.exchange(Self.get)?.status == 200)
         polite.sayClose()
         #expect(polite.read().end == .closed)
-        let abrupt = try client(server)
+        let abrupt = try TLSClient(server.address)
         #expect(try abrupt.exchange(Self.get)?.status == 200)
         abrupt.endWithoutNotice()
         #expect(server.waitUntil { $0.closed(.client) == 2 && $0.open == 0 })
@@ -141,11 +119,10 @@ struct HTTPServerTLSTests {
         arguments: [1, 5, 6, 16_000]
     )
     func recordBegun(_ byteCount: Int) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 1_000_000
-        let server = try server(.tcp, limits)
-        let quiet = try client(server)
-        let others = try (0..<40).map { _ in try client(server) }
+        let mostBytes = 1_000_000
+        let server = try TestServer.secure { limits in limits.connectionBytes = mostBytes }
+        let quiet = try TLSClient(server.address)
+        let others = try (0..<40).map { _ in try TLSClient(server.address) }
         var idle = 0
         // The idle are counted before their memory is, which that of a handshake may still be part of.
         #expect(
@@ -159,24 +136,22 @@ struct HTTPServerTLSTests {
         for other in others.dropFirst() { other.beginRecord(byteCount) }
         #expect(server.waitUntil { $0.closed(.memory) > 0 })
         #expect(try quiet.exchange(Self.get)?.status == 200)
-        #expect(server.server.counters.heldBytes <= limits.connectionBytes)
+        #expect(server.server.counters.heldBytes <= mostBytes)
         await server.stop()
     }
 
     @Test("An idle connection is closed with close_notify", arguments: TestServer.Kind.allCases)
     func idle(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.idleTimeout = .milliseconds(50)
-        let server = try server(kind, limits)
-        #expect(try client(server).read().end == .closed)
+        let server = try TestServer.secure(kind) { limits in limits.idleTimeout = .milliseconds(50) }
+        #expect(try TLSClient(server.address).read().end == .closed)
         #expect(server.waitUntil { $0.closed(.idle) == 1 })
         await server.stop()
     }
 
     @Test("Stopping answers what was begun and ends with close_notify", arguments: TestServer.Kind.allCases)
     func stopping(kind: TestServer.Kind) async throws {
-        let server = try server(kind)
-        let client = try client(server)
+        let server = try TestServer.secure(kind)
+        let client = try TLSClient(server.address)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
         #expect(server.waitUntil { $0.active == 1 })
         server.server.beginStop(drainDelay: .zero, grace: .seconds(600))
@@ -191,16 +166,17 @@ struct HTTPServerTLSTests {
 
     @Test("Another certificate serves the connections made after it; those before keep theirs")
     func exchangeOfCertificates() async throws {
-        let publisher = Published(try context())
+        let certificates = try TestCertificates.shared.get()
+        let publisher = Published(try certificates.good.serverContext())
         let server = try TestServer(tls: publisher)
-        let before = try client(server)
-        publisher.publish(try context(certificates.untrusted))
-        #expect(throws: TLSError.self) { try client(server) }
+        let before = try TLSClient(server.address)
+        publisher.publish(try certificates.untrusted.serverContext())
+        #expect(throws: TLSError.self) { try TLSClient(server.address) }
         let after = try TLSClient(server.address, authorityFile: certificates.otherAuthorityFile)
         #expect(try after.exchange(Self.get)?.status == 200)
         #expect(try before.exchange(Self.get)?.status == 200)
-        publisher.publish(try context())
-        #expect(try client(server).exchange(Self.get)?.status == 200)
+        publisher.publish(try certificates.good.serverContext())
+        #expect(try TLSClient(server.address).exchange(Self.get)?.status == 200)
         await server.stop()
     }
 }

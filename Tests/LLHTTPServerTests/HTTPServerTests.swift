@@ -28,7 +28,7 @@ struct HTTPServerTests {
     func portInUse() async throws {
         let server = try TestServer()
         let second = HTTPServer(configuration: HTTPServerConfiguration(addresses: [server.address], workerCount: 1)) {
-            _ in ProbeHandler()
+            _ in TestHandler.probe()
         }
         let error = #expect(throws: SocketError.self) { try second.start() }
         #expect(error?.description == "cannot bind to \(server.address): Address already in use")
@@ -49,9 +49,7 @@ struct HTTPServerTests {
     @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
     func park(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
+        let client = try server.parkedClient()
         server.server.wakeParked()
         #expect(client.readResponses(1).first?.text == "woken")
         await server.stop()
@@ -59,9 +57,7 @@ struct HTTPServerTests {
 
     @Test("A head that does not end in time is 408 and a close", arguments: TestServer.Kind.allCases)
     func slowHead(kind: TestServer.Kind) async throws {
-        var limits = HTTPServerLimits.patient
-        limits.headDeadline = .milliseconds(50)
-        let server = try TestServer(kind, limits: limits)
+        let server = try TestServer.limited(kind) { limits in limits.headDeadline = .milliseconds(50) }
         let client = try BlockingClient(server.address)
         client.send("GET / HTTP/1.1\r\nHo")
         let answer = try #require(client.readResponses(1).first)

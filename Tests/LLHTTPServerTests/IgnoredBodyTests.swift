@@ -8,6 +8,15 @@ import Testing
 struct IgnoredBodyTests {
     private static let get = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"
 
+    /// Answers by the head alone, and says how much of a body it was shown.
+    private func makeHandler(parks: Bool = false) -> TestHandler {
+        TestHandler(head: { _, _, _, _ in .ignoreBody }) { _, _, body, context, response in
+            if parks, context.visit == .first { return .park(until: context.now + .seconds(1)) }
+            response.body = Array("\(body.count) bytes".utf8)
+            return .respond
+        }
+    }
+
     @Test(
         "A declared body is not waited for, and nothing behind the head is taken for a request",
         arguments: [
@@ -19,7 +28,7 @@ struct IgnoredBodyTests {
     )
     func declaredBody(rest: String) {
         for method in ["GET", "POST", "BREW"] {
-            let driver = ConnectionDriver(handler: HeadHandler())
+            let driver = ConnectionDriver(handler: makeHandler())
             driver.send("\(method) /auth HTTP/1.1\r\nHost: a\r\n\(rest)")
             #expect(driver.statuses == [200])
             #expect(driver.responses.first?["connection"] == "close")
@@ -30,7 +39,7 @@ struct IgnoredBodyTests {
 
     @Test("Without a body the connection serves on", arguments: ["", "Content-Length: 0\r\n"])
     func noBody(field: String) {
-        let driver = ConnectionDriver(handler: HeadHandler())
+        let driver = ConnectionDriver(handler: makeHandler())
         driver.send("POST /auth HTTP/1.1\r\nHost: a\r\n\(field)\r\n" + Self.get)
         #expect(driver.statuses == [200, 200])
         #expect(!driver.writeIsShut)
@@ -40,7 +49,7 @@ struct IgnoredBodyTests {
     @Test("A parked one is answered when it is woken, and then closes where a body was declared")
     func parked() {
         for (rest, closes) in [("\r\n", false), ("Content-Length: 10\r\n\r\n01234", true)] {
-            let driver = ConnectionDriver(handler: HeadHandler(parks: true))
+            let driver = ConnectionDriver(handler: makeHandler(parks: true))
             driver.send("POST /auth HTTP/1.1\r\nHost: a\r\n\(rest)")
             #expect(driver.statuses == [])
             #expect(driver.connection.phase == .parked)
@@ -54,39 +63,11 @@ struct IgnoredBodyTests {
     func splits() {
         let request = Array("POST /auth HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\(Self.get)".utf8)
         for cut in 0...request.count {
-            let driver = ConnectionDriver(handler: HeadHandler())
+            let driver = ConnectionDriver(handler: makeHandler())
             driver.send(Array(request[..<cut]))
             driver.send(Array(request[cut...]))
             #expect(driver.statuses == [200], "cut at \(cut)")
             #expect(driver.writeIsShut)
         }
-    }
-}
-
-/// Answers by the head alone, and says how much of a body it was shown.
-private final class HeadHandler: HTTPRequestHandler {
-    private let parks: Bool
-
-    init(parks: Bool = false) { self.parks = parks }
-
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        .ignoreBody
-    }
-
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        if parks, context.visit == .first { return .park(until: context.now + .seconds(1)) }
-        response.body = Array("\(body.count) bytes".utf8)
-        return .respond
     }
 }

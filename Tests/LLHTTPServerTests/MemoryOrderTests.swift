@@ -11,8 +11,8 @@ struct MemoryOrderTests {
     private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     /// Clients of a Unix socket are no crowd, so that nothing but their state counts.
-    private static func server(_ limits: HTTPServerLimits) throws -> TestServer {
-        try TestServer(.unix, limits: limits)
+    private static func server(connectionBytes: Int) throws -> TestServer {
+        try TestServer.limited(.unix) { limits in limits.connectionBytes = connectionBytes }
     }
 
     /// Sends the first half of a request, and says what answers the second.
@@ -29,9 +29,7 @@ struct MemoryOrderTests {
 
     @Test("Requests that come in two pieces outlive idle connections, which are smaller")
     func idleFirst() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 300_000
-        let server = try Self.server(limits)
+        let server = try Self.server(connectionBytes: 300_000)
         let idle = try (0..<250).map { _ in try BlockingClient(server.address) }
         for client in idle { #expect(client.exchange(Self.get)?.status == 200) }
         #expect(try Self.statusesOfHalves(server, 20) == Array(repeating: 200, count: 20))
@@ -108,9 +106,7 @@ struct MemoryOrderTests {
 
     @Test("Requests that wait for their answer outlive fresh ones, and a fresh one that goes is told 503")
     func parkedLast() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 400_000
-        let server = try Self.server(limits)
+        let server = try Self.server(connectionBytes: 400_000)
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\nX-Filler: " + String(repeating: "f", count: 7_000) + "\r\n\r\n"
         let parked = try (0..<12).map { _ in try BlockingClient(server.address) }
         for client in parked { client.send(waiting) }
@@ -129,9 +125,7 @@ struct MemoryOrderTests {
 
     @Test("Requests that wait for their answer hold half of the memory at most before the largest go, with 503")
     func tooManyParked() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.connectionBytes = 400_000
-        let server = try Self.server(limits)
+        let server = try Self.server(connectionBytes: 400_000)
         let filler = "X-Filler: " + String(repeating: "f", count: 7_500) + "\r\n"
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\n" + String(repeating: filler, count: 2) + "\r\n"
         let honest = try BlockingClient(server.address)

@@ -32,16 +32,30 @@ struct OverloadTests {
     private let gate = Gate()
 
     /// A sanitizer slows the clients. The worker must be slower by more, or they would not saturate it.
-    fileprivate static let slowness = Sanitizer.isActive ? 4 : 1
+    private static let slowness = Sanitizer.isActive ? 4 : 1
 
     /// How long the worker is busy with each request.
-    fileprivate static let requestTime = Duration.milliseconds(4) * slowness
+    private static let requestTime = Duration.milliseconds(4) * slowness
 
     /// A request is late once it waited as long as twelve others take.
     private static var strict: HTTPServerLimits {
         var limits = HTTPServerLimits.patient
         limits.queueDelay = .milliseconds(50) * slowness
         return limits
+    }
+
+    /// Needs the processor for a while for each request but health checks. One to `/held` waits at the gate instead.
+    private func makeHandler() -> TestHandler {
+        TestHandler(head: { [gate] head, bytes, _, _ in
+            if bytes.equal(head.path, "/held") {
+                gate.reached.signal()
+                gate.open.wait()
+            } else if !bytes.equal(head.path, "/livez") {
+                let end = MonotonicClock.now() + Self.requestTime
+                while MonotonicClock.now() < end {}
+            }
+            return .respond
+        })
     }
 
     /// Sixty clients at once.
@@ -76,11 +90,11 @@ struct OverloadTests {
 
     @Test("Requests that waited too long are refused with 503 and Retry-After", arguments: TestServer.Kind.allCases)
     func shedding(kind: TestServer.Kind) async throws {
-        let queueing = try TestServer(kind, limits: .patient) { _ in BusyHandler() }
+        let queueing = try TestServer(kind, limits: .patient) { _ in makeHandler() }
         let queued = load(queueing)
         await queueing.stop()
         #expect(queued.served == 480 && queued.refused == 0 && queued.others == 0)
-        let shedding = try TestServer(kind, limits: Self.strict) { _ in BusyHandler() }
+        let shedding = try TestServer(kind, limits: Self.strict) { _ in makeHandler() }
         let shed = load(shedding)
         #expect(shed.served + shed.refused == 480 && shed.others == 0)
         #expect(shed.refused > 50 && shed.served > 20)
@@ -99,9 +113,9 @@ struct OverloadTests {
         arguments: TestServer.Kind.allCases
     )
     func servedSoon(kind: TestServer.Kind) async throws {
-        let queued = try await wave(TestServer(kind, limits: .patient) { [gate] _ in BusyHandler(gate) })
+        let queued = try await wave(TestServer(kind, limits: .patient) { _ in makeHandler() })
         #expect(queued.served == 60 && queued.others == 0)
-        let shed = try await wave(TestServer(kind, limits: Self.strict) { [gate] _ in BusyHandler(gate) })
+        let shed = try await wave(TestServer(kind, limits: Self.strict) { _ in makeHandler() })
         // Requests are late after the delay, and refused once some have been late for as long again. The first of each of
         // the two times begins at its very start. A slower worker begins fewer.
         let begun = 2 * (Int(Self.strict.queueDelay / Self.requestTime) + 1)
@@ -124,32 +138,5 @@ struct OverloadTests {
         for client in others { #expect(client.readResponses(1).first?.status == 200) }
         await server.stop()
         return answers
-    }
-}
-
-/// Needs the processor for a while for each request but health checks. One to `/held` waits at the gate instead.
-private final class BusyHandler: HTTPRequestHandler {
-    private let gate: Gate?
-
-    init(_ gate: Gate? = nil) { self.gate = gate }
-
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        if bytes.equal(head.path, "/held") {
-            gate?.reached.signal()
-            gate?.open.wait()
-        } else if !isExemptFromOverload(head, bytes: bytes) {
-            let end = MonotonicClock.now() + OverloadTests.requestTime
-            while MonotonicClock.now() < end {}
-        }
-        return .respond
-    }
-
-    func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
-        bytes.equal(head.path, "/livez")
     }
 }

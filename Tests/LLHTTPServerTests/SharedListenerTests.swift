@@ -22,7 +22,7 @@ struct SharedListenerTests {
         let threads = WorkerThreads()
         let server = try TestServer(.unix, workerCount: workers) { index in
             threads.add()
-            return NamedHandler("\(index)")
+            return TestHandler.named("\(index)")
         }
         var clients: [BlockingClient] = []
         for number in 1...64 {
@@ -40,7 +40,7 @@ struct SharedListenerTests {
 
     @Test("So are 64 that come at once")
     func atOnce() async throws {
-        let server = try TestServer(.unix, workerCount: 2) { NamedHandler("\($0)") }
+        let server = try TestServer(.unix, workerCount: 2) { TestHandler.named("\($0)") }
         var clients = try (0..<64).map { _ in try BlockingClient(server.address) }
         let shares = shares(of: clients)
         #expect(shares.count == 2 && shares["none"] == nil)
@@ -54,7 +54,7 @@ struct SharedListenerTests {
         var limits = HTTPServerLimits.patient
         limits.acceptLead = 1
         limits.acceptLeadPause = .seconds(600)
-        let server = try TestServer(.unix, limits: limits, workerCount: 2) { NamedHandler("\($0)") }
+        let server = try TestServer(.unix, limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
         var clients: [BlockingClient] = []
         for _ in 0..<32 {
             // Nobody comes back by itself in the time of this test.
@@ -69,7 +69,7 @@ struct SharedListenerTests {
     @Test("Those in the queue when stopping begins are all answered; afterwards nobody connects", arguments: [1, 2])
     func queued(workers: Int) async throws {
         let gate = Gate()
-        let server = try TestServer(.unix, workerCount: workers) { _ in NamedHandler("", gate) }
+        let server = try TestServer(.unix, workerCount: workers) { _ in TestHandler.named("", gate) }
         // Every worker is held by a request: a connection wakes one that sleeps.
         var clients: [BlockingClient] = []
         for _ in 0..<workers {
@@ -122,25 +122,14 @@ final class Gate: Sendable {
     let open = DispatchSemaphore(value: 0)
 }
 
-/// Answers with a name.
-final class NamedHandler: HTTPRequestHandler {
-    private let name: String
-    private let gate: Gate?
-
-    init(_ name: String, _ gate: Gate? = nil) {
-        self.name = name
-        self.gate = gate
-    }
-
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        gate?.reached.signal()
-        gate?.open.wait()
-        response.body = Array(name.utf8)
-        return .respond
+extension TestHandler {
+    /// Answers each head with a name, once the gate is open.
+    static func named(_ name: String, _ gate: Gate? = nil) -> TestHandler {
+        TestHandler(head: { _, _, _, response in
+            gate?.reached.signal()
+            gate?.open.wait()
+            response.body = Array(name.utf8)
+            return .respond
+        })
     }
 }

@@ -7,36 +7,16 @@ import Testing
 
 @Suite("A worker that does not turn")
 struct StuckWorkerTests {
-    /// Blocks its worker until it is let go.
-    private final class BlockingHandler: HTTPRequestHandler {
-        let (begun, gate): (DispatchSemaphore, DispatchSemaphore)
-
-        init(_ begun: DispatchSemaphore, _ gate: DispatchSemaphore) { (self.begun, self.gate) = (begun, gate) }
-
-        func receiveHead(
-            _ head: borrowing RequestHead,
-            bytes: Span<UInt8>,
-            context: RequestContext,
-            response: inout HTTPResponse
-        ) -> HeadDecision {
-            begun.signal()
-            gate.wait()
-            return .respond
-        }
-
-        func receiveRequest(
-            _ head: borrowing RequestHead,
-            bytes: Span<UInt8>,
-            body: Span<UInt8>,
-            context: RequestContext,
-            response: inout HTTPResponse
-        ) -> RequestDecision { .respond }
-    }
-
     @Test("It is named once it has not answered for longer than its time, and no more when it turns")
     func stuck() async throws {
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-        let server = try TestServer(workerCount: 1) { _ in BlockingHandler(begun, gate) }
+        let server = try TestServer(workerCount: 1) { _ in
+            TestHandler(head: { _, _, _, _ in
+                begun.signal()
+                gate.wait()
+                return .respond
+            })
+        }
         let limit = Duration.seconds(10)
         var now = MonotonicClock.now()
         // Each question is answered by the one before: an idle worker answers them all.

@@ -20,7 +20,7 @@ struct UnixListenerTests {
     func server(mode: UnixSocketMode = .standard, workers: Int = 1) -> HTTPServer {
         HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.unix(path)], socketMode: mode, workerCount: workers)
-        ) { _ in ProbeHandler() }
+        ) { _ in TestHandler.probe() }
     }
 
     /// The kind and the permissions of a file; nil where there is none.
@@ -48,6 +48,18 @@ struct UnixListenerTests {
             }
         }
         try #require(isBound && isSocket(path.description))
+    }
+
+    /// Starts the servers at once, on threads of their own; returns the number of those that started.
+    private func startAtOnce(_ servers: [HTTPServer]) -> Int {
+        let started = Atomic<Int>(0)
+        DispatchQueue.concurrentPerform(iterations: servers.count) { index in
+            do {
+                try servers[index].start()
+                started.wrappingAdd(1, ordering: .relaxed)
+            } catch {}
+        }
+        return started.load(ordering: .relaxed)
     }
 
     @Test(
@@ -126,7 +138,7 @@ struct UnixListenerTests {
     func noPlace(text: String, operation: String, reason: String) throws {
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.unix(try UnixSocketPath(text))], workerCount: 1)
-        ) { _ in ProbeHandler() }
+        ) { _ in TestHandler.probe() }
         let error = #expect(throws: SocketError.self) { try server.start() }
         #expect(error?.description.hasPrefix("\(operation) unix:\(text): ") == true, "\(error?.description ?? "")")
         #expect(error?.description.hasSuffix(reason) == true, "\(error?.description ?? "")")
@@ -159,7 +171,7 @@ struct UnixListenerTests {
                 addresses: [.unix(path), .loopback(port: 0)],
                 workerCount: workers
             )
-        ) { _ in ProbeHandler() }
+        ) { _ in TestHandler.probe() }
         try server.start()
         #expect(server.localAddresses.count == 2)
         for address in server.localAddresses {
@@ -179,16 +191,10 @@ struct UnixListenerTests {
                     addresses: [try folder.socketAddress("\(number)")],
                     workerCount: 1
                 )
-            ) { _ in ProbeHandler() }
+            ) { _ in TestHandler.probe() }
         }
-        let started = Atomic<Int>(0)
-        DispatchQueue.concurrentPerform(iterations: servers.count) { index in
-            do {
-                try servers[index].start()
-                started.wrappingAdd(1, ordering: .relaxed)
-            } catch {}
-        }
-        #expect(started.load(ordering: .relaxed) == servers.count)
+        let started = startAtOnce(servers)
+        #expect(started == servers.count)
         for server in servers { server.beginStop(drainDelay: .zero, grace: .zero) }
         for server in servers { server.waitUntilEnded() }
     }
@@ -243,15 +249,9 @@ struct UnixListenerTests {
         for _ in 0..<20 {
             try leaveStale(path)
             let servers = (0..<4).map { _ in server() }
-            let started = Atomic<Int>(0)
-            DispatchQueue.concurrentPerform(iterations: servers.count) { index in
-                do {
-                    try servers[index].start()
-                    started.wrappingAdd(1, ordering: .relaxed)
-                } catch {}
-            }
+            let started = startAtOnce(servers)
             // A lock that all found taken would be nobody's: the one who has it goes on.
-            #expect(started.load(ordering: .relaxed) == 1)
+            #expect(started == 1)
             #expect(try status() == 200)
             for server in servers { await server.stop(drainDelay: .zero, grace: .seconds(5)) }
             #expect(mode(path.description) == nil)

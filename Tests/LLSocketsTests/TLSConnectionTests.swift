@@ -14,11 +14,7 @@ struct TLSConnectionTests {
     }
 
     func serverContext(clientAuthorities: String? = nil) throws -> TLSContext {
-        try TLSContext(
-            serverCertificateFile: certificates.good.certificateFile,
-            keyFile: certificates.good.keyFile,
-            clientAuthoritiesFile: clientAuthorities
-        )
+        try certificates.good.serverContext(clientAuthoritiesFile: clientAuthorities)
     }
 
     func clientContext() throws -> TLSContext {

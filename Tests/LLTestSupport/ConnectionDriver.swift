@@ -22,7 +22,7 @@ package final class ConnectionDriver {
 
     package init(
         limits: HTTPServerLimits = HTTPServerLimits(),
-        handler: any HTTPRequestHandler = ProbeHandler(),
+        handler: any HTTPRequestHandler = TestHandler.probe(),
         isOverLimit: Bool = false
     ) {
         engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)

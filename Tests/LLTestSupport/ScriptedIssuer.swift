@@ -46,12 +46,7 @@ package final class ScriptedIssuer: Sendable {
     package init(_ manner: Manner = .plain, ipv6: Bool = false, script: @escaping Script) throws {
         listener = try ScriptedListener(ipv6: ipv6)
         self.manner = manner
-        context =
-            if case .tls(let identity) = manner {
-                try TLSContext(serverCertificateFile: identity.certificateFile, keyFile: identity.keyFile)
-            } else {
-                nil
-            }
+        context = if case .tls(let identity) = manner { try identity.serverContext() } else { nil }
         storage = Locked(Storage(script: script))
         listener.serve { self.serve($0) }
     }

@@ -22,9 +22,7 @@ package final class ScriptedRedis: Sendable {
         script: @escaping Script = { _ in nil }
     ) throws {
         listener = try ScriptedListener(ipv6: ipv6)
-        context = try identity.map {
-            try TLSContext(serverCertificateFile: $0.certificateFile, keyFile: $0.keyFile)
-        }
+        context = try identity?.serverContext()
         storage = Locked(Storage(script: script))
         listener.serve { self.serve($0) }
     }

@@ -17,6 +17,11 @@ package final class TLSClient {
         case enough
     }
 
+    /// Connects and shakes hands, trusting the authority of the good certificate.
+    package convenience init(_ address: ListenAddress) throws {
+        try self.init(address, authorityFile: TestCertificates.shared.get().authorityFile)
+    }
+
     /// Connects and shakes hands.
     package init(_ address: ListenAddress, authorityFile: String, hostName: String = "localhost") throws {
         transport = try BlockingClient(address)

@@ -1,4 +1,5 @@
 internal import Glibc
+package import LLSockets
 
 /// Certificates for one test run, in a directory of their own: an authority and what it issued, good and bad.
 package struct TestCertificates: Sendable {
@@ -10,6 +11,16 @@ package struct TestCertificates: Sendable {
         package init(certificateFile: String, keyFile: String) {
             self.certificateFile = certificateFile
             self.keyFile = keyFile
+        }
+
+        /// The settings of a server that shows this certificate.
+        /// - Parameter clientAuthoritiesFile: Clients must show a certificate of these authorities; nil if they need none.
+        package func serverContext(clientAuthoritiesFile: String? = nil) throws -> TLSContext {
+            try TLSContext(
+                serverCertificateFile: certificateFile,
+                keyFile: keyFile,
+                clientAuthoritiesFile: clientAuthoritiesFile
+            )
         }
     }
 

@@ -33,7 +33,7 @@ package final class TestServer: Sendable {
         workerCount: Int = 1,
         faults: FaultPlan? = nil,
         tls: Published<TLSContext>? = nil,
-        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler = { _ in ProbeHandler() }
+        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler = { _ in TestHandler.probe() }
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil
         server = HTTPServer(
@@ -47,6 +47,40 @@ package final class TestServer: Sendable {
             makeHandler: makeHandler
         )
         try server.start()
+    }
+
+    /// A patient server with other limits where `adjust` sets them.
+    package static func limited(
+        _ kind: Kind = .tcp,
+        faults: FaultPlan? = nil,
+        tls: Published<TLSContext>? = nil,
+        adjust: (inout HTTPServerLimits) throws -> Void
+    ) throws -> TestServer {
+        var limits = HTTPServerLimits.patient
+        try adjust(&limits)
+        return try TestServer(kind, limits: limits, faults: faults, tls: tls)
+    }
+
+    /// The same with the good certificate. Idle connections have little time once it stops.
+    package static func secure(
+        _ kind: Kind = .tcp,
+        faults: FaultPlan? = nil,
+        adjust: (inout HTTPServerLimits) throws -> Void = { _ in }
+    ) throws -> TestServer {
+        let context = try TestCertificates.shared.get().good.serverContext()
+        return try limited(kind, faults: faults, tls: Published(context)) { limits in
+            limits.drainIdleWait = .milliseconds(20)
+            try adjust(&limits)
+        }
+    }
+
+    /// A client whose request the server has parked.
+    package func parkedClient() throws -> BlockingClient {
+        let client = try BlockingClient(address)
+        client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        let isParked = waitUntil { $0.parked == 1 }
+        guard isParked else { throw TestSupportError("the request is not parked") }
+        return client
     }
 
     /// Where it listens.

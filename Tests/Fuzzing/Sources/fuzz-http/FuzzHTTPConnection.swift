@@ -45,7 +45,7 @@ private func disturb(_ bytes: [UInt8], _ script: UInt8) {
     if driver.closed == nil { fatalError("a connection outlives every deadline: \(driver.connection.phase)") }
 }
 
-/// A parked request is answered when its time is over, 600 s by `ProbeHandler`; then whatever is behind it is read.
+/// A parked request is answered when its time is over, 600 s by `TestHandler.probe`; then whatever is behind it is read.
 private func expireParked(_ driver: ConnectionDriver) {
     while driver.closed == nil, driver.connection.phase == .parked { driver.advance(by: .seconds(600)) }
 }

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2.3
 import PackageDescription
 
-/// The settings of every Swift target; each feature flag names the proposal behind it.
+/// The settings of every target, given at the end; each feature flag names the proposal behind it.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),  // SE-0335
@@ -45,67 +45,29 @@ let package = Package(
         .target(name: "CLLThreads"),
         .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
         .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
-        .target(name: "LLBytes", swiftSettings: strict),
-        .target(name: "LLThreads", dependencies: ["CLLThreads"], swiftSettings: strict),
-        .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"], swiftSettings: strict),
-        .target(name: "LLJOSE", dependencies: ["LLBytes"], swiftSettings: strict),
-        .target(
-            name: "LimitedLogin",
-            dependencies: ["LLJOSE", "LLCrypto", "LLThreads", "LLBytes"],
-            swiftSettings: strict
-        ),
-        .target(name: "LLHTTP1", dependencies: ["LLBytes"], swiftSettings: strict),
-        .target(
-            name: "LLSockets",
-            dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LLHTTPServer",
-            dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LLHTTPClient",
-            dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LimitedLoginKeys",
-            dependencies: ["LLJOSE", "LLCrypto", "LLThreads"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LimitedLoginHTTPS",
-            dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LLMint",
-            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"],
-            swiftSettings: strict
-        ),
+        .target(name: "LLBytes"),
+        .target(name: "LLThreads", dependencies: ["CLLThreads"]),
+        .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"]),
+        .target(name: "LLJOSE", dependencies: ["LLBytes"]),
+        .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLThreads", "LLBytes"]),
+        .target(name: "LLHTTP1", dependencies: ["LLBytes"]),
+        .target(name: "LLSockets", dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes"]),
+        .target(name: "LLHTTPServer", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
+        .target(name: "LLHTTPClient", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
+        .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLCrypto", "LLThreads"]),
+        .target(name: "LimitedLoginHTTPS", dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"]),
+        .target(name: "LLMint", dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"]),
         .target(
             name: "LimitedLoginTesting",
-            dependencies: ["LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"],
-            swiftSettings: strict
+            dependencies: ["LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"]
         ),
-        .target(
-            name: "LLGraph",
-            dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"],
-            swiftSettings: strict
-        ),
-        .target(
-            name: "LLStores",
-            dependencies: ["LLCrypto", "LLSockets", "LLBytes"],
-            swiftSettings: strict
-        ),
+        .target(name: "LLGraph", dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"]),
+        .target(name: "LLStores", dependencies: ["LLCrypto", "LLSockets", "LLBytes"]),
         .target(
             name: "LLStandIn",
             dependencies: [
                 "LLMint", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
-            ],
-            swiftSettings: strict
+            ]
         ),
         .target(
             name: "LLService",
@@ -115,8 +77,7 @@ let package = Package(
                 "LLHTTPClient", "LLJOSE",
                 "LLCrypto", "LLBytes",
                 .product(name: "Logging", package: "swift-log", condition: service),
-            ],
-            swiftSettings: strict
+            ]
         ),
         .executableTarget(
             name: "limited-login",
@@ -128,8 +89,7 @@ let package = Package(
                 "LLStandIn", "CLLPage",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
                 .product(name: "Logging", package: "swift-log", condition: service),
-            ],
-            swiftSettings: strict
+            ]
         ),
         .target(name: "CLLTestProcess", path: "Tests/CLLTestProcess"),
         .target(
@@ -139,53 +99,38 @@ let package = Package(
                 "LLHTTPClient",
                 "LimitedLogin", "LLStandIn", "LLBytes",
             ],
-            path: "Tests/LLTestSupport",
-            swiftSettings: strict
+            path: "Tests/LLTestSupport"
         ),
         .executableTarget(
             name: "http11-probe-server",
             dependencies: ["LLSockets", "LLHTTPServer", "LLHTTPClient", "LLTestSupport"],
             path: "Tests/Http11ProbeServer",
-            exclude: ["README.md"],
-            swiftSettings: strict
+            exclude: ["README.md"]
         ),
         .executableTarget(
             name: "embedding-host",
             dependencies: ["LimitedLoginKeys", "LLCrypto", "LLSockets"],
-            path: "Tests/EmbeddingHost",
-            swiftSettings: strict
+            path: "Tests/EmbeddingHost"
         ),
-        .testTarget(name: "LLBytesTests", dependencies: ["LLBytes"], swiftSettings: strict),
-        .testTarget(name: "LLCryptoTests", dependencies: ["LLCrypto", "LLTestSupport"], swiftSettings: strict),
+        .testTarget(name: "LLBytesTests", dependencies: ["LLBytes"]),
+        .testTarget(name: "LLCryptoTests", dependencies: ["LLCrypto", "LLTestSupport"]),
         .testTarget(
             name: "LLJOSETests",
-            dependencies: ["LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"],
-            swiftSettings: strict
+            dependencies: ["LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"]
         ),
         .testTarget(
             name: "LimitedLoginTests",
-            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"],
-            swiftSettings: strict
+            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"]
         ),
-        .testTarget(
-            name: "LLHTTP1Tests",
-            dependencies: ["LLHTTP1", "LLBytes", "LLTestSupport"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LLSocketsTests",
-            dependencies: ["LLSockets", "LLCrypto", "LLTestSupport"],
-            swiftSettings: strict
-        ),
+        .testTarget(name: "LLHTTP1Tests", dependencies: ["LLHTTP1", "LLBytes", "LLTestSupport"]),
+        .testTarget(name: "LLSocketsTests", dependencies: ["LLSockets", "LLCrypto", "LLTestSupport"]),
         .testTarget(
             name: "LLHTTPServerTests",
-            dependencies: ["LLHTTPServer", "LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "LLTestSupport"],
-            swiftSettings: strict
+            dependencies: ["LLHTTPServer", "LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "LLTestSupport"]
         ),
         .testTarget(
             name: "LLHTTPClientTests",
-            dependencies: ["LLHTTPClient", "LLHTTPServer", "LLSockets", "LLCrypto", "LLTestSupport"],
-            swiftSettings: strict
+            dependencies: ["LLHTTPClient", "LLHTTPServer", "LLSockets", "LLCrypto", "LLTestSupport"]
         ),
         .testTarget(
             name: "LimitedLoginKeysTests",
@@ -194,19 +139,13 @@ let package = Package(
                 "LLHTTPClient",
                 "LLBytes", "LLStandIn",
                 "LLTestSupport",
-            ],
-            swiftSettings: strict
+            ]
         ),
         .testTarget(
             name: "LLGraphTests",
-            dependencies: ["LLGraph", "LLCrypto", "LLSockets", "LLHTTPClient", "LLTestSupport"],
-            swiftSettings: strict
+            dependencies: ["LLGraph", "LLCrypto", "LLSockets", "LLHTTPClient", "LLTestSupport"]
         ),
-        .testTarget(
-            name: "LLStoresTests",
-            dependencies: ["LLStores", "LLCrypto", "LLSockets", "LLTestSupport"],
-            swiftSettings: strict
-        ),
+        .testTarget(name: "LLStoresTests", dependencies: ["LLStores", "LLCrypto", "LLSockets", "LLTestSupport"]),
         .testTarget(
             name: "LLServiceTests",
             dependencies: [
@@ -214,8 +153,7 @@ let package = Package(
                 "LLSockets", "LLHTTPServer", "LLHTTPClient",
                 "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport",
                 .product(name: "Logging", package: "swift-log", condition: service),
-            ],
-            swiftSettings: strict
+            ]
         ),
         .testTarget(
             name: "ConformanceTests",
@@ -223,16 +161,14 @@ let package = Package(
                 "LLService", "LimitedLogin", "LLJOSE", "LLCrypto", "LLHTTP1", "LLHTTPServer", "LLBytes",
                 "LLStandIn", "LLTestSupport",
             ],
-            exclude: ["Differential"],
-            swiftSettings: strict
+            exclude: ["Differential"]
         ),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "limited-login", "embedding-host", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer", "LLStandIn",
                 "LLTestSupport",
-            ],
-            swiftSettings: strict
+            ]
         ),
     ]
 )
@@ -261,8 +197,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
                 "LLService", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP1", "LLSockets", "LLHTTPServer",
                 "LLJOSE", "LLCrypto", "LLBytes", .product(name: "Logging", package: "swift-log", condition: service),
             ],
-            path: "\(sources)/stages",
-            swiftSettings: strict
+            path: "\(sources)/stages"
         ),
     ]
 }
@@ -271,6 +206,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
 /// folder of its own.
 if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     let sanitized = "-sanitize=fuzzer,address"
+    let instrumented: [SwiftSetting] = [.unsafeFlags([sanitized, "-enable-testing"])]
     let programs: [(name: String, dependencies: [Target.Dependency])] = [
         ("fuzz", ["LLJOSE", "LimitedLogin", "LLStores", "LLCrypto", "LLBytes"]),
         ("fuzz-http", ["LLHTTP1", "LLHTTPServer", "LLHTTPClient", "LLSockets", "LLTestSupport", "LLBytes"]),
@@ -282,14 +218,14 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
             ]
         ),
     ]
-    for target in package.targets { target.swiftSettings?.append(.unsafeFlags([sanitized, "-enable-testing"])) }
+    for target in package.targets where target.type != .system { target.swiftSettings = instrumented }
     package.targets.append(.systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzzing/Sources/CLibFuzzer"))
     package.targets += programs.map { program in
         .executableTarget(
             name: program.name,
             dependencies: ["CLibFuzzer"] + program.dependencies,
             path: "Tests/Fuzzing/Sources/\(program.name)",
-            swiftSettings: strict + [.unsafeFlags([sanitized, "-enable-testing"])],
+            swiftSettings: instrumented,
             linkerSettings: [.unsafeFlags([sanitized, "-use-ld=lld"])]
         )
     }
@@ -300,6 +236,10 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
 if Context.environment["LIMITED_LOGIN_BUILD_NO_PROGRAMS"] != nil {
     package.products.removeAll { $0.name == "limited-login" }
     package.targets.removeAll { $0.type == .executable || ["EndToEndTests", "ConformanceTests"].contains($0.name) }
+}
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = strict + (target.swiftSettings ?? [])
 }
 
 // Only who builds the documentation needs the plugin:

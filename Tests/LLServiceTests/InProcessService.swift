@@ -117,14 +117,7 @@ final class InProcessService {
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
         var parser = RequestParser(limits: HTTPLimits())
         try #require(parser.parse(bytes.span) == .complete)
-        var context = RequestContext(
-            firstByteAt: MonotonicClock.now(),
-            now: MonotonicClock.now(),
-            worker: 0,
-            request: ParkedRequest(connectionID: 1, requestsBefore: requests),
-            isDraining: false,
-            descriptor: -1
-        )
+        var context = context(connectionID: 1)
         var response = HTTPResponse()
         let content = Array(body.utf8)
         if handler.receiveHead(parser.head, bytes: bytes.span, context: context, response: &response) != .respond {
@@ -144,19 +137,23 @@ final class InProcessService {
         return .answered(Self.read(response))
     }
 
+    private func context(connectionID: UInt64) -> RequestContext {
+        RequestContext(
+            firstByteAt: MonotonicClock.now(),
+            now: MonotonicClock.now(),
+            worker: 0,
+            request: ParkedRequest(connectionID: connectionID, requestsBefore: requests),
+            isDraining: false,
+            descriptor: -1
+        )
+    }
+
     /// The answer to a request that the server itself refuses.
     func fail(_ failure: HTTPFailure, _ method: String, _ target: String) throws -> TestResponse {
         var parser = RequestParser(limits: HTTPLimits())
         let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n".utf8)
         try #require(parser.parse(bytes.span) == .complete)
-        let context = RequestContext(
-            firstByteAt: MonotonicClock.now(),
-            now: MonotonicClock.now(),
-            worker: 0,
-            request: ParkedRequest(connectionID: 2, requestsBefore: requests),
-            isDraining: false,
-            descriptor: -1
-        )
+        let context = context(connectionID: 2)
         var response = HTTPResponse()
         handler.renderFailure(failure, parser.head, bytes: bytes.span, context: context, response: &response)
         return Self.read(response)
@@ -171,9 +168,10 @@ final class InProcessService {
         _ target: String = "/verify",
         fields: [String] = ["Content-Type: application/json"],
         body: String = "",
+        visit: RequestVisit = .first,
         listener: ListenerRole? = nil
     ) throws -> TestResponse {
-        let outcome = try send(method, target, fields: fields, body: body, listener: listener)
+        let outcome = try send(method, target, fields: fields, body: body, visit: visit, listener: listener)
         guard case .answered(let response) = outcome else { throw ParkedUnexpectedly() }
         return response
     }
@@ -183,6 +181,12 @@ final class InProcessService {
     /// Has a token judged.
     func verify(_ token: String, _ members: String = #""nonce":"n-1""#) throws -> TestResponse {
         try answer(body: "{\"id_token\":\"\(token)\"\(members.isEmpty ? "" : ",")\(members)}")
+    }
+
+    /// Has a form introspected for the caller whose key is `secret`.
+    func introspect(_ form: String) throws -> TestResponse {
+        let fields = ["Content-Type: application/x-www-form-urlencoded", "Authorization: Bearer secret"]
+        return try answer("POST", "/introspect", fields: fields, body: form)
     }
 
     private static func read(_ response: borrowing HTTPResponse) -> TestResponse {

@@ -61,19 +61,13 @@ struct IntrospectRouteTests {
     @Test("A problem has OAuth's error and description too")
     func oauthErrors() async throws {
         let service = try await Self.service()
-        let answer = try service.answer(
-            "POST",
-            "/introspect",
-            fields: [Self.form, Self.key],
-            body: "token_type_hint=x"
-        )
+        let answer = try service.introspect("token_type_hint=x")
         #expect(answer.status == 400)
         #expect(answer.text.contains(#""error":"invalid_request","error_description":""#), "\(answer.text)")
         let outage = try await Self.service(minters: nil)
         _ = await outage.cache.refresh()
         let token = try Tokens.mint(Tokens.claims())
-        let fields = [Self.form, Self.key]
-        let unknown = try outage.answer("POST", "/introspect", fields: fields, body: "token=\(token)")
+        let unknown = try outage.introspect("token=\(token)")
         #expect(unknown.status == 503)
         #expect(unknown.text.contains(#""error":"temporarily_unavailable""#))
         let verify = try service.answer("POST", "/verify", fields: [Self.key], body: "{}")
@@ -86,12 +80,7 @@ struct IntrospectRouteTests {
         var claims = Tokens.claims()
         claims.email = "jane@example.com"
         let token = try Tokens.mint(claims)
-        let answer = try service.answer(
-            "POST",
-            "/introspect",
-            fields: [Self.form, Self.key],
-            body: "token=\(token)&token_type_hint=id_token&unknown=1"
-        )
+        let answer = try service.introspect("token=\(token)&token_type_hint=id_token&unknown=1")
         #expect(answer.status == 200)
         #expect(answer["content-type"] == "application/json")
         #expect(answer["cache-control"] == "no-store")
@@ -121,7 +110,7 @@ struct IntrospectRouteTests {
             "token=\(good)&app_id=unknown", "token=\(good)&nonce=a+b",
         ]
         for body in bodies {
-            let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: body)
+            let answer = try service.introspect(body)
             #expect(answer.status == 200, "\(body.prefix(40))")
             #expect(answer.text == "{\"active\":false}", "\(body.prefix(40))")
             #expect(answer["cache-control"] == "no-store")
@@ -132,12 +121,7 @@ struct IntrospectRouteTests {
         #expect(
             metrics.contains(#"limited_login_verifications_total{credential="id_token",result="nonce_mismatch"} 1"#)
         )
-        let bound = try service.answer(
-            "POST",
-            "/introspect",
-            fields: [Self.form, Self.key],
-            body: "token=\(good)&nonce=n%2D1"
-        )
+        let bound = try service.introspect("token=\(good)&nonce=n%2D1")
         #expect(try Self.decode(bound).active)
     }
 
@@ -152,7 +136,7 @@ struct IntrospectRouteTests {
     )
     func malformed(body: String) async throws {
         let service = try await Self.service()
-        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: body)
+        let answer = try service.introspect(body)
         #expect(answer.status == 400)
         #expect(answer.code == "invalid_request")
     }
@@ -184,7 +168,7 @@ struct IntrospectRouteTests {
     @Test("Where no callers are configured nobody may ask")
     func noClients() async throws {
         let service = try await InProcessService()
-        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=x")
+        let answer = try service.introspect("token=x")
         #expect(answer.status == 401)
         #expect(answer.code == "unauthorized_client")
     }
@@ -194,7 +178,7 @@ struct IntrospectRouteTests {
         let service = try await Self.service(minters: nil)
         _ = await service.cache.refresh()
         let token = try Tokens.mint(Tokens.claims())
-        let answer = try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=\(token)")
+        let answer = try service.introspect("token=\(token)")
         #expect(answer.status == 503)
         #expect(answer["retry-after"] != nil)
     }

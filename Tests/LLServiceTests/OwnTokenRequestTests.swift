@@ -129,12 +129,7 @@ struct OwnTokenRequestTests {
         for token in tokens + [posing] {
             let answer = try OwnTokenTests.auth(service, token)
             #expect(answer.status == 401, "\(answer.text)")
-            let inactive = try service.answer(
-                "POST",
-                "/introspect",
-                fields: [OwnTokenTests.form, OwnTokenTests.key],
-                body: "token=\(token)"
-            )
+            let inactive = try service.introspect("token=\(token)")
             #expect(inactive.text == #"{"active":false}"#)
             #expect(try OwnTokenTests.exchange(service, OwnTokenTests.body(token)).status == 400)
         }

@@ -112,8 +112,7 @@ struct OwnTokenTests {
         #expect(auth["x-auth-audience"] == OwnTokens.audience)
         // The second time its signature is remembered.
         #expect(try Self.auth(service, told.token).status == 200)
-        let fields = [Self.form, Self.key]
-        let active = try service.answer("POST", "/introspect", fields: fields, body: "token=\(told.token)")
+        let active = try service.introspect("token=\(told.token)")
         #expect(active.text.hasPrefix(#"{"active":true,"iss":"https://login.example.com""#), "\(active.text)")
         #expect(active.text.contains(#""client_id":"\#(InProcessService.appID)""#))
     }
@@ -241,12 +240,7 @@ struct OwnTokenTests {
         let answer = try Self.auth(service, token)
         #expect(answer.status == 401)
         #expect(answer.text.contains("login_revoked"))
-        let introspected = try service.answer(
-            "POST",
-            "/introspect",
-            fields: [Self.form, Self.key],
-            body: "token=\(token)"
-        )
+        let introspected = try service.introspect("token=\(token)")
         #expect(introspected.text == #"{"active":false}"#)
     }
 
@@ -350,12 +344,7 @@ struct OwnTokenTests {
         let service = try await Self.service()
         let token = try Self.issued(service)
         for (more, isActive) in [("&subject=2954873201847263", true), ("&subject=1", false), ("&nonce=n-1", false)] {
-            let answer = try service.answer(
-                "POST",
-                "/introspect",
-                fields: [Self.form, Self.key],
-                body: "token=\(token)\(more)"
-            )
+            let answer = try service.introspect("token=\(token)\(more)")
             #expect(
                 answer.status == 200 && answer.text.hasPrefix(#"{"active":\#(isActive)"#),
                 "\(more): \(answer.text)"

@@ -52,12 +52,7 @@ struct SignatureMemoryRouteTests {
         #expect(Self.lookups(service) == [0, 1])
         #expect(try Self.auth(service, token).status == 200)
         #expect(Self.lookups(service) == [1, 1])
-        let introspected = try service.answer(
-            "POST",
-            "/introspect",
-            fields: [Self.form, Self.key],
-            body: "token=\(token)"
-        )
+        let introspected = try service.introspect("token=\(token)")
         #expect(introspected.text.hasPrefix("{\"active\":true"))
         #expect(Self.lookups(service) == [2, 1])
     }
@@ -102,17 +97,12 @@ struct SignatureMemoryRouteTests {
                     }
                 }
                 let texts = try (0..<3).map { _ in
-                    try service.answer("POST", "/introspect", fields: [Self.form, Self.key], body: "token=\(token)")
+                    try service.introspect("token=\(token)")
                         .text
                 }
                 #expect(texts[0].hasPrefix("{\"active\":true") && Set(texts).count == 1)
                 let unseen = try await Self.service()
-                let first = try unseen.answer(
-                    "POST",
-                    "/introspect",
-                    fields: [Self.form, Self.key],
-                    body: "token=\(token)"
-                )
+                let first = try unseen.introspect("token=\(token)")
                 #expect(texts[0] == first.text)
             }
         }

@@ -15,8 +15,7 @@ struct RedisReconnectionTests {
     private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {
         let (server, other) = (try RedisServer(), try RedisServer())
         let store = try StoreUnderTest.quiet(at: server.port)
-        try other.follow(server)
-        #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        try other.takeOver(from: server)
         return (server, other, store)
     }
 
@@ -66,8 +65,7 @@ struct RedisReconnectionTests {
         let bornAt = try #require(store.store.vouchesSince)
         // The other one never hears of it.
         #expect(store.use(1, bornAt: bornAt) == .accepted)
-        try server.follow(other)
-        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        try server.takeOver(from: other)
         #expect(store.use(1, bornAt: bornAt) == .unavailable)
         #expect(store.wait { $0.use(1, bornAt: bornAt) != .unavailable })
         #expect(store.use(1, bornAt: bornAt) == .nonceBeyondMemory)
@@ -129,17 +127,23 @@ struct RedisReconnectionTests {
         let before = try StoreUnderTest.up(at: first.port)
         let born = try #require(before.store.vouchesSince)
         #expect(before.use(1, bornAt: born) == .accepted)
-        try second.follow(first)
-        #expect(try second.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        try second.takeOver(from: first)
         let between = try StoreUnderTest.up(at: second.port)
         // Used already, and yet not known to all: what was written last may be missing.
         #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
         let bornBetween = try #require(between.store.vouchesSince)
         #expect(between.use(3, bornAt: bornBetween) == .accepted)
-        try first.follow(second)
-        #expect(try first.send("REPLICAOF NO ONE").hasPrefix("+OK"))
+        try first.takeOver(from: second)
         let after = try StoreUnderTest.up(at: first.port)
         #expect(after.use(4, bornAt: bornBetween) == .nonceBeyondMemory)
         #expect(after.use(4, bornAt: born) == .nonceBeyondMemory)
+    }
+}
+
+extension RedisServer {
+    /// Takes all that another server holds, and is the first of its own from then on.
+    fileprivate func takeOver(from other: RedisServer) throws {
+        try follow(other)
+        #expect(try send("REPLICAOF NO ONE").hasPrefix("+OK"))
     }
 }

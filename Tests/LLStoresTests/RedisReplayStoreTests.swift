@@ -184,10 +184,7 @@ struct RedisReplayStoreTests {
         let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
-        server.kill()
-        #expect(store.wait { !$0.store.isUp })
-        try server.start()
-        #expect(store.waitUntilUp())
+        try store.outlive(server)
         #expect(store.store.vouchesSince == born)
         #expect(store.use(1, bornAt: born) == .nonceUsed)
         #expect(store.use(2, bornAt: born) == .accepted)
@@ -199,10 +196,7 @@ struct RedisReplayStoreTests {
         let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.vouchesSince)
         #expect(store.use(1, bornAt: born) == .accepted)
-        server.kill()
-        #expect(store.wait { !$0.store.isUp })
-        try server.start()
-        #expect(store.waitUntilUp())
+        try store.outlive(server)
         #expect(store.use(2, bornAt: born) == .nonceBeyondMemory)
     }
 

@@ -24,6 +24,15 @@ struct RedisRevocationsTests {
         }
     }
 
+    /// Two replicas that know all revocations of their server.
+    private static func replicas(_ server: RedisServer, _ adjust: (inout ReplayLimits) -> Void = { _ in }) throws
+        -> [StoreUnderTest]
+    {
+        let stores = try (0..<2).map { _ in try store(server, adjust) }
+        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
+        return stores
+    }
+
     /// Revokes, and waits for the answer.
     private static func revoke(_ store: StoreUnderTest, _ user: Int, at moment: Int64 = WallClock.unixSeconds())
         -> RevocationAnswer?
@@ -56,8 +65,7 @@ struct RedisRevocationsTests {
     @Test("What one replica revokes another refuses, and one that starts later knows it before it judges anything")
     func replicas() throws {
         let server = try RedisServer()
-        let stores = try (0..<2).map { _ in try Self.store(server) }
-        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
+        let stores = try Self.replicas(server)
         for user in 1...50 {
             #expect(Self.revoke(stores[user % 2], user) == .remembered)
             #expect(Self.isRevoked(stores[user % 2], user))
@@ -91,8 +99,7 @@ struct RedisRevocationsTests {
     )
     func away() throws {
         let server = try RedisServer()
-        let stores = try (0..<2).map { _ in try Self.store(server) }
-        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
+        let stores = try Self.replicas(server)
         #expect(Self.revoke(stores[0], 1) == .remembered)
         #expect(stores[1].wait { Self.isRevoked($0, 1) })
         server.kill()
@@ -116,13 +123,10 @@ struct RedisRevocationsTests {
     @Test("A server that hangs: every answer comes within a second, none is a yes, and all is told later")
     func hung() throws {
         let server = try RedisServer()
-        let stores = try (0..<2).map { _ in
-            try Self.store(server) { limits in
-                limits = ReplayLimits()
-                limits.revocationPause = .milliseconds(20)
-            }
+        let stores = try Self.replicas(server) { limits in
+            limits = ReplayLimits()
+            limits.revocationPause = .milliseconds(20)
         }
-        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
         server.suspend()
         for user in 1...3 {
             let began = MonotonicClock.now()
@@ -165,8 +169,7 @@ struct RedisRevocationsTests {
         let now = WallClock.unixSeconds()
         let old = now - Revocations.lifetimeSeconds - 100
         #expect(try server.send("ZADD \(Self.key) \(old * 1_000_000) 42:9:\(old)") == ":1\r\n")
-        let stores = try (0..<2).map { _ in try Self.store(server) }
-        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
+        let stores = try Self.replicas(server)
         #expect(try Self.count(server) == 0)
         for moment in [now - 100, now - 50, now - 10] { #expect(Self.revoke(stores[0], 1, at: moment) == .remembered) }
         #expect(Self.wait(stores[0], forCount: 1, in: server))
@@ -243,13 +246,10 @@ struct RedisRevocationsTests {
     func disturbed() throws {
         let server = try RedisServer()
         // A hang takes a second; the rest is read again and again, and there is much of it.
-        let stores = try (0..<2).map { _ in
-            try Self.store(server) { limits in
-                limits = ReplayLimits()
-                (limits.revocationPause, limits.revocationOverlap) = (.milliseconds(20), .seconds(3))
-            }
+        let stores = try Self.replicas(server) { limits in
+            limits = ReplayLimits()
+            (limits.revocationPause, limits.revocationOverlap) = (.milliseconds(20), .seconds(3))
         }
-        #expect(stores.allSatisfy { $0.wait { $0.store.revocations.isKnown } })
         /// The last person that each replica revoked: one may be far ahead of the other.
         let revoked = Locked([0, 0])
         let forgotten = Locked(0)

@@ -85,6 +85,14 @@ final class StoreUnderTest: Sendable {
 
     func waitUntilUp() -> Bool { wait { $0.store.isUp } }
 
+    /// Kills the server, starts it again and waits for it.
+    func outlive(_ server: RedisServer, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        server.kill()
+        #expect(wait { !$0.store.isUp }, sourceLocation: sourceLocation)
+        try server.start()
+        #expect(waitUntilUp(), sourceLocation: sourceLocation)
+    }
+
     /// Asks, and waits for the answer; how long it took.
     func ask(_ question: ReplayQuestion) -> (verdict: ReplayVerdict, took: Duration) {
         let answer = Locked<ReplayVerdict?>(nil)

@@ -28,10 +28,7 @@ struct JWKSetCacheStateTests {
     func outage() {
         var limits = JWKSetCacheLimits()
         limits.maximumStaleness = .seconds(7200)
-        var driver = StateDriver(limits: limits)
-        driver.source = { _ in .replaced(.init()) }
-        driver.start()
-        driver.advance(by: .seconds(1))
+        var driver = StateDriver.settled(limits: limits)
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
         driver.advance(by: .seconds(3300))
         #expect(driver.phase() == .backingOff)

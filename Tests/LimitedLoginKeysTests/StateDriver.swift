@@ -25,8 +25,8 @@ struct StateDriver {
     }
 
     /// One with keys held and nothing under way.
-    static func settled() -> StateDriver {
-        var driver = StateDriver()
+    static func settled(limits: JWKSetCacheLimits = .init()) -> StateDriver {
+        var driver = StateDriver(limits: limits)
         driver.source = { _ in .replaced(.init()) }
         driver.start()
         driver.advance(by: .seconds(1))

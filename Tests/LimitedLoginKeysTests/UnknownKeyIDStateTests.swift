@@ -221,10 +221,8 @@ struct UnknownKeyIDStateTests {
     func longInterval() {
         var limits = JWKSetCacheLimits()
         limits.unknownKeyIDInterval = .seconds(60)
-        var driver = StateDriver(limits: limits)
+        var driver = StateDriver.settled(limits: limits)
         driver.source = { _ in .replaced(.init()) }
-        driver.start()
-        driver.advance(by: .seconds(1))
         _ = driver.ask(1)
         driver.advance(by: .seconds(10))
         check(driver.ask(2), .exhausted(retryAfterSeconds: 50))

@@ -71,38 +71,33 @@ struct DemonstrationTests {
 
     @Test("The README's example verifies a token of the stand-in issuer")
     func example() throws {
-        // The ports of the page are the ones a reader has free; this machine may not.
-        let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = try Self.command("example")
-            .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing(
-                "demo --issuer-listen 127.0.0.1:8090",
-                with: "demo --listen 127.0.0.1:8080 "
-                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
-            )
-            .replacing(":8080", with: ":\(ports[0])")
-            .replacing(":8081", with: ":\(ports[1])")
-            .replacing(":8090", with: ":\(ports[2])")
-        let run = try FinishedRun(["-c", script], program: "/bin/bash")
+        let run = try Self.run(Self.command("example"))
         #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
         #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
-    /// Runs a block of the documentation on ports that are free here; the reader has those of the page.
-    private static func walk(_ name: String, in page: String) throws -> FinishedRun {
+    /// Runs a script of the documentation on ports that are free here; the reader has those of the page.
+    private static func run(_ script: String) throws -> FinishedRun {
         let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = try command(name, in: "Sources/LLService/LLService.docc/\(page).md")
-            .replacing("--issuer-listen 127.0.0.1:8090 ", with: "")
+        let own =
+            script
+            .replacing("--issuer-listen 127.0.0.1:8090", with: "")
             .replacing(
                 "swift run limited-login demo",
                 with: "\(ServiceProcess.executable) demo --listen 127.0.0.1:8080 "
                     + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
             )
+            .replacing("swift run limited-login", with: ServiceProcess.executable)
             .replacing(":8080", with: ":\(ports[0])")
             .replacing(":8081", with: ":\(ports[1])")
             .replacing(":8090", with: ":\(ports[2])")
-        return try FinishedRun(["-c", script], program: "/bin/bash")
+        return try FinishedRun(["-c", own], program: "/bin/bash")
+    }
+
+    /// Runs a block of a page.
+    private static func walk(_ name: String, in page: String) throws -> FinishedRun {
+        try run(command(name, in: "Sources/LLService/LLService.docc/\(page).md"))
     }
 
     @Test("The documented life of a login is lived")

@@ -1,5 +1,4 @@
 """What the attacks on the running service share: its issuer, tokens, an honest client, certificates."""
-import http.server
 import json
 import multiprocessing
 import socket
@@ -60,25 +59,13 @@ class Issuer:
         self.fetches = 0
         # Seconds between a question and its answer, which has the set of the question's time.
         self.delay = 0
-        issuer = self
+        self.url = f"http://127.0.0.1:{live.serve(self.answer).server_port}{KEYS_PATH}"
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                content = issuer.set
-                issuer.fetches += 1
-                time.sleep(issuer.delay)
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{server.server_port}{KEYS_PATH}"
+    def answer(self):
+        content = self.set
+        self.fetches += 1
+        time.sleep(self.delay)
+        return content
 
 
 class Service(live.Server):

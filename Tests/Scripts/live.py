@@ -4,6 +4,7 @@ what a process uses, and single requests."""
 import contextlib
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -72,6 +73,26 @@ def request(port, method, path, body=None, fields=None, timeout=20):
         client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
         answer = client.getresponse()
         return answer.status, answer.read()
+
+
+def serve(content, media_type="application/json"):
+    """Answers every GET on a free port with the bytes that `content()` gives; returns the server."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = content()
+            self.send_response(200)
+            self.send_header("Content-Type", media_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
 
 
 def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):

@@ -11,14 +11,12 @@ Then a page of another origin, and one whose name was made to mean this machine,
 
 import argparse
 import base64
-import http.server
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import threading
 import urllib.request
 
 import live
@@ -303,21 +301,7 @@ def foreign_pages(program):
     """A page of another origin, and one by DNS rebinding, in a real browser."""
     process, base = demo(program)
     port = base.rsplit(":", 1)[1]
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            text = ATTACK.replace("TARGET", base).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_):
-            pass
-
-    attacker = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=attacker.serve_forever, daemon=True).start()
+    attacker = live.serve(lambda: ATTACK.replace("TARGET", base).encode(), "text/html")
     # The browser believes the name; this is what an attacker's name server would tell it.
     browser = Browser("--host-resolver-rules=MAP evil.example 127.0.0.1")
     try:

@@ -100,24 +100,6 @@ internal import CLLOpenSSL
         unsafe UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 
-    /// The signature of `message` with SHA-256, in OpenSSL's encoding for this kind of key.
-    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
-        guard let context = unsafe EVP_MD_CTX_new() else { throw OpenSSLError("EVP_MD_CTX_new") }
-        defer { unsafe EVP_MD_CTX_free(context) }
-        var length = Int(unsafe EVP_PKEY_get_size(handle))
-        var signature = [UInt8](repeating: 0, count: length)
-        let done = unsafe message.withUnsafeBufferPointer { input in
-            unsafe signature.withUnsafeMutableBufferPointer { output in
-                // `length` holds the room in `output` before the call and the number of bytes written after it.
-                unsafe EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, handle, nil) == 1
-                    && EVP_DigestSign(context, output.baseAddress, &length, input.baseAddress, input.count) == 1
-            }
-        }
-        guard done, length <= signature.count else { throw OpenSSLError("EVP_DigestSign") }
-        signature.removeLast(signature.count - length)
-        return signature
-    }
-
     /// The key in PEM form (RFC 7468): the private key as PKCS #8 without encryption, or the public key as a
     /// SubjectPublicKeyInfo.
     func pem(isPrivate: Bool) throws(OpenSSLError) -> String {
@@ -150,5 +132,49 @@ internal import CLLOpenSSL
             return ""
         }
         return String(decoding: name[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// Signs with a private key and SHA-256.
+///
+/// OpenSSL's context is prepared once and never used itself. Each signature works on a copy, so it may cross threads
+/// without a lock.
+@safe final class Signer: @unchecked Sendable {
+    private let prepared: OpaquePointer
+    private let byteCountLimit: Int
+
+    /// An RSA key signs with RSASSA-PKCS1-v1_5, OpenSSL's default.
+    init(_ key: Key) throws(OpenSSLError) {
+        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
+            throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
+        }
+        unsafe prepared = context
+        byteCountLimit = Int(unsafe EVP_PKEY_get_size(key.handle))
+        guard unsafe EVP_PKEY_sign_init(context) == 1,
+            unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
+        else { throw OpenSSLError("EVP_PKEY_sign_init") }
+    }
+
+    deinit {
+        unsafe EVP_PKEY_CTX_free(prepared)
+    }
+
+    /// The signature of `message`, in OpenSSL's encoding for this kind of key.
+    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
+        let digest = try SHA256.digest(of: message.span)
+        let hash = digest.bytes.span
+        guard let context = unsafe EVP_PKEY_CTX_dup(prepared) else { throw OpenSSLError("EVP_PKEY_CTX_dup") }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var length = byteCountLimit
+        var signature = [UInt8](repeating: 0, count: length)
+        let done = unsafe hash.withUnsafeBufferPointer { hash in
+            unsafe signature.withUnsafeMutableBufferPointer { output in
+                // `length` holds the room in `output` before the call and the number of bytes written after it.
+                unsafe EVP_PKEY_sign(context, output.baseAddress, &length, hash.baseAddress, hash.count) == 1
+            }
+        }
+        guard done, length <= signature.count else { throw OpenSSLError("EVP_PKEY_sign") }
+        signature.removeLast(signature.count - length)
+        return signature
     }
 }

@@ -5,18 +5,21 @@ internal import CLLOpenSSL
 /// The key is immutable after `init`, so it may cross threads.
 package final class RSAPrivateKey: Sendable {
     private let key: Key
+    private let signer: Signer
 
     /// Makes a new key with the public exponent 65537.
     package init(bits: Int = 2048) throws(OpenSSLError) {
         key = unsafe try Key(generating: "RSA") { context in
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(clamping: bits)) == 1
         }
+        signer = try Signer(key)
     }
 
     /// Reads an unencrypted private key in PEM form (PKCS #8 or PKCS #1); a key of another kind is refused.
     package init(pem: [UInt8]) throws(OpenSSLError) {
         key = try Key(pem: pem)
         guard unsafe EVP_PKEY_is_a(key.handle, "RSA") == 1 else { throw OpenSSLError("RSA key") }
+        signer = try Signer(key)
     }
 
     /// The length of the modulus in bits.
@@ -33,7 +36,9 @@ package final class RSAPrivateKey: Sendable {
     package var publicExponent: [UInt8] { number(named: "e") }
 
     /// The RSASSA-PKCS1-v1_5 SHA-256 signature of `message`.
-    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
+    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
+        try signer.signature(for: message)
+    }
 
     private func number(named name: String) -> [UInt8] {
         var number: OpaquePointer?

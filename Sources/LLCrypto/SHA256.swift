@@ -1,6 +1,12 @@
 internal import CLLOpenSSL
 internal import LLBytes
 
+/// OpenSSL's SHA-256, fetched once for the process: each fetch takes a lock. OpenSSL counts its users with an atomic.
+nonisolated(unsafe) private let algorithm: OpaquePointer? = {
+    ProcessExit.leavesOpenSSLInPlace()
+    return unsafe EVP_MD_fetch(nil, "SHA256", nil)
+}()
+
 /// SHA-256 (FIPS 180-4) with a digest context that is made once and used again for every message.
 ///
 /// It is not Sendable: each worker has its own. Code outside the hot path uses the static function.
@@ -11,15 +17,12 @@ internal import LLBytes
     private let start: OpaquePointer
     private var hasStart = false
 
-    /// Fetches the algorithm once, so that no digest repeats the look-up.
     package init() throws(OpenSSLError) {
-        ProcessExit.leavesOpenSSLInPlace()
-        guard let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil) else { throw OpenSSLError("EVP_MD_fetch") }
+        guard let algorithm = unsafe LLCrypto.algorithm else { throw OpenSSLError("EVP_MD_fetch") }
         let (context, start) = unsafe (EVP_MD_CTX_new(), EVP_MD_CTX_new())
         guard let context = unsafe context, let start = unsafe start else {
             unsafe EVP_MD_CTX_free(context)
             unsafe EVP_MD_CTX_free(start)
-            unsafe EVP_MD_free(algorithm)
             throw OpenSSLError("EVP_MD_CTX_new")
         }
         unsafe self.algorithm = algorithm
@@ -30,7 +33,6 @@ internal import LLBytes
     deinit {
         unsafe EVP_MD_CTX_free(context)
         unsafe EVP_MD_CTX_free(start)
-        unsafe EVP_MD_free(algorithm)
     }
 
     /// The digest of `message`; nil if OpenSSL fails (its error queue is then cleared).
@@ -82,7 +84,16 @@ internal import LLBytes
 
     /// The digest of `message`, made with a new context.
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
-        guard let digest = try SHA256().digest(of: message) else { throw OpenSSLError("EVP_Digest") }
+        guard let algorithm = unsafe LLCrypto.algorithm else { throw OpenSSLError("EVP_MD_fetch") }
+        var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
+        var output = digest.bytes.mutableSpan
+        let done = unsafe message.withUnsafeBufferPointer { input in
+            unsafe output.withUnsafeMutableBufferPointer { result in
+                // The result buffer has 32 bytes, and SHA-256 writes exactly 32.
+                unsafe EVP_Digest(input.baseAddress, input.count, result.baseAddress, nil, algorithm, nil) == 1
+            }
+        }
+        guard done else { throw OpenSSLError("EVP_Digest") }
         return digest
     }
 }

@@ -1,5 +1,6 @@
 import LLBytes
 import LLCrypto
+import LLJOSE
 import Testing
 
 @testable import LimitedLogin
@@ -49,6 +50,25 @@ struct TokenIssuerTests {
             #"{"iss":"https://a.example","sub":"7","aud":"c","client_id":"42","iat":2000,"exp":2600,"auth_time":1000,"jti":"t","#
             + #""idp":"facebook","cnf":{"jkt":"thumb"},"name":"Jane \"J\" Doe","email":"jane@example.com","email_verified":false}"#
         #expect(payload == expected)
+    }
+
+    @Test("Eight tasks sign with one key at once", arguments: [SigningKey.Algorithm.rs256, .es256])
+    func sharing(algorithm: SigningKey.Algorithm) async throws {
+        let issuer = try Self.issuer(key: algorithm)
+        await withTaskGroup(of: Int.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    (0..<40).count { round in
+                        let name = "\(task)-\(round)"
+                        guard let token = try? issuer.token(for: Self.login, tokenID: name, now: Self.date(2_000)),
+                            let judged = try? Self.judge(issuer, token.value, now: 2_001)
+                        else { return false }
+                        return JSONText.value(judged.payload.span, judged.claims[.tokenID] ?? 0..<0) == name
+                    }
+                }
+            }
+            for await good in group { #expect(good == 40) }
+        }
     }
 
     @Test("A token ends with the login's own at the latest, and none is made of a login that has ended")

@@ -162,9 +162,10 @@ def judges(program, helper, **_):
 
 
 class Apache:
-    """httpd in front of an application; the lines say who may pass, the modules (name: file) are theirs."""
+    """httpd in front of an application; the lines say who may pass, the modules (name: file) are theirs. With an authority,
+    a file, that one is the system's for httpd alone: some modules know no other."""
 
-    def __init__(self, modules, lines, application):
+    def __init__(self, modules, lines, application, authority=None):
         self.folder = tempfile.TemporaryDirectory(prefix="apache-")
         folder = self.folder.name
         os.chmod(folder, 0o755)
@@ -178,6 +179,9 @@ class Apache:
         ]
         pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
         command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
+        if authority:
+            mount = 'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", mount, str(authority), *command]
         self.process = live.Process(command, directory=folder)
         deadline = time.monotonic() + live.START_SECONDS
         while time.monotonic() < deadline and self.process.process.poll() is None:

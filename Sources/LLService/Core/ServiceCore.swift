@@ -92,6 +92,8 @@ final class WorkerParts {
     let revocations: RevocationReader
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
+    /// The counters of the clients that have called, found without joining labels again.
+    private var requestCounters: [String: Counter] = [:]
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
     /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
@@ -116,6 +118,13 @@ final class WorkerParts {
 
     func refreshSettings() {
         if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
+    }
+
+    func countRequest(of client: String) {
+        if let counter = requestCounters[client] { return counter.increment() }
+        let counter = core.metrics.requests(of: client)
+        requestCounters[client] = counter
+        counter.increment()
     }
 
     func abandon(_ request: ParkedRequest) {
@@ -194,7 +203,7 @@ extension WorkerParts {
     private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Problem) {
         let clients = settings.clients
         if let client, let clients {
-            core.metrics.countRequest(client: clients.names[client])
+            countRequest(of: clients.names[client])
             return
         }
         core.metrics.count(.idToken, .unauthorizedClient)

@@ -148,9 +148,9 @@ package final class ServiceMetrics: Sendable {
 
     package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
 
-    /// Counts a request of a configured client; the names come from the operator's file, so they are bounded.
-    package func countRequest(client: String) {
-        registry.counter("limited_login_client_requests_total", [("client", client)]).increment()
+    /// The requests of a configured client; the names come from the operator's file, so they are bounded.
+    func requests(of client: String) -> Counter {
+        registry.counter("limited_login_client_requests_total", [("client", client)])
     }
 
     /// Makes a call to Graph; counts the call and its duration, tries and pauses included.

@@ -108,16 +108,20 @@ package enum PercentEncoding {
     /// Decodes `range` of `bytes`; nil if a `%` is not followed by two hexadecimal digits.
     /// - Parameter isForm: whether `+` means a space (`application/x-www-form-urlencoded`).
     package static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>, isForm: Bool = false) -> [UInt8]? {
+        let text = bytes.extracting(range)
         var decoded: [UInt8] = []
-        decoded.reserveCapacity(range.count)
-        var index = range.lowerBound
-        while index < range.upperBound {
-            if bytes[index] == UInt8(ascii: "%") {
-                guard let byte = byte(bytes, at: index, before: range.upperBound) else { return nil }
+        decoded.reserveCapacity(text.count)
+        // The bytes before the first escape stand for themselves; most texts have none.
+        let plus = isForm ? text.firstOffset(of: UInt8(ascii: "+"), from: 0) : text.count
+        var index = min(plus, text.firstOffset(of: UInt8(ascii: "%"), from: 0))
+        decoded.append(text, 0..<index)
+        while index < text.count {
+            if text[index] == UInt8(ascii: "%") {
+                guard let byte = byte(text, at: index, before: text.count) else { return nil }
                 decoded.append(byte)
                 index += 3
             } else {
-                decoded.append(isForm && bytes[index] == UInt8(ascii: "+") ? ASCII.space : bytes[index])
+                decoded.append(isForm && text[index] == UInt8(ascii: "+") ? ASCII.space : text[index])
                 index += 1
             }
         }

@@ -146,17 +146,21 @@ struct FormParameters {
     /// - Parameter last: The name of a parameter that ends the reading: it and all parameters after it are ignored.
     /// - Returns: nil if the text has a broken escape or more than ``countLimit`` parameters.
     init?(_ bytes: Span<UInt8>, _ range: Range<Int>, endingAt last: StaticString? = nil) {
-        var start = range.lowerBound
-        while start < range.upperBound {
-            var end = start
-            while end < range.upperBound, bytes[end] != UInt8(ascii: "&") { end += 1 }
+        let text = bytes.extracting(range)
+        var start = 0
+        while start < text.count {
+            let end = text.firstOffset(of: UInt8(ascii: "&"), from: start)
             if end > start {
-                var equals = start
-                while equals < end, bytes[equals] != UInt8(ascii: "=") { equals += 1 }
-                if let last, bytes.equal(start..<equals, last) { return }
+                let parameter = text.extracting(start..<end)
+                let equals = parameter.firstOffset(of: UInt8(ascii: "="), from: 0)
+                if let last, parameter.equal(0..<equals, last) { return }
                 guard parameters.count < Self.countLimit,
-                    let name = PercentEncoding.decode(bytes, start..<equals, isForm: true),
-                    let value = PercentEncoding.decode(bytes, min(equals + 1, end)..<end, isForm: true)
+                    let name = PercentEncoding.decode(parameter, 0..<equals, isForm: true),
+                    let value = PercentEncoding.decode(
+                        parameter,
+                        min(equals + 1, parameter.count)..<parameter.count,
+                        isForm: true
+                    )
                 else { return nil }
                 parameters.append((name, value))
             }

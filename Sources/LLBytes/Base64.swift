@@ -74,31 +74,35 @@ package enum Base64URL {
     /// The base64url text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var bits: UInt32 = 0
-        var bitCount: UInt32 = 0
-        for byte in bytes {
-            bits = (bits << 8 | UInt32(byte)) & 0xFFFF
-            bitCount += 8
-            while bitCount >= 6 {
-                bitCount -= 6
-                text.append(digit(bits >> bitCount))
-            }
-        }
-        if bitCount > 0 { text.append(digit(bits << (6 - bitCount))) }
+        append(encoding: bytes.span, to: &text)
         return text
     }
 
-    fileprivate static func digit(_ value: UInt32) -> UInt8 {
-        let value = UInt8(value & 63)
-        return switch value {
-        case ..<26: UInt8(ascii: "A") + value
-        case ..<52: UInt8(ascii: "a") + value - 26
-        case ..<62: UInt8(ascii: "0") + value - 52
-        case 62: UInt8(ascii: "-")
-        default: UInt8(ascii: "_")
+    /// Appends the base64url text of `bytes`.
+    package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
+        text.append(addingCapacity: (bytes.count * 4 + 2) / 3) { (output: inout OutputSpan<UInt8>) in
+            var start = 0
+            while start < bytes.count {
+                // Three bytes are four digits. The last one or two bytes are filled up with zeros.
+                let count = min(3, bytes.count - start)
+                var group = UInt32(bytes[start]) << 16
+                if count > 1 { group |= UInt32(bytes[start + 1]) << 8 }
+                if count > 2 { group |= UInt32(bytes[start + 2]) }
+                output.append(digit(group >> 18))
+                output.append(digit(group >> 12))
+                if count > 1 { output.append(digit(group >> 6)) }
+                if count > 2 { output.append(digit(group)) }
+                start += count
+            }
         }
     }
+
+    fileprivate static func digit(_ value: UInt32) -> UInt8 {
+        // In bounds: the alphabet has 64 digits, and the value is below 64.
+        unsafe alphabet.utf8Start[Int(value & 63)]
+    }
+
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 }
 
 /// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes each. Bytes outside the

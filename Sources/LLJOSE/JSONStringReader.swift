@@ -116,11 +116,21 @@ extension JSONText {
     /// Text as a JSON string with its quotes.
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
-        // The longest escape has six bytes.
-        bytes.append(addingCapacity: text.utf8.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
-            output.appendString(Array(text.utf8).span)
-        }
+        append(quoted: text, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    package static func append(quoted text: String, to bytes: inout [UInt8]) {
+        var text = text
+        text.withUTF8 { utf8 in unsafe append(quoted: utf8.span, to: &bytes) }
+    }
+
+    package static func append(quoted text: Span<UInt8>, to bytes: inout [UInt8]) {
+        // The longest escape has six bytes.
+        bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
+            output.appendString(text)
+        }
     }
 }
 

@@ -94,11 +94,21 @@ public struct TokenIssuer: Sendable {
     public let policy: TokenIssuerPolicy
     /// The keys that sign and verify.
     public let keys: SigningKeySet
+    /// The JOSE headers, encoded and with the full stop after them.
+    private let accessTokenHeader: [UInt8]
+    private let idTokenHeader: [UInt8]
 
     /// An issuer of tokens.
     public init(policy: TokenIssuerPolicy, keys: SigningKeySet) {
         self.policy = policy
         self.keys = keys
+        accessTokenHeader = Self.header(keys.first, policy.accessTokenType)
+        idTokenHeader = Self.header(keys.first, .plain)
+    }
+
+    private static func header(_ key: SigningKey, _ type: AccessTokenType) -> [UInt8] {
+        let header = #"{"alg":"\#(key.algorithm.rawValue)","typ":"\#(type.rawValue)","kid":"\#(key.keyID)"}"#
+        return Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")]
     }
 
     /// Makes a token.
@@ -121,26 +131,51 @@ public struct TokenIssuer: Sendable {
         var end = issuedAt + Int64(policy.lifetimeSeconds)
         if let last = login.expiresAt { end = min(end, last.wholeSeconds) }
         guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else { throw .loginEnded }
-        let key = keys.first
-        let type = kind == .accessToken ? policy.accessTokenType.rawValue : AccessTokenType.plain.rawValue
-        let header = #"{"alg":"\#(key.algorithm.rawValue)","typ":"\#(type)","kid":"\#(key.keyID)"}"#
-        var payload = #"{"iss":\#(JSONText.quoted(policy.issuer)),"sub":\#(JSONText.quoted(login.userID))"#
-        payload += #","aud":\#(JSONText.quoted(audience))"#
-        payload += kind == .accessToken ? #","client_id":"# : #","azp":"#
-        payload += JSONText.quoted(login.appID)
-        payload += #","iat":\#(issuedAt),"exp":\#(end),"auth_time":\#(login.authenticatedAt.wholeSeconds)"#
-        payload += #","jti":\#(JSONText.quoted(tokenID)),"idp":"facebook""#
-        if let thumbprint = login.keyThumbprint { payload += #","cnf":{"jkt":\#(JSONText.quoted(thumbprint))}"# }
+        var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
+        let payload = payload(login, kind, audience, tokenID, issuedAt: issuedAt, end: end)
+        Base64URL.append(encoding: payload.span, to: &value)
+        guard let signature = try? keys.first.signature(for: value) else { throw .cannotSign }
+        value.append(UInt8(ascii: "."))
+        Base64URL.append(encoding: signature.span, to: &value)
+        return Token(value: String(decoding: value, as: UTF8.self), lifetimeSeconds: Int(end - issuedAt))
+    }
+
+    private func payload(
+        _ login: Login,
+        _ kind: Kind,
+        _ audience: String,
+        _ tokenID: String,
+        issuedAt: Int64,
+        end: Int64
+    ) -> [UInt8] {
+        var payload: [UInt8] = []
+        // Most payloads fit; a longer one makes the array grow.
+        payload.reserveCapacity(1_024)
+        payload.append(#"{"iss":"#)
+        JSONText.append(quoted: policy.issuer, to: &payload)
+        payload.append(#","sub":"#)
+        JSONText.append(quoted: login.userID, to: &payload)
+        payload.append(#","aud":"#)
+        JSONText.append(quoted: audience, to: &payload)
+        payload.append(kind == .accessToken ? #","client_id":"# : #","azp":"#)
+        JSONText.append(quoted: login.appID, to: &payload)
+        payload += #","iat":\#(issuedAt),"exp":\#(end),"auth_time":\#(login.authenticatedAt.wholeSeconds),"jti":"#.utf8
+        JSONText.append(quoted: tokenID, to: &payload)
+        payload.append(#","idp":"facebook""#)
+        if let thumbprint = login.keyThumbprint {
+            payload.append(#","cnf":{"jkt":"#)
+            JSONText.append(quoted: thumbprint, to: &payload)
+            payload.append("}")
+        }
         for claim in policy.claims {
             guard let text = login.claims[claim], !text.isEmpty else { continue }
-            payload += #","\#(claim.rawValue)":\#(JSONText.quoted(text))"#
-            if claim == .email { payload += #","email_verified":false"# }
+            payload += #","\#(claim.rawValue)":"#.utf8
+            JSONText.append(quoted: text, to: &payload)
+            if claim == .email { payload.append(#","email_verified":false"#) }
         }
-        payload += policy.extraMembers + "}"
-        let input = Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")] + Base64URL.encode(Array(payload.utf8))
-        guard let signature = try? key.signature(for: input) else { throw .cannotSign }
-        let value = input + [UInt8(ascii: ".")] + Base64URL.encode(signature)
-        return Token(value: String(decoding: value, as: UTF8.self), lifetimeSeconds: Int(end - issuedAt))
+        payload += policy.extraMembers.utf8
+        payload.append(UInt8(ascii: "}"))
+        return payload
     }
 }
 

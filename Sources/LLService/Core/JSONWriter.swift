@@ -6,17 +6,11 @@ package enum JSONWriter {
     @inline(__always)
     package static func raw(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
 
-    /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
-    package static func string(_ text: String, to bytes: inout [UInt8]) {
-        var text = text
-        text.withUTF8 { utf8 in unsafe string(utf8.span, to: &bytes) }
-    }
+    /// Appends text as a JSON string with its quotes.
+    package static func string(_ text: String, to bytes: inout [UInt8]) { JSONText.append(quoted: text, to: &bytes) }
 
     package static func string(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
-        // The longest escape has six bytes.
-        bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
-            output.appendString(text)
-        }
+        JSONText.append(quoted: text, to: &bytes)
     }
 
     package static func integer(_ value: Int, to bytes: inout [UInt8]) {

@@ -75,7 +75,11 @@ enum TokenEndpoint {
         switch verdict {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
-            let login = TokenIssuer.Login(claims, payload: worker.judge.workspace.payload.span)
+            let login = TokenIssuer.Login(
+                claims,
+                payload: worker.judge.workspace.payload.span,
+                telling: worker.settings.tokens?.issuer.policy.claims ?? []
+            )
             let token = try issue(login, request, worker)
             let answer: FirstUse.Writer = { response in
                 VerifyEndpoint.addFields(to: &response)
@@ -265,13 +269,19 @@ extension FormParameters {
 
 extension TokenIssuer.Login {
     /// The login of an id token.
-    init(_ claims: VerifiedClaims, payload: Span<UInt8>) {
+    /// - Parameter wanted: The claims about the person to read.
+    init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) {
         var told: [TokenIssuer.Claim: String] = [:]
-        let texts: [(TokenIssuer.Claim, VerifiedClaims.Text)] = [
-            (.name, .name), (.givenName, .firstName), (.middleName, .middleName), (.familyName, .lastName),
-            (.email, .email), (.picture, .imageURL),
-        ]
-        for (claim, text) in texts {
+        for claim in wanted {
+            let text: VerifiedClaims.Text =
+                switch claim {
+                case .name: .name
+                case .givenName: .firstName
+                case .middleName: .middleName
+                case .familyName: .lastName
+                case .email: .email
+                case .picture: .imageURL
+                }
             if let range = claims[text] { told[claim] = JSONText.value(payload, range) }
         }
         self.init(

@@ -60,10 +60,8 @@ package final class OwnTokenVerifier {
         guard appID.isEmpty || verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) else {
             throw .unknownApp
         }
-        guard token.count <= VerificationLimits.tokenByteCount else { throw .tokenTooLong }
-        guard let jws = try? JWSCompactSerialization(splitting: token) else {
-            throw .malformedToken(.wrongPartCount(0))
-        }
+        try TokenVerifier.checkSize(token)
+        let jws = try TokenVerifier.split(token)
         try checkSignature(jws, token, isSigned)
         guard let payload = Self.object(token, jws.payload, VerificationLimits.payload) else {
             throw .malformedToken(.notAnObject(.payload))
@@ -114,7 +112,7 @@ package final class OwnTokenVerifier {
             throw .unknownKey(Array(keyID.utf8))
         }
         // The key decides the algorithm; the token never does.
-        guard header.string("alg") == entry.algorithm.rawValue else { throw .unsupportedAlgorithm(nil) }
+        guard header.string("alg") == entry.algorithm.rawValue else { throw .algorithmOfAnotherKey }
         if isSigned { return }
         var signature: [UInt8] = []
         guard Base64URL.decode(token, jws.signature, into: &signature) else {

@@ -33,7 +33,7 @@ extension Refusal.MalformedToken {
     package static func wrongPartCount(_ count: Int) -> Self {
         Self(
             check: .serialization,
-            detail: "An id token has three parts separated by full stops; this has \(count).",
+            detail: "A token has three parts separated by full stops; this has \(count).",
             hint: count < 3
                 ? "The text ends too early, so copy the token anew, whole, up to the end of its third part."
                 : "Look for two tokens pasted one behind the other, or a full stop at the end."
@@ -161,6 +161,14 @@ extension Refusal {
             }
         return Refusal(.unsupportedAlgorithm, .algorithm, detail, hint: hint)
     }
+
+    /// `alg` of a token that the service issued is not the one of the key that it names.
+    package static let algorithmOfAnotherKey = Refusal(
+        .unsupportedAlgorithm,
+        .algorithm,
+        "The header's alg is not the algorithm of the key that it names.",
+        hint: "This service names the algorithm of its key, so find out who made this token."
+    )
 
     package enum SignatureFault: Sendable {
         /// Its length differs from that of the key's modulus.

@@ -247,14 +247,23 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// RFC 8414 section 2: an `https` URL without query and fragment.
     private static func require(issuer: String) throws(InvalidConfiguration) {
-        let authority = issuer.hasPrefix("https://") ? issuer.utf8.dropFirst("https://".utf8.count).first : nil
-        guard isPlain(issuer), let authority, authority != UInt8(ascii: "/"),
+        let authority = issuer.utf8.dropFirst("https://".utf8.count).prefix { $0 != UInt8(ascii: "/") }
+        guard isPlain(issuer), issuer.hasPrefix("https://"), isAuthority(authority),
             !issuer.utf8.contains(where: { "?#@".utf8.contains($0) }), !issuer.hasSuffix("/")
         else {
             throw InvalidConfiguration(
                 "\(issuer.debugDescription) is no issuer: give an https URL without user, query, fragment and slash at its end."
             )
         }
+    }
+
+    /// True for a host, and a port if there is a colon (RFC 3986 section 3.2).
+    private static func isAuthority(_ text: Substring.UTF8View) -> Bool {
+        guard text.last != UInt8(ascii: "]"), let colon = text.lastIndex(of: UInt8(ascii: ":")) else {
+            return !text.isEmpty
+        }
+        let port = DecimalNumber.parse(text[text.index(after: colon)...]) ?? 0
+        return colon > text.startIndex && (1...65_535).contains(port)
     }
 
     /// True if the text is its own JSON string: 1 to 1,024 visible ASCII characters without `"` and `\`.

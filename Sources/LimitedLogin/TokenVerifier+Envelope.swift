@@ -22,19 +22,19 @@ extension TokenVerifier {
         }
     }
 
-    func checkSize(_ token: Span<UInt8>) throws(Refusal) {
+    static func checkSize(_ token: Span<UInt8>) throws(Refusal) {
         guard !token.isEmpty else { throw .malformedToken(.empty) }
         guard token.count <= VerificationLimits.tokenByteCount else { throw .tokenTooLong }
     }
 
-    func split(_ token: Span<UInt8>) throws(Refusal) -> JWSCompactSerialization {
+    static func split(_ token: Span<UInt8>) throws(Refusal) -> JWSCompactSerialization {
         do throws(JWSError) {
             return try JWSCompactSerialization(splitting: token)
         } catch {
             switch error {
             case .emptyHeader: throw .malformedToken(.emptyPart(.header))
             case .emptySignature: throw .malformedToken(.emptyPart(.signature))
-            case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
+            case .notThreeParts(let count): throw rejection(ofPartCount: count, token)
             }
         }
     }

@@ -103,9 +103,9 @@ public struct TokenVerifier: Sendable {
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> JWSCompactSerialization {
         // At most 32 KiB, before any work is done.
-        try checkSize(token)
+        try Self.checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
-        let jws = try split(token)
+        let jws = try Self.split(token)
         try decodeParts(jws, of: token, &workspace)
         // The header: one JSON object without a repeated member (RFC 7515 section 4).
         try readHeader(&workspace)

@@ -106,13 +106,32 @@ struct TokenIssuerTests {
         #expect(code(issuer, elsewhere, now: 2_001) == .invalidAudience)
     }
 
+    @Test("A refusal tells the number of parts, or that the algorithm is not the key's")
+    func sentences() throws {
+        let issuer = try Self.issuer()
+        let header = #"{"alg":"RS256","typ":"at+jwt","kid":"\#(issuer.keys.first.keyID)"}"#
+        let cases: [(String, Refusal)] = [
+            ("", .malformedToken(.empty)), ("a.b", .malformedToken(.wrongPartCount(2))),
+            ("a.b.c.d", .malformedToken(.wrongPartCount(4))), ("a.b.", .malformedToken(.emptyPart(.signature))),
+            (try Self.token(header, Self.payload, ("own", issuer.keys.first.signature)), .algorithmOfAnotherKey),
+        ]
+        for (token, refusal) in cases {
+            #expect(throws: refusal, "\(token)") { try Self.judge(issuer, token, now: 2_001) }
+        }
+    }
+
     @Test("What the policy may not be is refused")
     func policies() {
         for issuer in [
             "", "http://a.example", "https://", "https://a.example?x", "https://a.example#x", "https://u@a.example",
             "https://a.example/", "https://a b", "https:///x", "http://localhost.example.com", "http://localhost",
+            "https://:443", "https://a.example:", "https://a.example:0", "https://a.example:65536/x",
+            "https://a.example:x", "https://a.example:+1",
         ] {
             #expect(throws: InvalidConfiguration.self, "\(issuer)") { try TokenIssuerPolicy(issuer: issuer) }
+        }
+        for issuer in ["https://a.example:65535/x:y", "https://[::1]", "https://[::1]:8443/x"] {
+            #expect(throws: Never.self, "\(issuer)") { try TokenIssuerPolicy(issuer: issuer) }
         }
         for extra in [
             #"{"sub":"1"}"#, "[]", "{", #"{"a":1,"a":2}"#, #"{"email":"x"}"#, "\"\"",

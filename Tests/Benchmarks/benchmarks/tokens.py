@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 import time
+import urllib.parse
 
 from .processes import Program, WORK, free_port, request
 
@@ -190,6 +191,21 @@ def post_verify(body):
     text = json.dumps(body, separators=(",", ":")).encode()
     return (b"POST /verify HTTP/1.1\r\nHost: login.example.com\r\nContent-Type: application/json\r\n"
             b"Content-Length: " + str(len(text)).encode() + b"\r\n\r\n" + text)
+
+
+def keyed(request, key):
+    """The same request with a caller's key."""
+    return request.replace(b"\r\n", b"\r\nX-Api-Key: " + key.encode() + b"\r\n", 1)
+
+
+def post_token(entry):
+    """The exchange of a login for a token of the service's own (RFC 8693 section 2.1)."""
+    form = urllib.parse.urlencode({
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "subject_token": entry["id_token"], "nonce": entry["nonce"]}).encode()
+    return (b"POST /token HTTP/1.1\r\nHost: login.example.com\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            b"Content-Length: " + str(len(form)).encode() + b"\r\n\r\n" + form)
 
 
 def bearer(token):

@@ -2,8 +2,10 @@
    ready. Prints the CPU microseconds of one verification, and how often OpenSSL allocates memory in it.
 
    bare-verify KEY.pem DIGEST SIGNATURE SECONDS
+   bare-verify KEY.pem SECONDS
 
-   KEY.pem is a public key; DIGEST a file of 32 bytes and SIGNATURE one of the modulus' length. */
+   KEY.pem is a public key; DIGEST a file of 32 bytes and SIGNATURE one of the modulus' length. In the second form it is
+   a private key of RSA or P-256, and a signature of a digest is measured in the same way. */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -45,7 +47,27 @@ static double processor_seconds(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* The mean CPU microseconds of a signature. */
+static int measure_signing(const char *path, double seconds) {
+    FILE *file = fopen(path, "r");
+    EVP_PKEY *key = file ? PEM_read_PrivateKey(file, NULL, NULL, NULL) : NULL;
+    EVP_PKEY_CTX *context = key ? EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL) : NULL;
+    if (!context || EVP_PKEY_sign_init(context) != 1 || EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) != 1)
+        return 1;
+    unsigned char digest[32] = {0}, signature[1024];
+    double start = processor_seconds(), stop = start;
+    long total = 0;
+    for (; stop < start + seconds; stop = processor_seconds())
+        for (int round = 0; round < 20; round++, total++) {
+            size_t length = sizeof signature;
+            if (EVP_PKEY_sign(context, signature, &length, digest, sizeof digest) != 1) return 1;
+        }
+    printf("{\"mean_us\":%.3f}\n", (stop - start) * 1e6 / (double)total);
+    return 0;
+}
+
 int main(int count, char **arguments) {
+    if (count == 3) return measure_signing(arguments[1], atof(arguments[2]));
     if (count != 5 || CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free) != 1) return 2;
     FILE *file = fopen(arguments[1], "r");
     EVP_PKEY *key = file ? PEM_read_PUBKEY(file, NULL, NULL, NULL) : NULL;

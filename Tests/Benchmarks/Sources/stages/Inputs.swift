@@ -11,6 +11,8 @@ struct Inputs {
     private(set) var requests: [[UInt8]] = []
     /// What a gateway asks about the same tokens.
     private(set) var gatewayRequests: [[UInt8]] = []
+    /// The exchange of the same tokens, by a caller with a key.
+    private(set) var exchangeRequests: [[UInt8]] = []
     /// Their bodies.
     private(set) var bodies: [[UInt8]] = []
     /// The id tokens in them.
@@ -45,12 +47,26 @@ struct Inputs {
         requests.append(request)
         let head = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
         gatewayRequests.append(head + token + Array("\r\n\r\n".utf8))
+        exchangeRequests.append(Self.exchange(token, reader.question.bindingValue))
         bodies.append(body)
         tokens.append(token)
         nonces.append(reader.question.bindingValue)
         headers.append(try Self.decoded(token, jws.header))
         payloads.append(try Self.decoded(token, jws.payload))
         signatures.append(try Self.decoded(token, jws.signature))
+    }
+
+    private static func exchange(_ token: [UInt8], _ nonce: [UInt8]) -> [UInt8] {
+        let type = "urn%3Aietf%3Aparams%3Aoauth%3A"
+        var form = Array(
+            "grant_type=\(type)grant-type%3Atoken-exchange&subject_token_type=\(type)token-type%3Aid_token".utf8
+        )
+        form += Array("&subject_token=".utf8) + token + Array("&nonce=".utf8) + nonce
+        let head = """
+            POST /token HTTP/1.1\r\nHost: login.example.com\r\nX-Api-Key: \(Service.callerKey)\r\n\
+            Content-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.count)\r\n\r\n
+            """
+        return Array(head.utf8) + form
     }
 
     private static func decoded(_ token: [UInt8], _ range: Range<Int>) throws -> [UInt8] {

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import LLCrypto
 internal import LLHTTP1
 internal import LLHTTPServer
 internal import LLService
@@ -31,10 +32,14 @@ final class Service {
     private var requests = 0
     private let now = MonotonicClock.now()
 
+    /// The key of the only caller, if tokens are issued.
+    static let callerKey = "llk_" + String(repeating: "5a", count: 32)
+
     /// - Parameters:
     ///   - keys: path of the JWK Set.
     ///   - appID: the app the tokens are for.
-    init(keys: String, appID: String) throws {
+    ///   - isIssuing: true for a service that issues tokens, signed with ES256, to callers with a key.
+    init(keys: String, appID: String, isIssuing: Bool) throws {
         // As a seed the file is read on this thread: the instruments that count instructions see the same in each run.
         let cache = try JWKSetCache(sources: [SilentSource()], seedFile: keys)
         cache.start()
@@ -42,8 +47,9 @@ final class Service {
         let core = ServiceCore(
             settings: RuntimeSettings(
                 verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [appID])),
-                clients: nil,
-                gateway: GatewaySettings()
+                clients: isIssuing ? try Self.clients() : nil,
+                gateway: GatewaySettings(),
+                tokens: isIssuing ? try Self.issuer() : nil
             ),
             cache: cache,
             metrics: ServiceMetrics(registry: registry),
@@ -58,6 +64,20 @@ final class Service {
         engine.waitingSince = now
         engine.unixSeconds = WallClock.unixSeconds()
         connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now)
+    }
+
+    private static func clients() throws -> ClientKeys {
+        let digest = try SHA256.digest(of: Array(callerKey.utf8).span).hexadecimal
+        return try ClientKeys(parsing: Array("bench \(digest)".utf8), place: "the caller")
+    }
+
+    private static func issuer() throws -> TokenSettings {
+        TokenSettings(
+            TokenIssuer(
+                policy: try TokenIssuerPolicy(issuer: "https://login.example.com"),
+                keys: try SigningKeySet([try SigningKey(generating: .es256)])
+            )
+        )
     }
 
     /// Revokes as many logins that nobody asks about.

@@ -9,7 +9,7 @@ internal import LimitedLogin
 /// What can be measured by itself.
 enum Stage: String, CaseIterable {
     case nothing, httpParse = "http-parse", body, base64url, header, sha256, rsa, payload, signature, judge, answer
-    case encode, request, revocations, auth
+    case encode, request, revocations, auth, exchange
 }
 
 /// Each stage with the memory it reuses, as a worker does.
@@ -63,6 +63,7 @@ final class StageRunner {
             service.revoke(100_000)
             try service.answer(inputs.requests[index])
         case .auth: try service.answer(inputs.gatewayRequests[index])
+        case .exchange: try service.answer(inputs.exchangeRequests[index])
         case .nothing: break
         }
     }

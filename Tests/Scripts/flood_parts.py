@@ -1,13 +1,80 @@
-"""The clients that flood the service; see `flood_test.py`."""
+"""The clients that flood the service; see `flood_test.py` and `service_attacks.py`."""
 import asyncio
 import collections
+import contextlib
 import json
+import select
 import socket
 import time
 import urllib.parse
 
 from dpop_test import forwarded
 from live import read_answer
+
+
+class Clients:
+    """Connections of one process, each with one request at a time, since one that waits would hold back those behind it."""
+
+    # The most requests sent before answers are looked at, and seconds that one which is late makes up for.
+    AT_ONCE, DEBT = 50, 1
+
+    def __init__(self, port, count, source="127.0.0.1"):
+        self.address, self.source = ("127.0.0.1", port), (source, 0)
+        self.poll, self.open, self.idle, self.statuses = select.epoll(), {}, [], collections.Counter()
+        for _ in range(count):
+            self.connect()
+
+    def connect(self):
+        client = socket.create_connection(self.address, 60, source_address=self.source)
+        client.setblocking(False)
+        self.poll.register(client, select.EPOLLIN)
+        self.open[client.fileno()] = client, bytearray()
+        self.idle.append(client.fileno())
+
+    def send(self, request):
+        # A connection that the service has closed meanwhile says so when it is read.
+        with contextlib.suppress(OSError):
+            self.open[self.idle.pop()][0].sendall(request)
+
+    def send_at(self, rate, make, goes_on):
+        """Sends `make(number)` at no more than `rate` a second while `goes_on(number)`."""
+        began, sent = time.monotonic(), 0
+        while goes_on(sent):
+            began = max(began, time.monotonic() - self.DEBT - sent / rate)
+            due = int((time.monotonic() - began) * rate) + 1
+            for _ in range(min(due - sent, len(self.idle), self.AT_ONCE)):
+                if goes_on(sent):
+                    self.send(make(sent))
+                    sent += 1
+            self.receive()
+
+    def receive(self):
+        """Takes what comes within some milliseconds, and counts the statuses."""
+        for number, _ in self.poll.poll(0.002):
+            client, buffer = self.open[number]
+            try:
+                status, _, closes = read_answer(client, buffer)
+            except BlockingIOError:
+                continue
+            except OSError:
+                status, closes = "closed", True
+            if number in self.idle:
+                # It had no request, so nothing is lost.
+                self.idle.remove(number)
+            else:
+                self.statuses[status] += 1
+            if closes:
+                del self.open[number]
+                client.close()
+                self.connect()
+            else:
+                self.idle.append(number)
+
+    def settle(self, seconds):
+        """Waits until each has its answer."""
+        end = time.monotonic() + seconds
+        while len(self.idle) < len(self.open) and time.monotonic() < end:
+            self.receive()
 
 
 class Exchange:

@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from attack_parts import NONCE, Issuer, Service, bound, post_verify, run_known, write
+from flood_parts import Clients
 from live import APP_ID, check, read_answer
 from memory_attacks import Silence
 
@@ -105,40 +106,18 @@ def slow_graph(port):
 
 
 def senders(port, source, prefix, rate, count, out, fields=b"", seconds=SECONDS):
-    """So many clients of one address, each with a token of its own for each request; puts how often each status came."""
-    statuses = {}
+    """So many clients of one address, a token of its own in each request; puts how often each status came."""
+    clients, end = Clients(port, count, source), time.monotonic() + seconds
 
-    async def client(number, end):
-        reader = writer = None
-        turn = time.monotonic() + number / rate
-        sent = 0
-        while (now := time.monotonic()) < end:
-            # One that is late does not catch up in a burst.
-            turn = max(turn, now - 1)
-            await asyncio.sleep(max(0, turn - now))
-            turn += count / rate
-            body = json.dumps({"access_token": f"{prefix}{number}x{sent}x{'0' * 16}"}).encode()
-            sent += 1
-            try:
-                if not writer:
-                    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
-                writer.write(b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + fields
-                             + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]
-                await reader.readexactly(int(length))
-                status = int(head[9:12])
-            except (OSError, asyncio.IncompleteReadError):
-                # The connection may have been idle for too long on a machine that is too busy: no answer of the service's.
-                writer, status = None, "closed"
-            statuses[status] = statuses.get(status, 0) + 1
+    def request(number):
+        body = json.dumps({"access_token": f"{prefix}{number}x{'0' * 16}"}).encode()
+        return (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + fields
+                + b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
-    async def run():
-        end = time.monotonic() + seconds
-        await asyncio.gather(*(client(number, end) for number in range(count)))
-
-    asyncio.run(run())
-    out.put(statuses)
+    clients.send_at(rate, request, lambda _: time.monotonic() < end)
+    # A request waits for Graph for five seconds.
+    clients.settle(10)
+    out.put(dict(clients.statuses))
 
 
 def junk(binary, _full):

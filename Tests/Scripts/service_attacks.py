@@ -25,130 +25,23 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
 resets. Exit code 1 where a bound is broken. What is not installed is named and left out.
 """
 import argparse
-import base64
-import json
 import multiprocessing
 import os
-import random
 import resource
 import shutil
 import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 
 from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
 from graph_attacks import hung_graph, hung_login, junk
 from http_attacks import BASE_KIB, BUSY_BYTES
+from key_attacks import flood, late
 from live import ROOT, check, failures, raise_descriptor_limit, read_answer, skip
 from memory_attacks import hoard, parked, records, slow_readers, uploads
 from tls_attacks import hellos, silent, stalled, tickets
-
-# Seconds in which the service may ask its issuer once more about an unknown key ID, after a burst of two.
-INTERVAL = 5
-
-
-def encoded(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def unknown(token, random_numbers):
-    """The token under a key ID that nobody has."""
-    header = {"alg": "RS256", "typ": "JWT", "kid": f"{random_numbers.getrandbits(160):040x}"}
-    return encoded(json.dumps(header).encode()) + token[token.index("."):]
-
-
-def flooder(port, token, count, rate, seed, out):
-    """Sends `count` requests with random key IDs, 20 in a write, at no more than `rate` a second."""
-    numbers, statuses = random.Random(seed), {}
-    client, buffer = socket.create_connection(("127.0.0.1", port), 10), bytearray()
-    began, sent = time.monotonic(), 0
-    while sent < count:
-        batch = min(20, count - sent)
-        client.sendall(b"".join(post_verify(unknown(token, numbers)) for _ in range(batch)))
-        for _ in range(batch):
-            status, _, closes = read_answer(client, buffer)
-            statuses[status] = statuses.get(status, 0) + 1
-            if closes:
-                # The last answer before the server's limit of requests: what was sent behind it is not answered.
-                client.close()
-                client, buffer = socket.create_connection(("127.0.0.1", port), 10), bytearray()
-                break
-        sent += batch
-        time.sleep(max(0, began + sent / rate - time.monotonic()))
-    out.put((statuses, time.monotonic() - began))
-
-
-def flood(binary, full):
-    total, seconds, clients = (100_000, 10, 4) if full else (20_000, 4, 2)
-    issuer = Issuer(binary)
-    service = Service(binary, issuer)
-    known = post_verify(issuer.token)
-    _, out = run_known(service.port, known, seconds)
-    p50, quiet, count, wrong = out.get(timeout=60)
-    check(wrong == 0, f"without the flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {quiet:.2f} ms")
-    began = time.monotonic()
-    # The memory of refused key IDs is made at the first one.
-    ask(service.port, post_verify(unknown(issuer.token, random.Random(0))))
-    memory, fetches = service.memory(), issuer.fetches - 1
-    results = multiprocessing.Queue()
-    flooders = [multiprocessing.Process(target=flooder, args=(
-        service.port, issuer.token, total // clients, total / clients / seconds, seed, results)) for seed in range(clients)]
-    _, out = run_known(service.port, known, seconds)
-    for process in flooders:
-        process.start()
-    time.sleep(seconds / 2)
-    pick_up(service, issuer)
-    p50, loaded, count, wrong = out.get(timeout=60)
-    statuses, took = {}, 0
-    for _ in flooders:
-        part, part_took = results.get(timeout=60)
-        took = max(took, part_took)
-        for status, number in part.items():
-            statuses[status] = statuses.get(status, 0) + number
-    # 503 is for key IDs that nobody has asked the issuer about, the budget being spent.
-    check(set(statuses) <= {401, 503}, f"flood: {statuses} in {took:.1f} s")
-    check(wrong == 0, f"flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {loaded:.2f} ms")
-    check(loaded <= bound(max(2 * quiet, 1), full), f"flood: p99 of known keys {loaded:.2f} ms, without {quiet:.2f} ms")
-    made, most = issuer.fetches - 1, 2 + int((time.monotonic() - began) / INTERVAL)
-    check(made <= most, f"flood: {made} fetches for unknown key IDs ({fetches} before it), at most {most}")
-    grown = service.memory() - memory
-    check(grown <= 512, f"flood: memory grew by {grown} KiB")
-    check(service.stop() == 0, "flood: the service ends with exit code 0")
-
-
-def pick_up(service, issuer):
-    """A refetch in five seconds is the budget: no flood can spend more, nor keep a new key out for longer."""
-    numbers, statuses, rotated_at = random.Random(1), [], time.monotonic()
-    issuer.set = issuer.rotated_set
-    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 60:
-        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
-        ask(service.port, post_verify(unknown(issuer.token, numbers)))
-        time.sleep(0.1)
-    picked_up = time.monotonic() - rotated_at
-    check(picked_up <= INTERVAL + 1, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")
-    check(set(statuses) <= {200, 503}, f"flood: a new key's token is 503 until then: {sorted(set(statuses))}")
-
-
-def late(binary, full):
-    issuer = Issuer(binary)
-    service = Service(binary, issuer)
-    issuer.delay = 1
-    forger = threading.Thread(target=ask, args=(service.port, post_verify(unknown(issuer.token, random.Random(0)))))
-    forger.start()
-    while issuer.fetches < 2:
-        time.sleep(0.01)
-    issuer.set = issuer.rotated_set
-    statuses, rotated_at = [], time.monotonic()
-    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 20:
-        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
-        time.sleep(0.1)
-    forger.join()
-    check(statuses[-1] == 200 and set(statuses) <= {200, 503}, f"late: a key published during a fetch: {statuses}")
-    check(issuer.fetches == 3, f"late: {issuer.fetches - 1} fetches for two key IDs")
-    check(service.stop() == 0, "late: the service ends with exit code 0")
 
 
 def loader(port, request, keeps, out):

@@ -1,0 +1,157 @@
+"""Attacks with tokens under made-up key IDs on a running `limited-login serve`; see `service_attacks.py`."""
+import base64
+import collections
+import json
+import multiprocessing
+import random
+import threading
+import time
+
+from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
+from flood_parts import Clients
+from http_attacks import IDLE_BYTES
+from live import check
+
+# Seconds between two questions to the issuer about unknown key IDs, and those for which such a request waits at most.
+INTERVAL, LONGEST_WAIT = 5, 6
+WORKERS, PLACES = 2, 512
+# More than wait at a time.
+CONNECTIONS = 3_000
+# What the key IDs that are remembered as unknown may take.
+KEY_IDS_KIB = 512
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def encoded(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def unknown(token, numbers, algorithm="RS256"):
+    """The token under a key ID that is in no set."""
+    header = {"alg": algorithm, "typ": "JWT", "kid": f"{numbers.getrandbits(160):040x}"}
+    return encoded(json.dumps(header).encode()) + token[token.index("."):]
+
+
+def unsupported(token, numbers):
+    """A token as long, refused for its algorithm before its key is looked for."""
+    return unknown(token, numbers, "RS512")
+
+
+def flooder(port, token, make, count, rate, connections, seed, start, out):
+    """Sends `count` requests, each with a key ID of its own, at no more than `rate` a second; puts how often each status came and
+    the seconds that sending took."""
+    numbers, clients = random.Random(seed), Clients(port, connections)
+    # What a connection keeps after its first request is no part of the attack.
+    for _ in range(connections):
+        clients.send(LIVEZ)
+    clients.settle(60)
+    clients.statuses.clear()
+    start.wait(60)
+    began = time.monotonic()
+    clients.send_at(rate, lambda _: post_verify(make(token, numbers)), lambda sent: sent < count)
+    took = time.monotonic() - began
+    clients.settle(2 * LONGEST_WAIT)
+    out.put((clients.statuses, took))
+
+
+class Flood:
+    """Processes that are connected, and send at once when they are told to."""
+
+    def __init__(self, service, token, make, full):
+        self.count, self.seconds, processes = (100_000, 10, 4) if full else (20_000, 4, 2)
+        self.start, self.out = multiprocessing.Barrier(processes + 1), multiprocessing.Queue()
+        self.processes = [multiprocessing.Process(target=flooder, args=(
+            service.port, token, make, self.count // processes, self.count / processes / self.seconds,
+            CONNECTIONS // processes, seed, self.start, self.out)) for seed in range(processes)]
+        for process in self.processes:
+            process.start()
+        while self.start.n_waiting < processes:
+            time.sleep(0.05)
+
+    def answers(self):
+        """How often each status came, and the seconds that the slowest took to send."""
+        parts = [self.out.get(timeout=120) for _ in self.processes]
+        statuses = sum((collections.Counter(part) for part, _ in parts), collections.Counter())
+        return dict(statuses), max(took for _, took in parts)
+
+
+def flood(binary, full):
+    issuer = Issuer(binary)
+    service = Service(binary, issuer, workers=WORKERS)
+    known = post_verify(issuer.token)
+    quiet = beside_others(service, issuer, known, full)
+    began = time.monotonic()
+    # The memory of refused key IDs is made at the first one.
+    request = post_verify(unknown(issuer.token, random.Random("first")))
+    ask(service.port, request)
+    flooding = Flood(service, issuer.token, unknown, full)
+    memory = most = service.memory()
+    _, out = run_known(service.port, known, flooding.seconds)
+    flooding.start.wait(60)
+    half = time.monotonic() + flooding.seconds / 2
+    while time.monotonic() < half:
+        most = max(most, service.memory())
+        time.sleep(0.05)
+    pick_up(service, issuer)
+    most = max(most, service.memory())
+    p50, loaded, count, wrong = out.get(timeout=60)
+    statuses, took = flooding.answers()
+    # 429 is for those beyond the places.
+    check(set(statuses) == {401, 429} and sum(statuses.values()) == flooding.count,
+          f"flood: {flooding.count} requests in {took:.1f} s: {statuses}")
+    check(wrong == 0, f"flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {loaded:.2f} ms")
+    check(loaded <= bound(max(2 * quiet, 1), full),
+          f"flood: p99 of known keys {loaded:.2f} ms, {quiet:.2f} ms beside as many requests that wait for nothing")
+    made, allowed = issuer.fetches - 1, 1 + int((time.monotonic() - began) / INTERVAL)
+    check(made <= allowed, f"flood: {made} fetches for unknown key IDs, at most {allowed}")
+    # A connection may have its share, as an idle one, and what it was sent.
+    waiting = WORKERS * PLACES * (IDLE_BYTES + len(request)) // 1024
+    check(most - memory <= waiting + KEY_IDS_KIB,
+          f"flood: memory grew by {most - memory} KiB, at most {waiting} for requests that wait and {KEY_IDS_KIB}")
+    check(service.stop() == 0, "flood: the service ends with exit code 0")
+
+
+def beside_others(service, issuer, known, full):
+    """The p99 in ms of known keys beside as many requests that wait for nothing: clients and service share the processors, so
+    only this shows what the key IDs add."""
+    flooding = Flood(service, issuer.token, unsupported, full)
+    _, out = run_known(service.port, known, flooding.seconds)
+    flooding.start.wait(60)
+    p50, p99, count, wrong = out.get(timeout=60)
+    statuses, took = flooding.answers()
+    check(wrong == 0 and statuses == {401: flooding.count},
+          f"beside {flooding.count} requests of another algorithm in {took:.1f} s, {statuses}: {count} known keys answered, p50 "
+          f"{p50:.2f} ms, p99 {p99:.2f} ms")
+    return p99
+
+
+def pick_up(service, issuer):
+    """A fetch in five seconds is what a flood can have, and what keeps a new key out."""
+    statuses, rotated_at = [], time.monotonic()
+    issuer.set = issuer.rotated_set
+    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 60:
+        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
+        time.sleep(0.1)
+    picked_up = time.monotonic() - rotated_at
+    check(picked_up <= INTERVAL + 1, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")
+    check(set(statuses) <= {200, 429}, f"flood: a new key's token waits or is 429 until then: {sorted(set(statuses))}")
+
+
+def late(binary, _full):
+    issuer = Issuer(binary)
+    service = Service(binary, issuer)
+    issuer.delay = 1
+    forger = threading.Thread(target=ask, args=(service.port, post_verify(unknown(issuer.token, random.Random(0)))))
+    forger.start()
+    while issuer.fetches < 2:
+        time.sleep(0.01)
+    issuer.set = issuer.rotated_set
+    statuses, rotated_at = [], time.monotonic()
+    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 20:
+        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
+        time.sleep(0.1)
+    forger.join()
+    # The next fetch answers as late as a request waits at most.
+    check(statuses[-1] == 200 and set(statuses) <= {200, 429}, f"late: a key published during a fetch: {statuses}")
+    check(issuer.fetches == 3, f"late: {issuer.fetches - 1} fetches for two key IDs")
+    check(service.stop() == 0, "late: the service ends with exit code 0")

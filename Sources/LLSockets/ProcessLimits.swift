@@ -18,6 +18,20 @@ package enum ProcessLimits {
     }
 }
 
+/// The arguments that the process was started with.
+package enum ProcessArguments {
+    /// The program's name and its arguments. `CommandLine` has none if /proc is not mounted, or if a preloaded library,
+    /// such as a tracing agent, has changed the environment before `main`.
+    package static func all() -> [String] {
+        var found: [String] = []
+        // The text ends in NUL and is there as long as the process.
+        while let argument = unsafe platform_argument(Int32(clamping: found.count)) {
+            found.append(unsafe String(cString: argument))
+        }
+        return found
+    }
+}
+
 /// The limits of the process's control group and of the groups above it (cgroups(7)).
 package struct ControlGroup {
     private let root: String

@@ -50,7 +50,7 @@ enum Main {
     }
 
     private static func run() async -> ExitCode {
-        let arguments = Array(Self.arguments().dropFirst())
+        let arguments = Array(ProcessArguments.all().dropFirst())
         let named = NamedCommand(arguments)
         if let mistake = named.mistake { return refuse(usage: mistake, of: named) }
         do {
@@ -84,16 +84,6 @@ enum Main {
             if !message.isEmpty { StandardError.write(lines: message) }
             return code == .validationFailure ? named.usageExit : code
         }
-    }
-
-    /// The program's arguments. Swift's runtime finds none if a preloaded library, such as a tracing agent, has changed
-    /// the environment before `main`. The system still has them.
-    private static func arguments() -> [String] {
-        let found = CommandLine.arguments
-        guard found.count <= 1, let bytes = try? FileContents.read(path: "/proc/self/cmdline", limit: 2_097_152)
-        else { return found }
-        return bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
-            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Writes a usage mistake and the usage of its command.

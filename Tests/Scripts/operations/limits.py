@@ -143,22 +143,25 @@ def inherited(issuer, body, folder):
 
 
 def namespaces(issuer, body, folder):
-    """A root that cannot be written to, and a full folder for temporary files."""
+    """A root that cannot be written to with a full folder for temporary files, and no /proc."""
     if not shutil.which("unshare") or os.getuid():
-        return live.skip("a read-only root needs unshare and root")
-    wrapper = folder.path / "read-only"
+        return live.skip("other mounts need unshare and root")
     full = folder.path / "full"
     full.mkdir()
-    wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs -o size=4k tmpfs {full}; "
-                       f"head -c 8192 /dev/zero 2>/dev/null >{full}/file; mount -o remount,bind,ro / && TMPDIR={full} "
-                       f"exec {binary()} \"$@\"' sh \"$@\"\n")
-    wrapper.chmod(0o755)
-    probe = subprocess.run(["unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -o remount,bind,ro /"],
-                           capture_output=True, check=False)
-    if probe.returncode:
-        return live.skip("this system lets no root be made read-only")
-    found = outcome(issuer, body, None, str(wrapper), jwks_file="/keys.json")
-    check(found == "ready and well", f"a read-only root and a full TMPDIR: {found}")
+    for name, mounts, settings in (
+        ("a read-only root and a full TMPDIR", f"mount -t tmpfs -o size=4k tmpfs {full}; head -c 8192 /dev/zero 2>/dev/null "
+         f">{full}/file; mount -o remount,bind,ro / && export TMPDIR={full}", {"jwks_file": "/keys.json"}),
+        ("no /proc", "mount -t tmpfs tmpfs /proc", {}),
+    ):
+        wrapper = folder.path / "wrapper"
+        mounts = "mount --make-rprivate / && " + mounts
+        if subprocess.run(["unshare", "-m", "sh", "-c", mounts], capture_output=True, check=False).returncode:
+            live.skip(f"{name}: this system lets no root mount it")
+            continue
+        wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{mounts} && exec {binary()} \"$@\"' sh \"$@\"\n")
+        wrapper.chmod(0o755)
+        found = outcome(issuer, body, None, str(wrapper), **settings)
+        check(found == "ready and well", f"{name}: {found}")
 
 
 def address_space(issuer, body):

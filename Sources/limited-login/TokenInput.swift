@@ -41,6 +41,11 @@ enum TokenInput {
                 unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count)
             }
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                let interest = (descriptor: STDIN_FILENO, wantsInput: true, wantsSpace: false)
+                _ = BlockingWait.wait(for: [interest], until: .never)
+                continue
+            }
             guard count > 0 else { break }
             bytes.append(contentsOf: chunk[..<count])
         }

@@ -36,6 +36,38 @@ struct VerifyCommandTests {
         #expect(checks.allSatisfy { ["passed", "not_asked"].contains($0["outcome"]) })
     }
 
+    @Test("A standard input that another process has made non-blocking is read to its end")
+    func nonBlockingInput() throws {
+        let input = Pipe()
+        let process = Process()
+        process.executableURL = URL(filePath: ServiceProcess.executable)
+        process.arguments = ["verify", "-", "--nonce", "n"]
+        process.environment = Self.app
+        process.standardInput = input
+        process.standardOutput = Pipe()
+        process.standardError = FileHandle.nullDevice
+        // Another descriptor of the reading end: `run` closes the pipe's own.
+        let reader = dup(input.fileHandleForReading.fileDescriptor)
+        defer { close(reader) }
+        #expect(fcntl(reader, F_SETFL, O_NONBLOCK) == 0)
+        try process.run()
+        for part in ["x", ".", "y", ".", "z"] {
+            input.fileHandleForWriting.write(Data(part.utf8))
+            #expect(becomesTrue { !process.isRunning || Self.isEmpty(reader) })
+        }
+        try input.fileHandleForWriting.close()
+        process.waitUntilExit()
+        let output = try #require(process.standardOutput as? Pipe).fileHandleForReading.readDataToEndOfFile()
+        #expect(!String(decoding: output, as: UTF8.self).contains("The token is empty"))
+        #expect(process.terminationStatus == 1)
+    }
+
+    /// True if no byte waits in a pipe.
+    private static func isEmpty(_ descriptor: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&entry, 1, 0) == 0
+    }
+
     @Test("Keys that a command fetches never become those that the service starts with")
     func seedFile() throws {
         let issuer = try IssuerProcess()

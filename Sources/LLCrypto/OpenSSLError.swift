@@ -53,3 +53,13 @@ package enum ProcessExit {
     // It fails only if OpenSSL cannot start at all. The next call of OpenSSL then fails with a reason.
     private static let inPlace = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }
+
+/// The algorithms that every verdict needs.
+package enum RequiredAlgorithms {
+    /// - Throws: If OpenSSL lacks one: its configuration file may select providers or properties without it. Each
+    ///   published key would then be unusable, and every login an outage.
+    package static func check() throws(OpenSSLError) {
+        _ = try SHA256()
+        _ = try RSAPublicKey(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [1, 0, 1])
+    }
+}

@@ -59,6 +59,7 @@ enum Main {
             let known = arguments[..<end].map { $0 == "--help-all" ? "--help-hidden" : $0 } + arguments[end...]
             var command = try LimitedLoginCommand.parseAsRoot(known)
             if !(command is Serve) { ProcessSignals.shared.endAtHangUp() }
+            try requireAlgorithms()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -83,6 +84,17 @@ enum Main {
             }
             if !message.isEmpty { StandardError.write(lines: message) }
             return code == .validationFailure ? named.usageExit : code
+        }
+    }
+
+    private static func requireAlgorithms() throws(StartError) {
+        do throws(OpenSSLError) {
+            try RequiredAlgorithms.check()
+        } catch {
+            throw StartError(
+                "OpenSSL cannot verify RSA signatures with SHA-256 (\(error)): its configuration file (openssl.cnf, or that "
+                    + "of OPENSSL_CONF) selects providers or properties without them"
+            )
         }
     }
 

@@ -63,7 +63,7 @@ private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
 
 /// The exit codes of the program, after BSD's sysexits.
 enum Exit {
-    /// A configuration that cannot be used, an unreadable file, too few threads or descriptors (EX_CONFIG).
+    /// A configuration that cannot be used, also OpenSSL's, an unreadable file, too few threads or descriptors (EX_CONFIG).
     static let configuration = ExitCode(78)
     /// An address that is not available now: another process has it, or no interface has it yet (EX_TEMPFAIL).
     static let addressUnavailable = ExitCode(75)

@@ -126,6 +126,21 @@ struct StartTests {
         #expect(process.waitForExit() == 0, "\(process.errorText)")
     }
 
+    @Test(
+        "An OpenSSL that its configuration leaves without RSA and SHA-256 ends each command with 78 and one sentence",
+        arguments: [["serve"], ["verify", "x.y.z"], ["client-key", "new", "backend"]]
+    )
+    func withoutAlgorithms(command: [String]) throws {
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/openssl.cnf"
+        try "openssl_conf=a\n[a]\nalg_section=b\n[b]\ndefault_properties=fips=yes,provider=none\n"
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        let run = try FinishedRun(command, environment: Self.required.merging(["OPENSSL_CONF": file]) { $1 })
+        #expect(run.exitCode == 78)
+        #expect(run.errors.contains("OpenSSL cannot verify RSA signatures"), "\(run.errors)")
+        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+    }
+
     @Test("The demonstration's secrets are gone, whenever it is interrupted", arguments: [SIGINT, SIGTERM, SIGHUP])
     func demonstrationFiles(signal: Int32) throws {
         let folder = try ShortFolder()

@@ -1,5 +1,6 @@
 """Tokens with made-up key IDs beside good logins, with a rotation in the middle: no good login is refused up to a hundred
-forged ones a second, no answer is 5xx at any rate, and balancers that look at answers keep both replicas."""
+forged ones a second, no answer is 5xx at any rate, and balancers that look at answers keep both replicas; also after requests
+of an unknown method, whose answer is 501."""
 
 import asyncio
 import base64
@@ -8,10 +9,10 @@ import os
 import secrets
 import urllib.request
 
-from live import check, free_port, installed, program_path, wait_until_ready
+from live import check, free_port, installed, program_path, request, wait_until_ready
 
 from .crowd import Crowd
-from .world import Folder, Issuer, Program, Service, verify_body
+from .world import Folder, Issuer, Program, Service, run, verify_body
 
 # Each run's, and the good logins of a second in it.
 SECONDS, GOOD_RATE = float(os.environ.get("FORGED_SECONDS", "20")), 20
@@ -28,7 +29,7 @@ def forged():
     return verify_body(".".join(parts))
 
 
-async def run(crowd, issuer, rate, seconds):
+async def send(crowd, issuer, rate, seconds):
     good = [issuer.token() for _ in range(4)]
 
     def rotate():
@@ -50,7 +51,7 @@ async def run(crowd, issuer, rate, seconds):
 def flood(issuer, port, rate, name):
     """One run; what is true of all is checked here."""
     crowd = Crowd(port)
-    asyncio.run(run(crowd, issuer, rate, SECONDS))
+    asyncio.run(send(crowd, issuer, rate, SECONDS))
     good, bad = crowd.statuses("good"), crowd.statuses("forged")
     count = sum(good.values())
     longest = max(time for _, _, time in crowd.answers["good"])
@@ -129,9 +130,21 @@ static_resources:
     - name: service
       type: STATIC
       circuit_breakers: {{thresholds: [{{max_connections: 4096, max_pending_requests: 4096, max_requests: 4096}}]}}
-      outlier_detection: {{consecutive_5xx: 5, interval: 1s, base_ejection_time: 10s, max_ejection_percent: 100}}
+      common_lb_config: {{healthy_panic_threshold: {{value: 0}}}}
+      outlier_detection: {{consecutive_gateway_failure: 5, enforcing_consecutive_gateway_failure: 100, enforcing_consecutive_5xx: 0, interval: 1s, base_ejection_time: 10s, max_ejection_percent: 100}}
       load_assignment: {{cluster_name: service, endpoints: [{{lb_endpoints: [{hosts}]}}]}}
 """)]
+
+
+def unknown_methods(issuer, port, name):
+    """Envoy passes them on for clients of HTTP/2 alone."""
+    version = ["--http2-prior-knowledge"] if name == "envoy" else []
+    command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *version, "-X", "BREW", f"http://127.0.0.1:{port}/verify"]
+    codes = {run(command) for _ in range(20)}
+    body = verify_body(issuer.token())
+    good = [request(port, "POST", "/verify", body)[0] for _ in range(20)]
+    check(codes == {"501"} and set(good) == {200},
+          f"{name}: 20 requests of an unknown method are {sorted(codes)}, 20 good logins then {sorted(set(good))}")
 
 
 def main():
@@ -155,4 +168,5 @@ def main():
                     flood(issuer, port, PROMISED_RATE, name)
                     shares = [replica.requests() - count for replica, count in zip((one, two), before)]
                     check(min(shares) >= 0.4 * sum(shares), f"{name} keeps both replicas: they answered {shares}")
+                    unknown_methods(issuer, port, name)
                     check("DOWN" not in balancer.output(), f"{name} takes none out")

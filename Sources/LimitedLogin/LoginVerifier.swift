@@ -104,13 +104,12 @@ public struct LoginVerifier: Sendable {
         guard let now = NumericDate(secondsSince1970: clock()) else { throw VerificationUnavailable.clock }
         let session = verifier.sessions.take()
         defer { verifier.sessions.giveBack(session) }
-        let question = try Refusal.asError { () throws(Refusal) in try expectation.question }
-        let (jws, keyID) = try Refusal.asError { () throws(Refusal) in try verifier.begin(token, question, session) }
+        let (jws, keyID) = try Refusal.asError { () throws(Refusal) in try verifier.begin(token, expectation, session) }
         let keySet = try await keySet(containing: keyID)
         // The token may have expired during a wait for keys.
         let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
         return try Refusal.asError { () throws(Refusal) in
-            try verifier.finish(token, jws, keyID, question, keys: keySet, now: later, session)
+            try verifier.finish(token, jws, keyID, expectation, keys: keySet, now: later, session)
         }
     }
 

@@ -47,19 +47,17 @@ package final class OwnTokenVerifier {
 
     /// Judges a token.
     /// - Parameters:
-    ///   - appID: The app that the token must be for; empty for any app of the policy.
+    ///   - appID: The app that the token must be for; nil for any app of the policy.
     ///   - isSigned: True if the signature was verified before, for exactly these bytes and keys.
     ///   - now: The time for which to judge.
     package func judge(
         _ token: Span<UInt8>,
-        appID: [UInt8],
+        appID: [UInt8]?,
         isSigned: Bool,
         now: NumericDate
     ) throws(Refusal) -> OwnToken {
         // A mistake of the gateway's, and no fault of the token.
-        guard appID.isEmpty || verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) else {
-            throw .unknownApp
-        }
+        if let appID, !verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) { throw .unknownApp }
         try TokenVerifier.checkSize(token)
         let jws = try TokenVerifier.split(token)
         try checkSignature(jws, token, isSigned)
@@ -78,7 +76,7 @@ package final class OwnTokenVerifier {
         }
         let name = payload.string(client)
         guard verification.appIDs.contains(where: { $0.utf8.elementsEqual(name.utf8) }),
-            appID.isEmpty || name.utf8.elementsEqual(appID)
+            appID.map({ name.utf8.elementsEqual($0) }) ?? true
         else { throw .invalidAudience(.otherApp(name)) }
         guard let authenticatedAt = payload.date("auth_time") else { throw .malformedClaim(.issuedAt, .wrongType) }
         (claims[.issuer], claims[.audience]) = (issuer, audience)

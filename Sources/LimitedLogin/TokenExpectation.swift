@@ -4,14 +4,10 @@ internal import LLBytes
 public struct TokenExpectation: Equatable, Sendable {
     /// The tie between the token and the login.
     public var binding: TokenBinding
-    /// The one app that the token must be for, one of the policy's; nil for any of them.
-    public var appID: String?
-    /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url. The token's `cnf.jkt` must be equal to it
-    /// (RFC 9449 section 6.1). Nil if it is not known.
-    public var keyThumbprint: String?
-    /// The access token that came with the token. The token's `at_hash` must be its hash (OpenID Connect Core section
-    /// 3.1.3.6). Nil if there is none.
-    public var accessToken: String?
+    // The texts are bytes, because the service compares them with those of a request.
+    package var appIDBytes: [UInt8]?
+    package var keyThumbprintBytes: [UInt8]?
+    package var accessTokenBytes: [UInt8]?
 
     /// An expectation.
     public init(
@@ -26,123 +22,89 @@ public struct TokenExpectation: Equatable, Sendable {
         self.accessToken = accessToken
     }
 
-    /// The same expectation as bytes.
-    var question: TokenQuestion {
-        get throws(Refusal) {
-            // Empty bytes mean no requirement, so an empty value is refused here.
-            if let appID, appID.isEmpty { throw .unknownApp }
-            if binding.refreshedSubject == "" { throw .invalidSubject }
-            if keyThumbprint == "" { throw .invalidKeyThumbprint }
-            if accessToken == "" { throw .accessTokenHashMismatch }
-            return bytes
-        }
+    /// The tie alone, or no requirement.
+    package init(_ binding: TokenBinding = TokenBinding()) { self.binding = binding }
+
+    /// The one app that the token must be for, one of the policy's; nil for any of them.
+    public var appID: String? {
+        get { Self.text(appIDBytes) }
+        set { appIDBytes = Self.bytes(newValue) }
     }
 
-    private var bytes: TokenQuestion {
-        var question = TokenQuestion(binding.kind, Array(binding.value.utf8), appID: Array((appID ?? "").utf8))
-        question.subject = Array((binding.refreshedSubject ?? "").utf8)
-        question.keyThumbprint = Array((keyThumbprint ?? "").utf8)
-        question.accessToken = Array((accessToken ?? "").utf8)
-        return question
+    /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url. The token's `cnf.jkt` must be equal to it
+    /// (RFC 9449 section 6.1). Nil if it is not known.
+    public var keyThumbprint: String? {
+        get { Self.text(keyThumbprintBytes) }
+        set { keyThumbprintBytes = Self.bytes(newValue) }
     }
+
+    /// The access token that came with the token. The token's `at_hash` must be its hash (OpenID Connect Core section
+    /// 3.1.3.6). Nil if there is none.
+    public var accessToken: String? {
+        get { Self.text(accessTokenBytes) }
+        set { accessTokenBytes = Self.bytes(newValue) }
+    }
+
+    /// True if nothing but the app is required.
+    var requiresAppAlone: Bool { binding.isUnbound && keyThumbprintBytes == nil && accessTokenBytes == nil }
+
+    private static func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+    private static func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }
 }
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable {
-    let kind: BindingKind
-    /// The nonce or the user; empty if there is none.
-    let value: String
-    /// The user of a login that began with the nonce and is refreshed.
-    var refreshedSubject: String?
-
-    private init(_ kind: BindingKind, _ value: String = "") {
-        self.kind = kind
-        self.value = value
+    /// A requirement on the `nonce` claim. The values are as the caller gave them: the verdict refuses what is no nonce.
+    package enum LoginNonce: Equatable, Sendable {
+        case nonce([UInt8])
+        case rawNonce([UInt8])
+        case issuedNonce
     }
 
+    /// The nonce of the login; nil if none is required.
+    package var nonce: LoginNonce?
+    /// The user of a login that is refreshed; nil if a login begins.
+    package var subject: [UInt8]?
+
+    package init(nonce: LoginNonce? = nil, subject: [UInt8]? = nil) { (self.nonce, self.subject) = (nonce, subject) }
+
     /// The `nonce` claim is exactly this nonce: the proof of a fresh login.
-    public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.nonce, nonce.value) }
+    public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(nonce: .nonce(Array(nonce.value.utf8))) }
 
     /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that give Facebook
     /// only the hash.
-    public static func rawNonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(.rawNonce, nonce.value) }
+    public static func rawNonce(_ nonce: Nonce) -> TokenBinding {
+        TokenBinding(nonce: .rawNonce(Array(nonce.value.utf8)))
+    }
 
     /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
     /// This proves a login that began recently, if the caller also prevents a second use of the nonce.
-    public static let issuedNonce = TokenBinding(.issuedNonce)
+    public static let issuedNonce = TokenBinding(nonce: .issuedNonce)
 
     /// The `sub` claim is exactly this user: a refresh of a session that already exists.
     ///
     /// It proves that Facebook issued a fresh token for the same person and app. It does not prove that this caller
     /// asked for it: every holder of a valid token of that person could present it. It may therefore prolong a session
     /// but never start one. ``refreshing(_:)`` proves more.
-    public static func subject(_ subject: String) -> TokenBinding { TokenBinding(.subject, subject) }
+    public static func subject(_ subject: String) -> TokenBinding { TokenBinding(subject: Array(subject.utf8)) }
 
     /// No tie. Only a policy with optional binding accepts it. A token then proves that the person logged in at some
     /// time within its life, but not that the login was at this service.
-    public static let unbound = TokenBinding(.unbound)
+    public static let unbound = TokenBinding()
 
     /// The same login, refreshed: the `sub` claim is exactly this user, and the nonce is checked as well.
     ///
     /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then only
     /// needs to be issued by this issuer for this app: it was used at the login and may have expired since.
     public func refreshing(_ subject: String) -> TokenBinding {
-        // A binding to the user alone, or none, has no nonce to check.
-        guard kind != .subject, kind != .unbound else { return .subject(subject) }
-        var binding = self
-        binding.refreshedSubject = subject
-        return binding
+        TokenBinding(nonce: nonce, subject: Array(subject.utf8))
     }
 
     /// True if this prolongs a session; false if it begins one.
-    public var isRefresh: Bool { kind == .subject || refreshedSubject != nil }
-}
+    public var isRefresh: Bool { subject != nil }
 
-/// The kind of a `TokenBinding`, for callers that hold its value as bytes.
-package enum BindingKind: Equatable, Sendable {
-    case nonce
-    case rawNonce
-    case issuedNonce
-    case subject
-    case unbound
-}
-
-/// The requirements on a genuine token, as bytes; empty ones are not checked.
-package struct TokenQuestion: Sendable {
-    /// The tie between the token and a login; `.unbound` if the caller cannot know it.
-    package var binding: BindingKind
-    /// The nonce, raw nonce or subject to compare with, escapes decoded.
-    package var bindingValue: [UInt8]
-    /// The one app that the token must be for; empty for any configured one.
-    package var appID: [UInt8]
-    /// The user of a refreshed login; only together with a nonce.
-    package var subject: [UInt8] = []
-    /// The RFC 7638 thumbprint of the device's key.
-    package var keyThumbprint: [UInt8] = []
-    /// The access token that came with the token.
-    package var accessToken: [UInt8] = []
-    /// The texts to return about the token; others may be missing if the token is a remembered one.
-    package var texts: TokenReading.Texts
-
-    package init(
-        _ binding: BindingKind = .unbound,
-        _ bindingValue: [UInt8] = [],
-        appID: [UInt8] = [],
-        texts: TokenReading.Texts = TokenReading.Texts()
-    ) {
-        self.binding = binding
-        self.bindingValue = bindingValue
-        self.appID = appID
-        self.texts = texts
-    }
-
-    /// True if the login is refreshed: a session is prolonged and not begun.
-    package var isRefresh: Bool { binding == .subject || !subject.isEmpty }
-
-    /// True if only the app is required.
-    var isUnbound: Bool {
-        if case .unbound = binding { subject.isEmpty && keyThumbprint.isEmpty && accessToken.isEmpty } else { false }
-    }
+    /// True if there is no tie.
+    package var isUnbound: Bool { nonce == nil && subject == nil }
 }
 
 /// A nonce in the form that Facebook's SDK accepts: not empty and without white space of any kind.

@@ -113,22 +113,24 @@ extension TokenVerifier {
     /// checked again.
     /// - Parameters:
     ///   - reading: Read from exactly this signing input, which has a good signature under a current key.
-    ///   - question: The requirements; texts that are not requested are not in the claims.
+    ///   - expectation: The requirements.
+    ///   - texts: The texts to return; others may be missing.
     ///   - workspace: Afterwards its payload has the texts of the claims and is not JSON.
     /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
     package func accept(
         _ reading: TokenReading,
         of signingInput: Span<UInt8>,
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
+        _ texts: TokenReading.Texts,
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) -> VerifiedClaims? {
-        guard acceptsUnbound, question.isUnbound, reading.isTimely(policy, now) else { return nil }
+        guard acceptsUnbound, expectation.requiresAppAlone, reading.isTimely(policy, now) else { return nil }
         workspace.recognizedNonce = nil
         // No configured app has a reverse solidus, so an audience with escapes is judged as a whole.
-        guard let claims = reading.claims(question.texts, of: signingInput, into: &workspace.claimsSet.bytes),
+        guard let claims = reading.claims(texts, of: signingInput, into: &workspace.claimsSet.bytes),
             apps.contains(workspace.claimsSet.bytes.span, claims.audience),
-            question.appID.isEmpty || workspace.claimsSet.bytes.span.equal(claims.audience, question.appID.span)
+            expectation.appIDBytes.map({ workspace.claimsSet.bytes.span.equal(claims.audience, $0.span) }) ?? true
         else { return nil }
         let payload = workspace.claimsSet.bytes
         workspace.scratch.removeAll(keepingCapacity: true)

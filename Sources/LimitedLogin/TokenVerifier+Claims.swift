@@ -17,12 +17,14 @@ extension TokenVerifier {
         guard workspace.isMember(issuer, of: issuers) else { throw .invalidIssuer(workspace.claimsSet.string(issuer)) }
     }
 
-    func checkAudience(_ appID: [UInt8], _ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkAudience(_ appID: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Refusal) {
         let audience = try workspace.requireAudience()
         let isExpected =
-            appID.isEmpty
-            ? workspace.isMember(audience, of: apps)
-            : workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
+            if let appID {
+                workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
+            } else {
+                workspace.isMember(audience, of: apps)
+            }
         guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience))) }
         // OpenID Connect Core section 3.1.3.7 step 5: `azp`, if it exists, is the client.
         guard let party = workspace.claims[.authorizedParty] else { return }
@@ -63,16 +65,16 @@ extension TokenVerifier {
 
     /// True if the login was a Limited Login.
     func checkTracking(
-        _ accessToken: [UInt8],
+        _ accessToken: [UInt8]?,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> Bool {
         guard workspace.claims[.accessTokenHash] != nil else {
-            guard accessToken.isEmpty else { throw .accessTokenHashMismatch }
+            guard accessToken == nil else { throw .accessTokenHashMismatch }
             return true
         }
         let node = try workspace.requireString(.accessTokenHash)
         guard policy.tracking == .any else { throw .trackingNotAllowed }
-        guard !accessToken.isEmpty else { return false }
+        guard let accessToken else { return false }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
         guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .cryptographyFailed }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
@@ -135,7 +137,7 @@ extension VerificationWorkspace {
 /// The tie between the token and the login.
 extension TokenVerifier {
     func checkBinding(
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
@@ -143,18 +145,17 @@ extension TokenVerifier {
         if let nonce = workspace.claims[.nonce], !workspace.claimsSet.document.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
         }
-        let value = question.bindingValue.span
-        switch question.binding {
-        case .nonce: try checkNonce(value, &workspace)
-        case .rawNonce: try checkRawNonce(value, &workspace)
-        case .issuedNonce: try checkIssuedNonce(isRefresh: question.isRefresh, now, &workspace)
-        case .subject: try checkSubject(value, &workspace)
-        case .unbound: break
+        let binding = expectation.binding
+        switch binding.nonce {
+        case .nonce(let nonce)?: try checkNonce(nonce.span, &workspace)
+        case .rawNonce(let nonce)?: try checkRawNonce(nonce.span, &workspace)
+        case .issuedNonce?: try checkIssuedNonce(isRefresh: binding.isRefresh, now, &workspace)
+        case nil: break
         }
-        if !question.subject.isEmpty { try checkSubject(question.subject.span, &workspace) }
+        if let subject = binding.subject { try checkSubject(subject.span, &workspace) }
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
-        if !question.keyThumbprint.isEmpty {
-            guard let node = workspace.keyThumbprint, workspace.isEqual(node, question.keyThumbprint.span) else {
+        if let thumbprint = expectation.keyThumbprintBytes {
+            guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
                 throw .keyThumbprintMismatch
             }
         }

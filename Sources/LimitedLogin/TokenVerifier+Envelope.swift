@@ -4,22 +4,23 @@ internal import LLJOSE
 
 /// The steps before any JSON is read.
 extension TokenVerifier {
-    func checkExpectation(_ question: TokenQuestion) throws(Refusal) {
-        switch question.binding {
-        case .nonce, .rawNonce: guard Nonce.isValid(question.bindingValue.span) else { throw .invalidNonce }
-        case .issuedNonce: guard nonces != nil else { throw .noNonceIssuer }
-        case .subject: guard !question.bindingValue.isEmpty else { throw .invalidSubject }
-        case .unbound: guard acceptsUnbound else { throw .bindingRequired }
+    func checkExpectation(_ expectation: TokenExpectation) throws(Refusal) {
+        let binding = expectation.binding
+        switch binding.nonce {
+        case .nonce(let nonce)?, .rawNonce(let nonce)?: guard Nonce.isValid(nonce.span) else { throw .invalidNonce }
+        case .issuedNonce?: guard nonces != nil else { throw .noNonceIssuer }
+        case nil: guard acceptsUnbound || binding.subject != nil else { throw .bindingRequired }
         }
-        let (appID, thumbprint) = (question.appID.span, question.keyThumbprint.span)
-        guard appID.isEmpty || apps.contains(appID, appID.indices) else { throw .unknownApp }
-        if !thumbprint.isEmpty {
+        if let subject = binding.subject, subject.isEmpty { throw .invalidSubject }
+        if let appID = expectation.appIDBytes, !apps.contains(appID.span, appID.indices) { throw .unknownApp }
+        if let thumbprint = expectation.keyThumbprintBytes {
             var digest: [UInt8] = []
             // RFC 7638 with SHA-256: 32 bytes in base64url.
-            guard Base64URL.decode(thumbprint, thumbprint.indices, into: &digest), digest.count == 32 else {
+            guard Base64URL.decode(thumbprint.span, thumbprint.indices, into: &digest), digest.count == 32 else {
                 throw .invalidKeyThumbprint
             }
         }
+        if let accessToken = expectation.accessTokenBytes, accessToken.isEmpty { throw .accessTokenHashMismatch }
     }
 
     static func checkSize(_ token: Span<UInt8>) throws(Refusal) {

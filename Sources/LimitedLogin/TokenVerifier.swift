@@ -56,7 +56,7 @@ public struct TokenVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - token: The JWS in compact serialization.
-    ///   - question: The requirements on a genuine token.
+    ///   - expectation: The login that the token should belong to.
     ///   - keys: The keys of the policy's issuers.
     ///   - isSigned: True if the signature was found good before, for exactly these bytes under exactly these keys.
     ///   - digest: SHA-256 of the signing input, if it is known already.
@@ -65,7 +65,7 @@ public struct TokenVerifier: Sendable {
     ///     does not depend on their earlier content.
     package func judge(
         _ token: Span<UInt8>,
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         keys: VerificationKeys,
         isSigned: Bool = false,
         digest: SHA256Digest? = nil,
@@ -76,9 +76,9 @@ public struct TokenVerifier: Sendable {
         workspace.recognizedNonce = nil
         // The order: the expectation; then the signature, which costs most; then the claims. No claim is read before
         // the signature is good.
-        try checkExpectation(question)
+        try checkExpectation(expectation)
         try authenticate(token, keys: keys, isSigned: isSigned, digest: digest, workspace: &workspace)
-        return try judgeClaims(question, now, &workspace)
+        return try judgeClaims(expectation, now, &workspace)
     }
 
     /// The first half: the issuer's key signed these bytes. It does not read the claims. The cheapest steps come first.
@@ -122,7 +122,7 @@ public struct TokenVerifier: Sendable {
 
     /// The second half: the claims are the issuer's, and they have the expected values.
     func judgeClaims(
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
@@ -131,15 +131,15 @@ public struct TokenVerifier: Sendable {
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
         try checkIssuer(&workspace)
         // `aud` is one configured app and no other; `azp`, if it exists, is the same (steps 3 to 5).
-        try checkAudience(question.appID, &workspace)
+        try checkAudience(expectation.appIDBytes, &workspace)
         // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
         let times = try checkTimes(now, &workspace)
         // `sub` and `jti` exist and are not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
         try checkIdentity(&workspace)
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
-        try checkBinding(question, now, &workspace)
+        try checkBinding(expectation, now, &workspace)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
-        let isLimited = try checkTracking(question.accessToken, &workspace)
+        let isLimited = try checkTracking(expectation.accessTokenBytes, &workspace)
         // All checks are passed; the rest reads the token's facts.
         return facts(times, isLimited: isLimited, &workspace)
     }
@@ -164,9 +164,8 @@ extension TokenVerifier {
         let session = sessions.take()
         defer { sessions.giveBack(session) }
         return try Refusal.asError { () throws(Refusal) in
-            let question = try expectation.question
-            let (jws, keyID) = try begin(token, question, session)
-            return try finish(token, jws, keyID, question, keys: keys, now: now, session)
+            let (jws, keyID) = try begin(token, expectation, session)
+            return try finish(token, jws, keyID, expectation, keys: keys, now: now, session)
         }
     }
 
@@ -174,11 +173,11 @@ extension TokenVerifier {
     /// - Returns: The positions of the token's parts, and the name of its key.
     func begin(
         _ token: String,
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         _ session: VerificationSession
     ) throws(Refusal) -> (JWSCompactSerialization, keyID: String) {
         session.workspace.recognizedNonce = nil
-        try checkExpectation(question)
+        try checkExpectation(expectation)
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
         let keyID = String(decoding: session.workspace.keyID, as: UTF8.self)
         // No set has a longer name, so a fetch for it would be useless.
@@ -191,7 +190,7 @@ extension TokenVerifier {
         _ token: String,
         _ jws: JWSCompactSerialization,
         _ keyID: String,
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         keys: JSONWebKeySet,
         now: NumericDate,
         _ session: VerificationSession
@@ -200,7 +199,7 @@ extension TokenVerifier {
         guard session.workspace.sha256 != nil else { throw .cryptographyFailed }
         guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
         try checkSignature(jws, of: token.utf8.span, key, false, nil, &session.workspace)
-        let claims = try judgeClaims(question, now, &session.workspace)
+        let claims = try judgeClaims(expectation, now, &session.workspace)
         return VerifiedToken(token, keyID, claims, policy, &session.workspace)
     }
 
@@ -212,8 +211,7 @@ extension TokenVerifier {
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedToken {
-        let question = try expectation.question
-        let claims = try judge(token.utf8.span, question, keys: keys, now: now, workspace: &workspace)
+        let claims = try judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &workspace)
         let keyID = String(decoding: workspace.keyID, as: UTF8.self)
         return VerifiedToken(token, keyID, claims, policy, &workspace)
     }

@@ -124,21 +124,21 @@ struct CheckReport {
     }
 }
 
-extension TokenQuestion {
+extension TokenExpectation {
     /// True if the caller asked for the check. Only checks that the caller can leave out may be false.
     fileprivate func asks(for check: VerificationCheck) -> Bool {
         switch check {
-        case .binding: binding != .unbound
-        case .device: !keyThumbprint.isEmpty
-        case .accessToken: !accessToken.isEmpty
+        case .binding: !binding.isUnbound
+        case .device: keyThumbprintBytes != nil
+        case .accessToken: accessTokenBytes != nil
         default: true
         }
     }
 
     /// The title of a check, for a person.
     fileprivate func title(of check: VerificationCheck) -> String {
-        guard check == .binding, isRefresh else { return check.title }
-        return binding == .subject
+        guard check == .binding, binding.isRefresh else { return check.title }
+        return binding.nonce == nil
             ? "The token belongs to the person of this session"
             : "The token is a refresh of this login and belongs to its person"
     }
@@ -149,7 +149,7 @@ extension CheckReport {
     /// - Parameter verifier: Judges in place of one made from the configuration.
     static func ofIDToken(
         _ token: [UInt8],
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
         keySet: JSONWebKeySet,
         configuration: ServiceConfiguration,
         now moment: NumericDate,
@@ -158,18 +158,18 @@ extension CheckReport {
         let verifier = try verifier ?? ServiceParts.verifier(configuration)
         var workspace = VerificationWorkspace()
         func rows(until failed: VerificationCheck?) -> [Row] {
-            Self.rows(until: failed) { ("\($0)", question.title(of: $0), question.asks(for: $0)) }
+            Self.rows(until: failed) { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
         }
         do throws(LimitedLogin.Refusal) {
             let keys = VerificationKeys(keySet)
-            let claims = try verifier.judge(token.span, question, keys: keys, now: moment, workspace: &workspace)
+            let claims = try verifier.judge(token.span, expectation, keys: keys, now: moment, workspace: &workspace)
             let answer = JSON {
                 VerifyAnswer.write(
                     claims,
                     payload: workspace.payload.span,
                     keyID: workspace.keyID.span,
                     asked: nil,
-                    isRefresh: question.isRefresh,
+                    isRefresh: expectation.binding.isRefresh,
                     to: &$0
                 )
             }
@@ -324,7 +324,7 @@ extension CheckReport {
         var refusal: Refusal?
         do throws(LimitedLogin.Refusal) {
             _ = try OwnTokenVerifier(issuer, verification: settings.verifier.policy)
-                .judge(token.span, appID: [], isSigned: false, now: moment)
+                .judge(token.span, appID: nil, isSigned: false, now: moment)
         } catch {
             let problem = Problem(error)
             failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0

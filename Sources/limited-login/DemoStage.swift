@@ -298,7 +298,7 @@ struct DemoStage {
         }
         return try .ofIDToken(
             request.token,
-            request.question,
+            request.expectation,
             keySet: application.cache.snapshot.keySet,
             configuration: configuration,
             now: Moment.now(),

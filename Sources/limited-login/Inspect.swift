@@ -100,18 +100,19 @@ final class InspectDesk: PageDesk {
         guard let (texts, _) = JSON.members(body), let token = texts["id_token"], let name = texts["binding"] else {
             throw PageRefusal(sentence: "The body must be a JSON object with id_token and binding.")
         }
-        guard let binding = Self.bindings[name] else {
+        guard let makeBinding = Self.bindings[name] else {
             throw PageRefusal(sentence: "A token is tied to a login by one of \(Self.bindings.keys.sorted()).")
         }
         let text = TokenInput.trimmed(Array(token.utf8))
         let value = texts["value"] ?? ""
+        let binding = makeBinding(Array(value.utf8))
         let moment = try moment(texts["at"])
         do {
             if configuration.accessTokensAreAccepted, PastedText(bytes: text).looksLikeAnAccessToken {
-                return try accessToken(text, subject: binding == .subject ? value : nil, moment)
+                return try accessToken(text, subject: name == "subject" ? value : nil, moment)
             }
-            var report = try report(text, binding, value, moment)
-            if report.lacksKey, fetchOnce() { report = try self.report(text, binding, value, moment) }
+            var report = try report(text, binding, moment)
+            if report.lacksKey, fetchOnce() { report = try self.report(text, binding, moment) }
             let hasValue = binding != .unbound && binding != .issuedNonce
             let option = ("--\(name.replacing("_", with: "-"))", hasValue ? value : nil)
             return outcome(
@@ -168,15 +169,14 @@ final class InspectDesk: PageDesk {
 
     private func report(
         _ token: [UInt8],
-        _ binding: BindingKind,
-        _ value: String,
+        _ binding: TokenBinding,
         _ moment: NumericDate?
     ) throws -> CheckReport {
         var configuration = configuration
-        if binding == .unbound { configuration.bindingIsRequired = false }
+        if binding.isUnbound { configuration.bindingIsRequired = false }
         return try CheckReport.ofIDToken(
             token,
-            TokenQuestion(binding, Array(value.utf8)),
+            TokenExpectation(binding),
             keySet: cache.snapshot.keySet,
             configuration: configuration,
             now: moment ?? Moment.now()
@@ -185,14 +185,14 @@ final class InspectDesk: PageDesk {
 
     /// The meaning of an accepted token. Empty if a nonce was compared: the page then says that the token belongs to
     /// its login.
-    private static func meaning(of binding: BindingKind) -> String {
-        switch binding {
-        case .nonce, .rawNonce: ""
-        case .issuedNonce:
+    private static func meaning(of binding: TokenBinding) -> String {
+        switch (binding.nonce, binding.subject) {
+        case (.nonce?, _), (.rawNonce?, _): ""
+        case (.issuedNonce?, _):
             "The token is good, and its nonce was issued here. The service alone knows whether it was used before."
-        case .subject:
+        case (nil, _?):
             "The token is good, and names this person. A session that exists may go on; no login may begin with it."
-        case .unbound:
+        case (nil, nil):
             "The token is good, but tied to no login: anybody who holds it may have sent it. Do not log anybody in by it."
         }
     }
@@ -211,8 +211,9 @@ final class InspectDesk: PageDesk {
         return fetched.wait(timeout: .now() + Self.fetchPatience) == .success
     }
 
-    private static let bindings: [String: BindingKind] = [
-        "nonce": .nonce, "raw_nonce": .rawNonce, "issued_nonce": .issuedNonce, "subject": .subject, "unbound": .unbound,
+    private static let bindings: [String: @Sendable ([UInt8]) -> TokenBinding] = [
+        "nonce": { TokenBinding(nonce: .nonce($0)) }, "raw_nonce": { TokenBinding(nonce: .rawNonce($0)) },
+        "issued_nonce": { _ in .issuedNonce }, "subject": { TokenBinding(subject: $0) }, "unbound": { _ in .unbound },
     ]
 
     /// The text as one word of a shell.

@@ -111,7 +111,7 @@ struct TokenCommand: ParsableCommand {
             let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceParts.policy(configuration))
             let now = try at ?? Moment.now()
             do throws(Refusal) {
-                let own = try verifier.judge(text.span, appID: [], isSigned: false, now: now)
+                let own = try verifier.judge(text.span, appID: nil, isSigned: false, now: now)
                 tell(nil, String(decoding: own.payload, as: UTF8.self))
             } catch {
                 tell(error, nil)

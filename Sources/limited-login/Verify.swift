@@ -108,10 +108,10 @@ struct Verify: AsyncParsableCommand {
                 "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
             )
         }
-        let question = try question()
+        let expectation = try expectation()
         let now = try at ?? Moment.now()
         func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
-            try .ofIDToken(text, question, keySet: keySet, configuration: configuration, now: now)
+            try .ofIDToken(text, expectation, keySet: keySet, configuration: configuration, now: now)
         }
         // Without keys only the shape is judged: a token of another kind needs no keys.
         var verdict = try report(JSONWebKeySet(keys: []))
@@ -133,21 +133,22 @@ struct Verify: AsyncParsableCommand {
     /// True if the access token itself is judged, and no id token with it.
     private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
 
-    private func question() throws -> TokenQuestion {
-        var question = TokenQuestion()
-        question.keyThumbprint = Array((keyThumbprint ?? "").utf8)
+    private func expectation() throws -> TokenExpectation {
+        let nonce: TokenBinding.LoginNonce? =
+            if let nonce {
+                .nonce(Array(nonce.utf8))
+            } else if let rawNonce {
+                .rawNonce(Array(rawNonce.utf8))
+            } else {
+                issuedNonce ? .issuedNonce : nil
+            }
+        let binding = TokenBinding(nonce: nonce, subject: subject.map { Array($0.utf8) })
+        var expectation = TokenExpectation(binding: binding, keyThumbprint: keyThumbprint)
         if let accessTokenFile {
-            question.accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
-            guard !question.accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
+            let accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)
+            guard !accessToken.isEmpty else { throw ValidationError("--access-token-file is empty.") }
+            expectation.accessTokenBytes = accessToken
         }
-        let subject = Array((subject ?? "").utf8)
-        if nonceCount > 0 {
-            question.binding = nonce != nil ? .nonce : rawNonce != nil ? .rawNonce : .issuedNonce
-            question.bindingValue = Array((nonce ?? rawNonce ?? "").utf8)
-            question.subject = subject
-        } else if !subject.isEmpty {
-            (question.binding, question.bindingValue) = (.subject, subject)
-        }
-        return question
+        return expectation
     }
 }

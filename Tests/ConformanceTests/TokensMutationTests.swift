@@ -22,12 +22,12 @@ struct TokensMutationTests {
         let memory = SignatureMemory(capacity: 100)
         let now: NumericDate
         /// What a token must be; bound by its nonce or by nothing.
-        var question: TokenQuestion
+        var expectation: TokenExpectation
         var triedCount = 0
         var acceptedCount = 0
 
-        init(_ question: TokenQuestion = TokenQuestion(texts: .all)) throws {
-            self.question = question
+        init(_ expectation: TokenExpectation = TokenExpectation(binding: .unbound)) throws {
+            self.expectation = expectation
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
             unboundVerifier = verifier.acceptingUnbound()
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
@@ -35,27 +35,28 @@ struct TokensMutationTests {
 
         /// The one refusal that all judgements give: as `/verify` does it, as `/introspect` with a nonce and as `/auth` do it.
         func rejection(of token: [UInt8]) -> Refusal? {
-            let rejection = rejection(of: token, .nonce)
+            let bound = TokenBinding(nonce: .nonce(Array(nonce.utf8)))
+            let rejection = rejection(of: token, bound)
             let unbound = self.rejection(of: token, .unbound)
             for _ in 0..<(rejection == nil || unbound == nil ? 2 : 1) {
-                let bound = self.rejection(of: token, .nonce, memory)
-                if bound != rejection { Issue.record("with tokens remembered \(String(describing: bound))") }
-                let again = self.rejection(of: token, .unbound, memory)
-                if again != unbound { Issue.record("unbound, with tokens remembered \(String(describing: again))") }
+                let again = self.rejection(of: token, bound, memory)
+                if again != rejection { Issue.record("with tokens remembered \(String(describing: again))") }
+                let free = self.rejection(of: token, .unbound, memory)
+                if free != unbound { Issue.record("unbound, with tokens remembered \(String(describing: free))") }
             }
             return rejection
         }
 
-        private func rejection(of token: [UInt8], _ binding: BindingKind, _ memory: SignatureMemory? = nil) -> Refusal?
+        private func rejection(of token: [UInt8], _ binding: TokenBinding, _ memory: SignatureMemory? = nil) -> Refusal?
         {
-            question.binding = binding
-            question.bindingValue = binding == .nonce ? Array(nonce.utf8) : []
-            let verifier = binding == .nonce ? self.verifier : unboundVerifier
+            expectation.binding = binding
+            let verifier = binding.isUnbound ? unboundVerifier : self.verifier
             do throws(Refusal) {
                 if let memory {
                     _ = try memory.judge(
                         token.span,
-                        question,
+                        expectation,
+                        texts: .all,
                         verifier: verifier,
                         keys: keys,
                         now: now,
@@ -64,7 +65,7 @@ struct TokensMutationTests {
                 } else {
                     _ = try verifier.judge(
                         token.span,
-                        question,
+                        expectation,
                         keys: keys,
                         now: now,
                         workspace: &workspace
@@ -234,16 +235,15 @@ struct TokensMutationTests {
 
     @Test("No cnf and no at_hash but the device's and the access token's own is accepted where they are expected")
     func deviceAndAccessToken() throws {
-        var (ofDevice, ofAccessToken) = (TokenQuestion(texts: .all), TokenQuestion(texts: .all))
-        ofDevice.keyThumbprint = Array(Self.thumbprint.utf8)
-        ofAccessToken.accessToken = Array(Self.accessToken.utf8)
+        let ofDevice = TokenExpectation(binding: .unbound, keyThumbprint: Self.thumbprint)
+        let ofAccessToken = TokenExpectation(binding: .unbound, accessToken: Self.accessToken)
         let expectations = [
             ("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#, ofDevice),
             ("at_hash", #""\#(Self.accessTokenHash)""#, ofAccessToken),
         ]
         var triedCount = 0
-        for (name, right, question) in expectations {
-            let judge = try Judge(question)
+        for (name, right, expectation) in expectations {
+            let judge = try Judge(expectation)
             let members = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
                 .members
             func token(_ claims: [String]) throws -> [UInt8] {

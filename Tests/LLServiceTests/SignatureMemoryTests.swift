@@ -46,7 +46,7 @@ struct SignatureMemoryTests {
         }
 
         /// The refusal's code; nil where the token is accepted.
-        func refusal(_ token: String, app: String = "", at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
+        func refusal(_ token: String, app: String? = nil, at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
             do throws(Refusal) {
                 _ = try verdict(token, app: app, at: now)
                 return nil
@@ -57,14 +57,15 @@ struct SignatureMemoryTests {
 
         private func verdict(
             _ token: String,
-            app: String = "",
+            app: String? = nil,
             at now: Int64 = SignatureMemoryTests.now,
             texts: TokenReading.Texts = .all
         ) throws(Refusal) -> VerifiedClaims {
             let bytes = Array(token.utf8)
             return try memory.judge(
                 bytes.span,
-                TokenQuestion(appID: Array(app.utf8), texts: texts),
+                TokenExpectation(binding: .unbound, appID: app),
+                texts: texts,
                 verifier: TokenVerifier(policy: policy),
                 keys: keys,
                 now: NumericDate(secondsSince1970: now) ?? .beginning,

@@ -133,12 +133,12 @@ struct BindingTests {
     @Test("A nonce given as bytes is judged as one given as text")
     func byteDoor() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
-        func rejection(_ kind: BindingKind, _ value: String) -> Refusal? {
+        func rejection(_ binding: TokenBinding) -> Refusal? {
             var workspace = VerificationWorkspace()
             do throws(Refusal) {
                 _ = try Login.sharedVerifier.judge(
                     token.span,
-                    TokenQuestion(kind, Array(value.utf8)),
+                    TokenExpectation(binding),
                     keys: VerificationKeys(StandInKeys.set),
                     now: Login.sharedNow,
                     workspace: &workspace
@@ -148,10 +148,10 @@ struct BindingTests {
                 return error
             }
         }
-        #expect(rejection(.nonce, "a b") == .invalidNonce)
-        #expect(rejection(.rawNonce, "") == .invalidNonce)
-        #expect(rejection(.subject, "") == .invalidSubject)
-        #expect(rejection(.unbound, "") == .bindingRequired)
-        #expect(rejection(.nonce, Login.nonce) == nil)
+        #expect(rejection(TokenBinding(nonce: .nonce(Array("a b".utf8)))) == .invalidNonce)
+        #expect(rejection(TokenBinding(nonce: .rawNonce([]))) == .invalidNonce)
+        #expect(rejection(TokenBinding(subject: [])) == .invalidSubject)
+        #expect(rejection(TokenBinding()) == .bindingRequired)
+        #expect(rejection(Login.expectation.binding) == nil)
     }
 }

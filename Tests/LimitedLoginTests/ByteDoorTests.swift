@@ -14,7 +14,7 @@ struct ByteDoorTests {
         let token = Array(text.utf8)
         let claims = try Login.sharedVerifier.judge(
             token.span,
-            TokenQuestion(.nonce, Array(Login.nonce.utf8), appID: Array(Login.appID.utf8)),
+            TokenExpectation(binding: .nonce(Login.nonce()), appID: Login.appID),
             keys: VerificationKeys(StandInKeys.set),
             now: Login.sharedNow,
             workspace: &workspace
@@ -49,7 +49,7 @@ struct ByteDoorTests {
         var workspace = VerificationWorkspace()
         let claims = try Login.sharedVerifier.judge(
             token.span,
-            TokenQuestion(.nonce, Array(Login.nonce.utf8)),
+            Login.expectation,
             keys: VerificationKeys(StandInKeys.set),
             now: Login.sharedNow,
             workspace: &workspace

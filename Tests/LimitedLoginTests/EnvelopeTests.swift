@@ -178,7 +178,7 @@ struct EnvelopeTests {
             do throws(Refusal) {
                 _ = try Login.sharedVerifier.judge(
                     token.span,
-                    TokenQuestion(.nonce, Array(Login.nonce.utf8)),
+                    Login.expectation,
                     keys: VerificationKeys(StandInKeys.set),
                     now: Login.sharedNow,
                     workspace: &workspace

@@ -80,6 +80,8 @@ struct Login {
         return nonce
     }
 
+    static let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array(nonce.utf8))))
+
     /// Judges a token as this login's.
     static func verify(
         _ token: String,

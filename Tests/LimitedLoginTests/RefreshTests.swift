@@ -97,15 +97,20 @@ struct RefreshTests {
     func usesNothingUp() throws {
         let verifier = try Login.verifier(nonces: Self.issuer())
         var workspace = VerificationWorkspace()
-        func judge(_ nonce: String, subject: String) throws -> RecognizedNonce? {
+        func judge(_ nonce: String, subject: String?) throws -> RecognizedNonce? {
             let token = Array(try Self.token(nonce: nonce).utf8)
-            var question = TokenQuestion(.issuedNonce)
-            question.subject = Array(subject.utf8)
+            let binding = subject.map { TokenBinding.issuedNonce.refreshing($0) } ?? .issuedNonce
             let keys = VerificationKeys(StandInKeys.set)
-            _ = try verifier.judge(token.span, question, keys: keys, now: Login.sharedNow, workspace: &workspace)
+            _ = try verifier.judge(
+                token.span,
+                TokenExpectation(binding),
+                keys: keys,
+                now: Login.sharedNow,
+                workspace: &workspace
+            )
             return workspace.recognizedNonce
         }
-        #expect(try judge(Self.issued(secondsAgo: 60), subject: "") != nil)
+        #expect(try judge(Self.issued(secondsAgo: 60), subject: nil) != nil)
         #expect(try judge(Self.issued(secondsAgo: 60), subject: Login.userID) == nil)
         #expect(try judge(Self.issued(), subject: Login.userID) == nil)
     }

@@ -32,9 +32,15 @@ struct TokenIssuerTests {
         return TokenIssuer(policy: policy, keys: try SigningKeySet([try SigningKey(generating: key)]))
     }
 
-    private static func judge(_ issuer: TokenIssuer, _ token: String, app: String = "", now: Int64) throws -> OwnToken {
+    private static func judge(_ issuer: TokenIssuer, _ token: String, app: String? = nil, now: Int64) throws -> OwnToken
+    {
         let verifier = OwnTokenVerifier(issuer, verification: try VerificationPolicy(appIDs: ["42"]))
-        return try verifier.judge(Array(token.utf8).span, appID: Array(app.utf8), isSigned: false, now: date(now))
+        return try verifier.judge(
+            Array(token.utf8).span,
+            appID: app.map { Array($0.utf8) },
+            isSigned: false,
+            now: date(now)
+        )
     }
 
     @Test(

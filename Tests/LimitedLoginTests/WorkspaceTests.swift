@@ -21,7 +21,7 @@ struct WorkspaceTests {
         do throws(Refusal) {
             let claims = try Login.sharedVerifier.judge(
                 bytes.span,
-                TokenQuestion(.nonce, Array(Login.nonce.utf8)),
+                Login.expectation,
                 keys: VerificationKeys(StandInKeys.set),
                 now: Login.sharedNow,
                 workspace: &workspace

@@ -29,13 +29,14 @@ enum AuthEndpoint {
                 let token = try worker.ownTokens.judge(bytes.extracting(credentials.token), appID: demand.appID)
                 (claims, payload, app) = (token.claims, token.payload, token.clientID)
             } else {
-                var question = TokenQuestion(appID: demand.appID, texts: gateway.texts)
+                var (expectation, texts) = (TokenExpectation(), gateway.texts)
+                expectation.appIDBytes = demand.appID
                 // A proof is compared with these values.
-                if scheme == .dpop { question.texts.insert(.keyThumbprint) }
+                if scheme == .dpop { texts.insert(.keyThumbprint) }
                 let verdict = try worker.judge.judge(
                     bytes.extracting(credentials.token),
-                    question,
-                    signatures: worker.signatures,
+                    expectation,
+                    remembered: (worker.signatures, texts),
                     verifier: settings.unboundVerifier,
                     context: context,
                     trace: TraceParent.passedOn(head, bytes)
@@ -106,8 +107,8 @@ enum AuthEndpoint {
 /// refused, because a misspelt demand would have no effect. Parameters after `original` are ignored: a gateway can
 /// append its client's path and query there.
 struct AuthDemand {
-    /// The app that the token must be for; empty for any configured app.
-    private(set) var appID: [UInt8] = []
+    /// The app that the token must be for; nil for any configured app.
+    private(set) var appID: [UInt8]?
     private var permissions = PermissionSet(rawValue: 0)
 
     /// Reads the query of a request. A demand that is empty, or that no token can fulfil, is 403, and an unknown
@@ -129,7 +130,6 @@ struct AuthDemand {
             )
         }
         if let appID = parameters.first("app_id") {
-            // The verdict would treat an empty app id as no demand.
             guard !appID.isEmpty else { throw Self.unknownApp }
             self.appID = appID
         }

@@ -37,14 +37,14 @@ final class TokenJudge {
 
     /// Judges a token, or returns the time until which it must wait for keys.
     /// - Parameters:
-    ///   - signatures: The signatures verified earlier, for routes that expect the same token again; nil verifies each
-    ///     token.
+    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again, and the texts to return
+    ///     of one; nil verifies each token.
     ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
-        _ question: TokenQuestion,
-        signatures: SignatureMemory? = nil,
+        _ expectation: TokenExpectation,
+        remembered: (tokens: SignatureMemory, texts: TokenReading.Texts)? = nil,
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
@@ -62,17 +62,18 @@ final class TokenJudge {
                 let now = try ServiceClock.now()
                 do throws(Refusal) {
                     let claims =
-                        if let signatures {
-                            try signatures.judge(
+                        if let remembered {
+                            try remembered.tokens.judge(
                                 token,
-                                question,
+                                expectation,
+                                texts: remembered.texts,
                                 verifier: verifier,
                                 keys: keys,
                                 now: now,
                                 workspace: &workspace
                             )
                         } else {
-                            try verifier.judge(token, question, keys: keys, now: now, workspace: &workspace)
+                            try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
                         }
                     if !revocations.isEmpty(), isRevoked(claims, &isInDoubt) { throw .loginRevoked }
                     return .verified(claims)
@@ -268,11 +269,12 @@ package final class SignatureMemory {
 
     /// Judges a token like the verifier, but skips the work that is remembered; remembers the token if it is accepted.
     /// - Parameters:
-    ///   - question: The expectations of the token. A claim that it does not request may be missing in the result.
+    ///   - texts: The texts to return; others may be missing in the result.
     ///   - workspace: The bytes that the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
-        _ question: TokenQuestion,
+        _ expectation: TokenExpectation,
+        texts: TokenReading.Texts,
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
@@ -294,7 +296,8 @@ package final class SignatureMemory {
                 let claims = verifier.accept(
                     reading,
                     of: token.extracting(0..<stop),
-                    question,
+                    expectation,
+                    texts,
                     now: now,
                     workspace: &workspace
                 )
@@ -306,7 +309,7 @@ package final class SignatureMemory {
         }
         let claims = try verifier.judge(
             token,
-            question,
+            expectation,
             keys: keys,
             isSigned: place != nil,
             digest: name != nil && place == nil ? sha256?.digestOfStart() : nil,

@@ -22,8 +22,8 @@ enum IntrospectEndpoint {
             let request = try IntrospectRequest(form)
             let verdict = try worker.judge.judge(
                 request.token.span,
-                request.question,
-                signatures: worker.signatures,
+                request.expectation,
+                remembered: (worker.signatures, .all),
                 verifier: worker.settings.unboundVerifier,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)
@@ -54,16 +54,13 @@ enum IntrospectEndpoint {
         let outcome: Outcome
         do throws(Problem) {
             let request = try IntrospectRequest(form)
-            let token = try worker.ownTokens.judge(request.token.span, appID: request.question.appID)
+            let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
             let subject = JSONText.value(token.payload.span, token.claims.subject)
             // A token that was issued here has no nonce.
-            switch request.question.binding {
-            case .unbound: break
-            case .subject:
-                guard subject.utf8.elementsEqual(request.question.bindingValue) else {
-                    throw Problem(Refusal.subjectMismatch)
-                }
-            default: throw Problem(Refusal.missingClaim(.nonce))
+            let binding = request.expectation.binding
+            guard binding.nonce == nil else { throw Problem(Refusal.missingClaim(.nonce)) }
+            if let expected = binding.subject, !subject.utf8.elementsEqual(expected) {
+                throw Problem(Refusal.subjectMismatch)
             }
             VerifyEndpoint.addFields(to: &response)
             IntrospectAnswer.write(token.claims, payload: token.payload, client: token.clientID, to: &response.body)
@@ -109,7 +106,7 @@ struct IntrospectRequest {
     ]
 
     let token: [UInt8]
-    private(set) var question = TokenQuestion(texts: .all)
+    private(set) var expectation = TokenExpectation()
 
     init(_ form: FormParameters) throws(Problem) {
         // RFC 6749 section 3.1: a parameter must not be repeated.
@@ -123,21 +120,21 @@ struct IntrospectRequest {
             throw Problem(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        let bindings: [(StaticString, BindingKind)] = [
-            ("nonce", .nonce), ("raw_nonce", .rawNonce), ("subject", .subject),
+        let bindings: [(StaticString, ([UInt8]) -> TokenBinding)] = [
+            ("nonce", { TokenBinding(nonce: .nonce($0)) }), ("raw_nonce", { TokenBinding(nonce: .rawNonce($0)) }),
+            ("subject", { TokenBinding(subject: $0) }),
         ]
-        for (name, kind) in bindings {
+        for (name, binding) in bindings {
             guard let value = form.first(name) else { continue }
-            guard question.binding == .unbound else {
+            guard expectation.binding.isUnbound else {
                 throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
             }
             guard !value.isEmpty else { throw Problem(.invalidRequest, "The parameter \(name) is empty.") }
-            question.binding = kind
-            question.bindingValue = value
+            expectation.binding = binding(value)
         }
         if let appID = form.first("app_id") {
             guard !appID.isEmpty else { throw Problem(.invalidRequest, "The parameter app_id is empty.") }
-            question.appID = appID
+            expectation.appIDBytes = appID
         }
     }
 }

@@ -151,7 +151,7 @@ enum UninstallEndpoint {
         do throws(Problem) {
             verdict = try worker.judge.judge(
                 token.utf8.span,
-                TokenQuestion(appID: Array((members["app_id"] ?? "").utf8)),
+                TokenExpectation(binding: .unbound, appID: members["app_id"]),
                 verifier: worker.settings.unboundVerifier,
                 context: context,
                 trace: TraceParent.passedOn(head, bytes)

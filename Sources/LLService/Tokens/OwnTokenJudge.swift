@@ -72,8 +72,8 @@ final class OwnTokenJudge {
     }
 
     /// Judges a token; ``isOwn(_:_:_:)`` must be called for the same token just before.
-    /// - Parameter appID: The app that the token must be for; empty for any.
-    func judge(_ token: Span<UInt8>, appID: [UInt8]) throws(Problem) -> OwnToken {
+    /// - Parameter appID: The app that the token must be for; nil for any.
+    func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Problem) -> OwnToken {
         guard let verifier else { throw Problem(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let now = try ServiceClock.now()

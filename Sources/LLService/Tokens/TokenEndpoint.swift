@@ -64,10 +64,10 @@ enum TokenEndpoint {
         _ context: RequestContext,
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
-        try VerifyEndpoint.requireNonces(request.question, worker.settings)
+        try VerifyEndpoint.requireNonces(request.expectation, worker.settings)
         let verdict = try worker.judge.judge(
             request.token.span,
-            request.question,
+            request.expectation,
             verifier: worker.settings.verifier,
             context: context,
             trace: TraceParent.passedOn(head, bytes)
@@ -86,7 +86,7 @@ enum TokenEndpoint {
                 write(token, request, &response)
             }
             let person = worker.auditName(login.appID, login.userID)
-            guard let uses = try VerifyEndpoint.uses(claims, request.question, worker) else {
+            guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
                 answer(&response)
                 return .accepted(.idToken, person: person)
             }
@@ -151,7 +151,7 @@ struct TokenRequest: Sendable {
     let isIDToken: Bool
     let audience: String?
     let wanted: TokenType
-    private(set) var question = TokenQuestion(texts: .all)
+    private(set) var expectation = TokenExpectation()
     private(set) var hasAuthNonce = false
 
     init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Problem) {
@@ -189,10 +189,10 @@ struct TokenRequest: Sendable {
 
     /// Reads the parameters that tie the token to a login. They mean the same as at `POST /verify`.
     private mutating func readLogin(_ form: FormParameters) throws(Problem) {
-        var bindings: [(kind: BindingKind, value: [UInt8])] = []
-        if let nonce = form.value("nonce") { bindings.append((.nonce, nonce)) }
-        if let nonce = form.value("raw_nonce") { bindings.append((.rawNonce, nonce)) }
-        if try form.flag("issued_nonce") { bindings.append((.issuedNonce, [])) }
+        var nonces: [TokenBinding.LoginNonce] = []
+        if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }
+        if let nonce = form.value("raw_nonce") { nonces.append(.rawNonce(nonce)) }
+        if try form.flag("issued_nonce") { nonces.append(.issuedNonce) }
         hasAuthNonce = try form.flag("auth_nonce")
         guard !isIDToken || !hasAuthNonce else {
             throw Problem(
@@ -200,18 +200,12 @@ struct TokenRequest: Sendable {
                 "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
             )
         }
-        guard bindings.count <= 1 else {
+        guard nonces.count <= 1 else {
             throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
         }
-        let subject = form.value("subject")
-        if let binding = bindings.first {
-            (question.binding, question.bindingValue) = binding
-            question.subject = subject ?? []
-        } else if let subject {
-            (question.binding, question.bindingValue) = (.subject, subject)
-        }
-        question.keyThumbprint = form.value("key_thumbprint") ?? []
-        question.appID = form.value("app_id") ?? []
+        expectation.binding = TokenBinding(nonce: nonces.first, subject: form.value("subject"))
+        expectation.keyThumbprintBytes = form.value("key_thumbprint")
+        expectation.appIDBytes = form.value("app_id")
     }
 
     /// The request about an access token. The token contains no nonce. With `auth_nonce` Graph returns the nonce of its
@@ -223,24 +217,23 @@ struct TokenRequest: Sendable {
                 "The subject_token is a JWT: send it with subject_token_type \(TokenType.idToken.rawValue)."
             )
         }
-        let hasNonce = question.binding == .nonce || question.binding == .issuedNonce
-        guard question.keyThumbprint.isEmpty, question.binding != .rawNonce, hasNonce == hasAuthNonce else {
+        var nonce: Nonce?
+        switch (expectation.binding.nonce, hasAuthNonce, expectation.keyThumbprintBytes) {
+        case (nil, false, nil), (.issuedNonce?, true, nil): break
+        case (.nonce(let bytes)?, true, nil):
+            nonce = Nonce(String(decoding: bytes, as: UTF8.self))
+            guard nonce != nil else { throw Problem(.invalidNonce, "The parameter nonce has white space.") }
+        default:
             throw Problem(
                 .invalidRequest,
                 "Beside an access token give auth_nonce=true and one of nonce and issued_nonce, or none of them; raw_nonce and "
                     + "key_thumbprint cannot be given with one."
             )
         }
-        var nonce: Nonce?
-        if question.binding == .nonce {
-            nonce = Nonce(String(decoding: question.bindingValue, as: UTF8.self))
-            guard nonce != nil else { throw Problem(.invalidNonce, "The parameter nonce has white space.") }
-        }
-        let subject = question.binding == .subject ? question.bindingValue : question.subject
         return AccessTokenRequest(
             token: token,
-            subject: subject.isEmpty ? nil : String(decoding: subject, as: UTF8.self),
-            appID: question.appID.isEmpty ? nil : question.appID,
+            subject: expectation.binding.subject.map { String(decoding: $0, as: UTF8.self) },
+            appID: expectation.appIDBytes,
             hasAuthNonce: hasAuthNonce,
             nonce: nonce
         )

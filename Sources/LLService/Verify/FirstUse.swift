@@ -136,13 +136,13 @@ extension ReplayQuestion {
     /// The entries that a verdict uses up: the nonce if it is an issued one, the token if the policy says so, and the
     /// access token sent with it if that would be accepted by itself.
     ///
-    /// - Parameter accessToken: Empty if none is used up.
+    /// - Parameter accessToken: Nil if none is used up.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         nonce: RecognizedNonce?,
         usesToken: Bool,
-        accessToken: [UInt8] = []
+        accessToken: [UInt8]? = nil
     ) {
         let scope = payload.extracting(claims.audience)
         var entries: [ReplayEntry] = []
@@ -165,7 +165,7 @@ extension ReplayQuestion {
             guard let entry else { return nil }
             entries.append(entry)
         }
-        if !accessToken.isEmpty {
+        if let accessToken {
             let entry = Self.entry(
                 ofAccessToken: accessToken,
                 app: JSONText.value(payload, claims.audience),

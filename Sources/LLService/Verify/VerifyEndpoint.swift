@@ -39,10 +39,10 @@ enum VerifyEndpoint {
         _ response: inout HTTPResponse
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
-        try requireNonces(request.question, settings)
+        try requireNonces(request.expectation, settings)
         let verdict = try worker.judge.judge(
             request.token.span,
-            request.question,
+            request.expectation,
             verifier: settings.verifier,
             context: context,
             trace: TraceParent.passedOn(head, bytes)
@@ -51,9 +51,9 @@ enum VerifyEndpoint {
         case .wait(let moment): return .wait(until: moment)
         case .verified(let claims):
             let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
-            let (asked, isRefresh) = (request.permissions, request.question.isRefresh)
+            let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
             let person = worker.auditName(claims, payload)
-            guard let uses = try uses(claims, request.question, worker) else {
+            guard let uses = try uses(claims, request.expectation, worker) else {
                 write(claims, payload, keyID, asked, isRefresh, &response)
                 return .accepted(.idToken, person: person)
             }
@@ -83,8 +83,8 @@ enum VerifyEndpoint {
     }
 
     /// Refuses a request for an issued nonce if the service issues none.
-    static func requireNonces(_ question: borrowing TokenQuestion, _ settings: RuntimeSettings) throws(Problem) {
-        guard question.binding == .issuedNonce, settings.verifier.nonces == nil else { return }
+    static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Problem) {
+        guard expectation.binding.nonce == .issuedNonce, settings.verifier.nonces == nil else { return }
         throw Problem(.noNonceIssuer)
     }
 
@@ -93,19 +93,19 @@ enum VerifyEndpoint {
     @inline(__always)
     static func uses(
         _ claims: VerifiedClaims,
-        _ question: borrowing TokenQuestion,
+        _ expectation: borrowing TokenExpectation,
         _ worker: WorkerParts
     ) throws(Problem) -> ReplayQuestion? {
         let settings = worker.settings
         // A refreshed token has the nonce of its login, which is already used up.
-        let usesNonce = question.binding == .issuedNonce && !question.isRefresh
+        let usesNonce = expectation.binding.nonce == .issuedNonce && !expectation.binding.isRefresh
         guard usesNonce || settings.rejectsReplays else { return nil }
         let uses = ReplayQuestion(
             claims,
             worker.judge.workspace.payload.span,
             nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
             usesToken: settings.rejectsReplays,
-            accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? question.accessToken : []
+            accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
         )
         // An issued nonce that is not used up here would stay good for ever.
         guard let uses, !usesNonce || uses.has(.nonce) else { throw FirstUse.unavailable }
@@ -131,7 +131,9 @@ package struct VerifyRequestReader: ~Copyable {
     private var document = JSONDocument(limits: .ofRequest)
     /// The token, with its escapes decoded.
     package private(set) var token: [UInt8] = []
-    package private(set) var question = TokenQuestion()
+    package private(set) var expectation = TokenExpectation()
+    /// The memory of the expectation's texts.
+    private var texts = Texts()
     /// The permissions the caller needs; nil if it did not ask.
     package private(set) var permissions: PermissionSet?
     /// The request about an access token; nil if there is an id token.
@@ -145,12 +147,8 @@ package struct VerifyRequestReader: ~Copyable {
     /// Reads one body and forgets the previous one.
     package mutating func read(_ body: Span<UInt8>) throws(Problem) {
         token.removeAll(keepingCapacity: true)
-        question.bindingValue.removeAll(keepingCapacity: true)
-        question.subject.removeAll(keepingCapacity: true)
-        question.keyThumbprint.removeAll(keepingCapacity: true)
-        question.accessToken.removeAll(keepingCapacity: true)
-        question.appID.removeAll(keepingCapacity: true)
-        question.binding = .unbound
+        expectation = TokenExpectation()
+        texts.removeAll()
         permissions = nil
         accessToken = nil
         signedPlayerInfo = nil
@@ -177,9 +175,19 @@ package struct VerifyRequestReader: ~Copyable {
                 "The member id_token is missing, and there is neither access_token nor signed_player_info."
             )
         }
-        if question.binding == .unbound, !question.subject.isEmpty {
-            question.binding = .subject
-            swap(&question.bindingValue, &question.subject)
+    }
+
+    /// Texts that keep their memory, so that a request allocates none.
+    private struct Texts {
+        var (nonce, subject, appID): ([UInt8], [UInt8], [UInt8]) = ([], [], [])
+        var (keyThumbprint, accessToken): ([UInt8], [UInt8]) = ([], [])
+
+        mutating func removeAll() {
+            nonce.removeAll(keepingCapacity: true)
+            subject.removeAll(keepingCapacity: true)
+            appID.removeAll(keepingCapacity: true)
+            keyThumbprint.removeAll(keepingCapacity: true)
+            accessToken.removeAll(keepingCapacity: true)
         }
     }
 
@@ -188,23 +196,31 @@ package struct VerifyRequestReader: ~Copyable {
         if document.string(name, equals: "id_token", in: body) {
             try document.appendText("id_token", value, in: body, to: &token)
         } else if document.string(name, equals: "nonce", in: body) {
-            try readNonce(.nonce, "nonce", value, in: body)
+            try readNonce("nonce", value, in: body)
+            expectation.binding.nonce = .nonce(texts.nonce)
         } else if document.string(name, equals: "raw_nonce", in: body) {
-            try readNonce(.rawNonce, "raw_nonce", value, in: body)
+            try readNonce("raw_nonce", value, in: body)
+            expectation.binding.nonce = .rawNonce(texts.nonce)
         } else if document.string(name, equals: "issued_nonce", in: body) {
-            try readIssuedNonce(value)
+            try requireOnlyNonce()
+            try document.requireTrue("issued_nonce", value)
+            expectation.binding.nonce = .issuedNonce
         } else if document.string(name, equals: "subject", in: body) {
-            try document.appendText("subject", value, in: body, to: &question.subject)
+            try document.appendText("subject", value, in: body, to: &texts.subject)
+            expectation.binding.subject = texts.subject
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
-            document.appendString(value, in: body, to: &question.appID)
-            guard !question.appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
+            document.appendString(value, in: body, to: &texts.appID)
+            guard !texts.appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
+            expectation.appIDBytes = texts.appID
         } else if document.string(name, equals: "permissions", in: body) {
             permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
         } else if document.string(name, equals: "key_thumbprint", in: body) {
-            try document.appendText("key_thumbprint", value, in: body, to: &question.keyThumbprint)
+            try document.appendText("key_thumbprint", value, in: body, to: &texts.keyThumbprint)
+            expectation.keyThumbprintBytes = texts.keyThumbprint
         } else if document.string(name, equals: "access_token", in: body) {
-            try document.appendText("access_token", value, in: body, to: &question.accessToken)
+            try document.appendText("access_token", value, in: body, to: &texts.accessToken)
+            expectation.accessTokenBytes = texts.accessToken
         } else if document.string(name, equals: "auth_nonce", in: body) {
             throw Problem(
                 .invalidRequest,
@@ -215,27 +231,15 @@ package struct VerifyRequestReader: ~Copyable {
         }
     }
 
-    private mutating func readNonce(
-        _ kind: BindingKind,
-        _ member: StaticString,
-        _ value: Int,
-        in body: Span<UInt8>
-    ) throws(Problem) {
+    private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Problem) {
         try requireOnlyNonce()
         guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
-        question.binding = kind
-        document.appendString(value, in: body, to: &question.bindingValue)
-        guard !question.bindingValue.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
-    }
-
-    private mutating func readIssuedNonce(_ value: Int) throws(Problem) {
-        try requireOnlyNonce()
-        try document.requireTrue("issued_nonce", value)
-        question.binding = .issuedNonce
+        document.appendString(value, in: body, to: &texts.nonce)
+        guard !texts.nonce.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
     }
 
     private func requireOnlyNonce() throws(Problem) {
-        guard question.binding == .unbound else {
+        guard expectation.binding.nonce == nil else {
             throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
         }
     }

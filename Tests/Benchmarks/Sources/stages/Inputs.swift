@@ -43,6 +43,7 @@ struct Inputs {
         var reader = VerifyRequestReader()
         try reader.read(body.span)
         let token = reader.token
+        guard case .nonce(let nonce)? = reader.expectation.binding.nonce else { throw Failure("no nonce") }
         let jws = try JWSCompactSerialization(splitting: token.span)
         requests.append(request)
         let head = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
@@ -50,7 +51,7 @@ struct Inputs {
         exchangeRequests.append(Self.exchange(token, reader.question.bindingValue))
         bodies.append(body)
         tokens.append(token)
-        nonces.append(reader.question.bindingValue)
+        nonces.append(nonce)
         headers.append(try Self.decoded(token, jws.header))
         payloads.append(try Self.decoded(token, jws.payload))
         signatures.append(try Self.decoded(token, jws.signature))

@@ -34,7 +34,7 @@ struct Prepared {
         var workspace = VerificationWorkspace()
         claims = try verifier.judge(
             token.span,
-            TokenQuestion(.nonce, nonce),
+            TokenExpectation(TokenBinding(nonce: .nonce(nonce))),
             keys: keys,
             now: now,
             workspace: &workspace

@@ -99,7 +99,7 @@ final class StageRunner {
         let (token, nonce) = (inputs.tokens[index], inputs.nonces[index])
         _ = try prepared.verifier.judge(
             token.span,
-            TokenQuestion(.nonce, nonce),
+            TokenExpectation(TokenBinding(nonce: .nonce(nonce))),
             keys: prepared.keys,
             now: prepared.now,
             workspace: &workspace

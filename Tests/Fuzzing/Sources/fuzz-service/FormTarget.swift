@@ -28,7 +28,7 @@ func fuzzForm(_ input: [UInt8]) {
         let nonces = ["nonce", "raw_nonce", "issued_nonce"].filter { values($0).contains { !$0.isEmpty } }
         require(nonces.count <= 1, "a login has one nonce")
         let isBound = !nonces.isEmpty || values("subject").contains { !$0.isEmpty }
-        require((request.question.binding == .unbound) == !isBound, "a binding is what the text says")
+        require(request.expectation.binding.isUnbound == !isBound, "a binding is what the text says")
         if !request.isIDToken { _ = try? request.accessToken() }
     }
     if let request = try? IntrospectRequest(form) {

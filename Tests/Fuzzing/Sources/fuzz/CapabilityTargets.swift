@@ -104,7 +104,7 @@ func fuzzDPoP(_ input: [UInt8]) {
 /// A header and a payload, separated by a zero byte: judged as they come, and signed by the issuer's own key.
 func fuzzOwnToken(_ input: [UInt8]) {
     let fixture = unsafe OwnTokenFixture.shared
-    func judge(_ token: [UInt8], isSigned: Bool = false, appID: [UInt8] = []) -> OwnToken? {
+    func judge(_ token: [UInt8], isSigned: Bool = false, appID: [UInt8]? = nil) -> OwnToken? {
         try? fixture.verifier.judge(token.span, appID: appID, isSigned: isSigned, now: fixture.now)
     }
     require(judge(input) == nil, "nothing is accepted that the issuer did not sign")

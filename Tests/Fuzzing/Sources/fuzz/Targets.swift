@@ -81,7 +81,7 @@ func fuzzToken(_ input: [UInt8]) {
     do throws(Refusal) {
         _ = try fixture.verifier.judge(
             token.span,
-            TokenQuestion(.nonce, Array("nonce".utf8)),
+            TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8)))),
             keys: fixture.keys,
             now: fixture.now,
             workspace: &fixture.workspace
@@ -105,9 +105,9 @@ private func makeToken(_ input: [UInt8]) -> [UInt8] {
 /// The second half of a verdict, which no input gets to for want of a signature: the claims by themselves.
 private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     fixture.claimsWorkspace.claimsSet.bytes = payload
-    let question = TokenQuestion(.nonce, Array("nonce".utf8))
+    let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8))))
     do throws(Refusal) {
-        let claims = try fixture.verifier.judgeClaims(question, fixture.now, &fixture.claimsWorkspace)
+        let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         require(claims.subject.upperBound <= payload.count, "a claim lies inside the payload")
         let token = VerifiedToken("", "k", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
         require(!token.profile.userID.isEmpty, "a person has an ID")
@@ -122,16 +122,16 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
 
 /// The same claims as a refreshed token's, of one person, device and access token: an accepted one names all three.
 private func fuzzRefresh(_ fixture: TokenFixture) {
-    var question = TokenQuestion(.nonce, Array("nonce".utf8))
-    question.subject = Array("7".utf8)
-    question.keyThumbprint = Array("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I".utf8)
-    question.accessToken = Array("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y".utf8)
+    let expectation = TokenExpectation(
+        binding: TokenBinding(nonce: .nonce(Array("nonce".utf8)), subject: Array("7".utf8)),
+        keyThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I",
+        accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
+    )
     do throws(Refusal) {
-        let claims = try fixture.verifier.judgeClaims(question, fixture.now, &fixture.claimsWorkspace)
+        let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         let token = VerifiedToken("", "k", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
         require(token.profile.userID == "7", "a refreshed token is the session's person's")
-        let keyThumbprint = Array((token.authenticationToken.keyThumbprint ?? "").utf8)
-        require(keyThumbprint == question.keyThumbprint, "and its device's")
+        require(token.authenticationToken.keyThumbprint == expectation.keyThumbprint, "and its device's")
         require(!token.profile.isLimited, "and came with an access token")
     } catch {
         require(!error.detail.isEmpty, "every refusal says why")

@@ -1,14 +1,6 @@
 internal import LLJOSE
 internal import LLThreads
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
 /// Key sets in files: a source's file, and the seed file that keeps a set over a restart. A file's age is the time
 /// since it was last written.
 enum KeySetFile {
@@ -22,31 +14,14 @@ enum KeySetFile {
 
     /// The contents of a bounded regular file; nil if there is none.
     static func load(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
-        // O_NONBLOCK: a FIFO in the file's place must not block the caller.
-        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else {
-            if errno == ENOENT { return nil }
-            throw failure("cannot open the file")
+        do throws(FileContents.Failure) {
+            let (bytes, facts) = try FileContents.readRegular(path: path, limit: byteLimit)
+            let age = age(of: facts.times.modified.tv_sec, at: time(nil))
+            return Contents(bytes: bytes, age: age, version: version(of: facts))
+        } catch {
+            if error.isMissing { return nil }
+            throw JWKSetSourceError(error.reason)
         }
-        defer { _ = close(file) }
-        var information = stat()
-        guard unsafe fstat(file, &information) == 0 else { throw failure("cannot read the file") }
-        guard information.st_mode & S_IFMT == S_IFREG else { throw JWKSetSourceError("it is not a regular file") }
-        var bytes = [UInt8](repeating: 0, count: byteLimit + 1)
-        let count = transfer(bytes.count) { place in
-            // Bounds: `place` < count, so the pointer and the rest are within the array.
-            unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe read(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
-            }
-        }
-        guard let count else { throw failure("cannot read the file") }
-        guard count <= byteLimit else { throw JWKSetSourceError("it is larger than \(byteLimit) bytes") }
-        bytes.removeLast(bytes.count - count)
-        return Contents(
-            bytes: bytes,
-            age: age(of: information.times.modified.tv_sec, at: time(nil)),
-            version: version(of: information)
-        )
     }
 
     /// Replaces the file as a whole: a crash at any moment leaves the old one or the new one, never a part. If the path
@@ -58,11 +33,15 @@ enum KeySetFile {
         let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
         let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard file >= 0 else { throw failure("cannot create \(temporary)") }
-        let count = transfer(bytes.count) { place in
-            // Bounds: the same as for reading.
-            unsafe bytes.withUnsafeBytes { buffer in
-                unsafe write(file, buffer.baseAddress.map { unsafe $0 + place }, buffer.count - place)
+        var count = 0
+        while count < bytes.count {
+            // Bounds: `count` is below the array's, so the pointer and the rest are within the array.
+            let written = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe write(file, buffer.baseAddress.map { unsafe $0 + count }, buffer.count - count)
             }
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else { break }
+            count += written
         }
         let isWritten = count == bytes.count && fsync(file) == 0
         var failure = isWritten ? nil : failure("cannot write \(temporary)")
@@ -90,21 +69,6 @@ enum KeySetFile {
         guard let resolved = unsafe realpath(path, nil) else { throw failure("cannot follow the symbolic link") }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
-    }
-
-    /// Moves up to `count` bytes, as long as each call moves some.
-    /// - Parameter call: Reads or writes from this place on; returns the system's result.
-    /// - Returns: The number of moved bytes; nil after an error.
-    private static func transfer(_ count: Int, _ call: (_ place: Int) -> Int) -> Int? {
-        var place = 0
-        while place < count {
-            let moved = call(place)
-            if moved < 0, errno == EINTR { continue }
-            guard moved >= 0 else { return nil }
-            if moved == 0 { break }
-            place += moved
-        }
-        return place
     }
 
     /// Changes whenever the file with these facts is written or replaced.

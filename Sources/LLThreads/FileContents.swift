@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
     /// The reason why a file could not be read.
@@ -24,39 +22,32 @@ package enum FileContents {
         allowingPipe: Bool = false,
         mustBeOwn: Bool = false
     ) throws(Failure) -> [UInt8] {
-        let descriptor = try allowingPipe ? openAny(path, O_RDONLY | O_CLOEXEC) : openRegular(path)
-        defer { close(descriptor) }
+        let descriptor = try allowingPipe ? openAny(path, O_RDONLY | O_CLOEXEC) : openRegular(path).descriptor
+        defer { _ = close(descriptor) }
         if mustBeOwn { try requireOwn(descriptor) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            // The buffer is the array's own storage with the array's own count.
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                guard errno == EINTR else { throw failure() }
-                continue
-            }
-            guard count > 0 else { return bytes }
-            guard bytes.count + count <= limit else {
-                throw Failure(reason: "the file is larger than \(limit) bytes", isMissing: false)
-            }
-            bytes.append(contentsOf: chunk[..<count])
-        }
+        return try readAll(descriptor, limit)
+    }
+
+    /// The bytes of a regular file, and the system's facts about the file that was opened.
+    package static func readRegular(path: String, limit: Int) throws(Failure) -> (bytes: [UInt8], facts: stat) {
+        let (descriptor, facts) = try openRegular(path)
+        defer { _ = close(descriptor) }
+        return (try readAll(descriptor, limit), facts)
     }
 
     /// Checks that a regular file can be read at `path`. Use it for files that OpenSSL opens itself, because OpenSSL
     /// would wait at a pipe.
-    package static func requireRegular(path: String) throws(Failure) { close(try openRegular(path)) }
+    package static func requireRegular(path: String) throws(Failure) { _ = close(try openRegular(path).descriptor) }
 
     /// Opens without waiting for a pipe's writer, and refuses anything but a regular file.
-    private static func openRegular(_ path: String) throws(Failure) -> Int32 {
+    private static func openRegular(_ path: String) throws(Failure) -> (descriptor: Int32, facts: stat) {
         let descriptor = try openAny(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        var information = stat()
-        guard unsafe fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
-            close(descriptor)
+        var facts = stat()
+        guard unsafe fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+            _ = close(descriptor)
             throw Failure(reason: "it is not a regular file", isMissing: false)
         }
-        return descriptor
+        return (descriptor, facts)
     }
 
     /// Refuses a file that others own or can change. A group may have write access only if its number equals the
@@ -79,8 +70,27 @@ package enum FileContents {
         return descriptor
     }
 
-    private static func failure() -> Failure {
+    fileprivate static func failure() -> Failure {
         let number = errno
         return Failure(reason: SystemReason.sentence(for: number), isMissing: number == ENOENT)
+    }
+}
+
+/// The rest of a file. It is no member, because the call that reads has the name of one.
+private func readAll(_ descriptor: Int32, _ limit: Int) throws(FileContents.Failure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 16_384)
+    while true {
+        // The buffer is the array's own storage with the array's own count.
+        let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+        if count < 0 {
+            guard errno == EINTR else { throw FileContents.failure() }
+            continue
+        }
+        guard count > 0 else { return bytes }
+        guard bytes.count + count <= limit else {
+            throw FileContents.Failure(reason: "the file is larger than \(limit) bytes", isMissing: false)
+        }
+        bytes.append(contentsOf: chunk[..<count])
     }
 }

@@ -1,4 +1,5 @@
 internal import CLLOpenSSL
+internal import LLBytes
 
 /// A P-256 private key that signs ES256, as a device holds it to prove possession (RFC 9449).
 ///
@@ -40,14 +41,14 @@ package final class P256PrivateKey: Sendable {
 
     /// The two numbers of a DER SEQUENCE as 32 bytes each.
     private static func numbers(_ encoded: [UInt8]) -> [UInt8]? {
-        var numbers = [UInt8](repeating: 0, count: 2 * P256PublicKey.coordinateByteCount)
+        var numbers = [UInt8](repeating: 0, count: 2 * P256.coordinateByteCount)
         var start = 2
-        for end in [P256PublicKey.coordinateByteCount, numbers.count] {
+        for end in [P256.coordinateByteCount, numbers.count] {
             guard encoded.count - start >= 2, encoded[start] == 0x02 else { return nil }
             let next = start + 2 + Int(encoded[start + 1])
             guard next <= encoded.count else { return nil }
             let number = encoded[(start + 2)..<next].drop { $0 == 0 }
-            guard number.count <= P256PublicKey.coordinateByteCount else { return nil }
+            guard number.count <= P256.coordinateByteCount else { return nil }
             numbers.replaceSubrange((end - number.count)..<end, with: number)
             start = next
         }

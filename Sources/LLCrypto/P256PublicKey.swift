@@ -1,12 +1,10 @@
 internal import CLLOpenSSL
+internal import LLBytes
 
 /// A P-256 public key that verifies ES256 signatures (RFC 7518 section 3.4).
 ///
 /// It is not Sendable: each verification or each worker makes its own.
 @safe package final class P256PublicKey {
-    /// The length in bytes of a coordinate, and of each half of a signature.
-    package static let coordinateByteCount = 32
-
     private let key: Key
 
     /// Makes a key from the two coordinates of a point, 32 bytes each, big-endian.
@@ -14,7 +12,7 @@ internal import CLLOpenSSL
     /// A point that is not on the curve is refused. The order of the curve is prime, so every other point on it is
     /// sound.
     package init(x: [UInt8], y: [UInt8]) throws(OpenSSLError) {
-        guard x.count == Self.coordinateByteCount, y.count == Self.coordinateByteCount else {
+        guard x.count == P256.coordinateByteCount, y.count == P256.coordinateByteCount else {
             throw OpenSSLError("EC coordinates")
         }
         // An uncompressed point begins with 4 (SEC 1 section 2.3.3). OpenSSL reads it in a tenth of the time that it
@@ -34,7 +32,7 @@ internal import CLLOpenSSL
     package func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
         let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil)
         defer { unsafe EVP_PKEY_CTX_free(context) }
-        guard signature.count == 2 * Self.coordinateByteCount, let context = unsafe context,
+        guard signature.count == 2 * P256.coordinateByteCount, let context = unsafe context,
             unsafe EVP_PKEY_verify_init(context) == 1
         else {
             ERR_clear_error()
@@ -47,8 +45,8 @@ internal import CLLOpenSSL
     /// Both numbers as a DER SEQUENCE of two INTEGERs.
     private static func sequence(_ signature: Span<UInt8>) -> [UInt8] {
         let numbers =
-            integer(signature.extracting(0..<coordinateByteCount))
-            + integer(signature.extracting(coordinateByteCount..<2 * coordinateByteCount))
+            integer(signature.extracting(0..<P256.coordinateByteCount))
+            + integer(signature.extracting(P256.coordinateByteCount..<2 * P256.coordinateByteCount))
         // The content has at most 2 · 35 bytes, so its length has the short form.
         return [0x30, UInt8(numbers.count)] + numbers
     }

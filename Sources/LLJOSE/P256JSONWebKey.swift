@@ -2,9 +2,6 @@ internal import LLBytes
 
 /// A P-256 public key for ES256, read from a JWK (RFC 7517, RFC 7518 section 6.2) such as the one in a DPoP proof.
 package struct P256JSONWebKey: Equatable, Sendable {
-    /// The length in bytes of a coordinate of P-256 (RFC 7518 section 6.2.1.2).
-    package static let coordinateByteCount = 32
-
     /// `x`, 32 bytes, big-endian.
     package let x: [UInt8]
     /// `y`, 32 bytes, big-endian.
@@ -13,7 +10,7 @@ package struct P256JSONWebKey: Equatable, Sendable {
     /// A key from its coordinates. OpenSSL checks later that they are a point of the curve.
     package init(x: [UInt8], y: [UInt8]) throws(JSONWebKeyError) {
         // Leading zeros must be kept (RFC 7518 section 6.2.1.2).
-        guard x.count == Self.coordinateByteCount, y.count == Self.coordinateByteCount else {
+        guard x.count == P256.coordinateByteCount, y.count == P256.coordinateByteCount else {
             throw .malformedCoordinate
         }
         self.x = x

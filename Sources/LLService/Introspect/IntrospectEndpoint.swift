@@ -11,69 +11,55 @@ enum IntrospectEndpoint {
 
     static let answer: Route.Answer = { worker, head, bytes, body, context, response in
         let form = try form(body, worker, head, bytes, context)
-        if let tokens = worker.settings.tokens, let token = form.first("token"),
-            worker.ownTokens.isOwn(token.span, tokens, worker.settings)
-        {
-            return answer(form, worker, &response)
-        }
-        let claims: VerifiedClaims?
-        let outcome: Outcome
         do throws(Problem) {
             let request = try IntrospectRequest(form)
-            let verdict = try worker.judge.judge(
-                request.token.span,
-                request.expectation,
-                remembered: (worker.signatures, .all),
-                verifier: worker.settings.unboundVerifier,
-                context: context,
-                trace: TraceParent.passedOn(head, bytes)
-            )
-            switch verdict {
-            case .wait(let moment): return .wait(until: moment)
-            case .verified(let verified): (claims, outcome) = (verified, .accepted(.idToken, person: nil))
+            let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
+            if let tokens = worker.settings.tokens,
+                worker.ownTokens.isOwn(request.token.span, tokens, worker.settings)
+            {
+                let token = try ownToken(request, worker)
+                (claims, payload, client) = (token.claims, token.payload, token.clientID)
+            } else {
+                let verdict = try worker.judge.judge(
+                    request.token.span,
+                    request.expectation,
+                    remembered: (worker.signatures, .all),
+                    verifier: worker.settings.unboundVerifier,
+                    context: context,
+                    trace: TraceParent.passedOn(head, bytes)
+                )
+                switch verdict {
+                case .wait(let moment): return .wait(until: moment)
+                case .verified(let facts): (claims, payload, client) = (facts, worker.judge.workspace.payload, nil)
+                }
             }
+            VerifyEndpoint.addFields(to: &response)
+            IntrospectAnswer.write(claims, payload: payload, client: client, to: &response.body)
+            return .accepted(.idToken, person: nil)
         } catch {
             switch error.code {
             // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
-            case .rejectedToken, .invalidNonce, .unknownApp: (claims, outcome) = (nil, .inactive(error.code))
+            case .rejectedToken, .invalidNonce, .unknownApp:
+                VerifyEndpoint.addFields(to: &response)
+                JSONWriter.raw("{\"active\":false}", to: &response.body)
+                return .inactive(error.code)
             // A malformed request or an outage is not the token's fault.
             default: return .refused(.idToken, error)
             }
         }
-        VerifyEndpoint.addFields(to: &response)
-        IntrospectAnswer.write(claims, payload: worker.judge.workspace.payload, to: &response.body)
-        return outcome
     }
 
-    /// Answers about a token that this service issued.
-    private static func answer(
-        _ form: FormParameters,
-        _ worker: WorkerParts,
-        _ response: inout HTTPResponse
-    ) -> Outcome {
-        let outcome: Outcome
-        do throws(Problem) {
-            let request = try IntrospectRequest(form)
-            let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
-            let subject = JSONText.value(token.payload.span, token.claims.subject)
-            // A token that was issued here has no nonce.
-            let binding = request.expectation.binding
-            guard binding.nonce == nil else { throw Problem(Refusal.missingClaim(.nonce)) }
-            if let expected = binding.subject, !subject.utf8.elementsEqual(expected) {
-                throw Problem(Refusal.subjectMismatch)
-            }
-            VerifyEndpoint.addFields(to: &response)
-            IntrospectAnswer.write(token.claims, payload: token.payload, client: token.clientID, to: &response.body)
-            return .accepted(.idToken, person: nil)
-        } catch {
-            switch error.code {
-            case .rejectedToken, .invalidNonce, .unknownApp: outcome = .inactive(error.code)
-            default: return .refused(.idToken, error)
-            }
+    /// Judges a token that this service issued.
+    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerParts) throws(Problem) -> OwnToken {
+        let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
+        let binding = request.expectation.binding
+        // A token that was issued here has no nonce.
+        guard binding.nonce == nil else { throw Problem(Refusal.missingClaim(.nonce)) }
+        let subject = JSONText.value(token.payload.span, token.claims.subject)
+        if let expected = binding.subject, !subject.utf8.elementsEqual(expected) {
+            throw Problem(Refusal.subjectMismatch)
         }
-        VerifyEndpoint.addFields(to: &response)
-        IntrospectAnswer.write(nil, payload: [], to: &response.body)
-        return outcome
+        return token
     }
 
     /// Reads the form, and checks that the caller may use the route.
@@ -139,21 +125,15 @@ struct IntrospectRequest {
     }
 }
 
-/// Writes the answer of `POST /introspect` (RFC 7662 section 2.2).
+/// Writes the answer of `POST /introspect` about an active token (RFC 7662 section 2.2).
 enum IntrospectAnswer {
-    /// - Parameters:
-    ///   - claims: Nil for a token that is not active; the answer then says nothing else.
-    ///   - client: The client that the token was issued to; nil if it is the audience.
+    /// - Parameter client: The client that the token was issued to; nil if it is the audience.
     static func write(
-        _ claims: VerifiedClaims?,
+        _ claims: VerifiedClaims,
         payload: [UInt8],
-        client: Range<Int>? = nil,
+        client: Range<Int>?,
         to bytes: inout [UInt8]
     ) {
-        guard let claims else {
-            JSONWriter.raw("{\"active\":false}", to: &bytes)
-            return
-        }
         JSONWriter.raw("{\"active\":true", to: &bytes)
         text(",\"iss\":\"", claims.issuer, payload, &bytes)
         text(",\"sub\":\"", claims.subject, payload, &bytes)

@@ -55,40 +55,35 @@ final class TokenJudge {
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
             refreshKeys()
-            let wait: MonotonicInstant?
-            var isInDoubt = false
             // Keys older than `max-stale` verify no token.
-            if !keys.isEmpty, snapshot.value.isUsable(at: context.now) {
-                let now = try ServiceClock.now()
-                do throws(Refusal) {
-                    let claims =
-                        if let remembered {
-                            try remembered.tokens.judge(
-                                token,
-                                expectation,
-                                texts: remembered.texts,
-                                verifier: verifier,
-                                keys: keys,
-                                now: now,
-                                workspace: &workspace
-                            )
-                        } else {
-                            try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
-                        }
-                    if !revocations.isEmpty(), isRevoked(claims, &isInDoubt) { throw .loginRevoked }
-                    return .verified(claims)
-                } catch {
-                    if isInDoubt { throw Self.doubtfulRevocation }
-                    // A key ID that is too long for any published key is empty here; it causes no fetch.
-                    guard error.code == .unknownKey, !workspace.keyID.isEmpty else {
-                        throw Problem(error, of: token)
-                    }
-                    wait = try waitForKeys(Problem(error), context, hasWaited, trace())
-                }
-            } else {
-                wait = try waitForKeys(nil, context, hasWaited, nil)
+            guard !keys.isEmpty, snapshot.value.isUsable(at: context.now) else {
+                guard let wait = try waitForKeys(nil, context, hasWaited, nil) else { continue }
+                return .wait(wait)
             }
-            if let wait { return .wait(wait) }
+            let now = try ServiceClock.now()
+            let claims: VerifiedClaims
+            do throws(Refusal) {
+                if let remembered {
+                    claims = try remembered.tokens.judge(
+                        token,
+                        expectation,
+                        texts: remembered.texts,
+                        verifier: verifier,
+                        keys: keys,
+                        now: now,
+                        workspace: &workspace
+                    )
+                } else {
+                    claims = try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
+                }
+            } catch {
+                // A key ID that is too long for any published key is empty here; it causes no fetch.
+                guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error, of: token) }
+                guard let wait = try waitForKeys(Problem(error), context, hasWaited, trace()) else { continue }
+                return .wait(wait)
+            }
+            if !revocations.isEmpty() { try requireInForce(claims) }
+            return .verified(claims)
         }
         throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
@@ -106,31 +101,18 @@ final class TokenJudge {
         snapshot = newer
     }
 
-    /// True if the login was revoked after the token was issued, or may have been. It reads this replica's own copy.
-    private func isRevoked(_ claims: VerifiedClaims, _ isInDoubt: inout Bool) -> Bool {
+    /// Refuses a token whose login was revoked.
+    private func requireInForce(_ claims: VerifiedClaims) throws(Problem) {
         let payload = workspace.payload.span
         let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
-        let latest =
-            if JSONText.isPlain(app), JSONText.isPlain(user) {
-                revocations.latest(app: app, user: user)
-            } else {
-                revocations.latest(
-                    app: JSONText.value(payload, claims.audience).utf8.span,
-                    user: JSONText.value(payload, claims.subject).utf8.span
-                )
-            }
-        let issuedAt = claims.issuedAt.wholeSeconds
-        guard let latest, issuedAt <= latest.moment else { return false }
-        isInDoubt = revocations.isInDoubt(latest, issuedAt: issuedAt)
-        return true
-    }
-
-    /// The answer if the service cannot tell whether the token is older than its login's revocation.
-    static var doubtfulRevocation: Problem {
-        Problem(
-            .replayStoreUnavailable,
-            "The login was revoked while a clock was ahead, so it cannot be known whether the token is older; the log tells more."
-        )
+        if JSONText.isPlain(app), JSONText.isPlain(user) {
+            try revocations.requireInForce(app: app, user: user, issuedAt: claims.issuedAt)
+        } else {
+            let (app, user) = (
+                JSONText.value(payload, claims.audience), JSONText.value(payload, claims.subject)
+            )
+            try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: claims.issuedAt)
+        }
     }
 
     /// A replica that starts while Redis is unreachable knows no revocations yet, so it accepts no token.

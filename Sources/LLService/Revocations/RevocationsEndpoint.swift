@@ -4,6 +4,7 @@ internal import LLHTTPServer
 internal import LLJOSE
 internal import LLSockets
 internal import LLStores
+internal import LimitedLogin
 
 /// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The
 /// body has `user_id`, and `app_id` if several apps are configured.
@@ -47,6 +48,25 @@ enum RevocationsEndpoint {
         Problem(
             .replayStoreUnavailable,
             "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
+        )
+    }
+}
+
+extension RevocationReader {
+    /// Refuses a credential if its login was revoked after it was issued, or may have been. It reads this replica's own
+    /// copy.
+    func requireInForce(app: Span<UInt8>, user: Span<UInt8>, issuedAt: NumericDate) throws(Problem) {
+        let seconds = issuedAt.wholeSeconds
+        guard let latest = latest(app: app, user: user), seconds <= latest.moment else { return }
+        throw problem(of: latest, issuedAt: seconds) ?? Problem(Refusal.loginRevoked)
+    }
+
+    /// The answer if it cannot be told whether a credential is older than its login's revocation; nil if it can.
+    func problem(of revocation: (moment: Int64, kind: RevocationKind), issuedAt: Int64) -> Problem? {
+        guard isInDoubt(revocation, issuedAt: issuedAt) else { return nil }
+        return Problem(
+            .replayStoreUnavailable,
+            "The login was revoked while a clock was ahead, so it cannot be known whether the token is older; the log tells more."
         )
     }
 }

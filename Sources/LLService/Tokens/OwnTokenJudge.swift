@@ -81,19 +81,14 @@ final class OwnTokenJudge {
         let known = tokens.find(digest)
         if capacity > 0 { metrics.countSignature(isRemembered: known != nil) }
         let judged: OwnToken
-        var isInDoubt = false
         do throws(Refusal) {
             judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
-            let app = JSONText.value(judged.payload.span, judged.clientID)
-            let user = JSONText.value(judged.payload.span, judged.claims.subject)
-            let issuedAt = judged.authenticatedAt.wholeSeconds
-            if let latest = revocations.latest(app: app.utf8.span, user: user.utf8.span), issuedAt <= latest.moment {
-                isInDoubt = revocations.isInDoubt(latest, issuedAt: issuedAt)
-                throw .loginRevoked
-            }
         } catch {
-            throw isInDoubt ? TokenJudge.doubtfulRevocation : Problem(error)
+            throw Problem(error)
         }
+        let app = JSONText.value(judged.payload.span, judged.clientID)
+        let user = JSONText.value(judged.payload.span, judged.claims.subject)
+        try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: judged.authenticatedAt)
         if let known { tokens.use(known.place) } else { tokens.add(digest, nil) }
         return judged
     }

@@ -86,8 +86,7 @@ enum AccessTokenEndpoint {
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
         if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
             let issuedAt = token.earliestIssue(now: now).wholeSeconds
-            let isInDoubt = worker.revocations.isInDoubt(revocation, issuedAt: issuedAt)
-            throw isInDoubt ? TokenJudge.doubtfulRevocation : problem
+            throw worker.revocations.problem(of: revocation, issuedAt: issuedAt) ?? problem
         }
         let body = try prepare(verified, request, worker)
         let write: FirstUse.Writer = { response in

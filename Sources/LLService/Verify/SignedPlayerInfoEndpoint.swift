@@ -118,11 +118,8 @@ enum SignedPlayerInfoEndpoint {
     private static func requireNotRevoked(_ player: SignedPlayerInfo, _ worker: WorkerParts) throws(Problem) {
         guard let person = player.appScopedID else { return }
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let revocation = worker.revocations.latest(app: player.appID.utf8.span, user: person.utf8.span)
-        let issuedAt = player.issuedAt.wholeSeconds
-        guard let revocation, issuedAt <= revocation.moment else { return }
-        let isInDoubt = worker.revocations.isInDoubt(revocation, issuedAt: issuedAt)
-        throw isInDoubt ? TokenJudge.doubtfulRevocation : Problem(Refusal.loginRevoked)
+        let app = player.appID.utf8.span
+        try worker.revocations.requireInForce(app: app, user: person.utf8.span, issuedAt: player.issuedAt)
     }
 }
 

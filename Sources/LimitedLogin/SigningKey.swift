@@ -103,25 +103,18 @@ public struct SigningKey: Sendable, CustomStringConvertible {
 
     /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that cannot read a JWK Set.
     /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
-    public func publicPEM() throws(InvalidConfiguration) -> String {
-        do {
-            return switch secret {
-            case .rsa(let key): try key.publicPEM()
-            case .p256(let key): try key.publicPEM()
-            }
-        } catch {
-            throw InvalidConfiguration("OpenSSL cannot write the key.")
-        }
-    }
+    public func publicPEM() throws(InvalidConfiguration) -> String { try pem(isPrivate: false) }
 
     /// The private key as PKCS #8 in PEM form, without encryption. Store it in a file that only the service's user can
     /// read.
     /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
-    public func privatePEM() throws(InvalidConfiguration) -> String {
+    public func privatePEM() throws(InvalidConfiguration) -> String { try pem(isPrivate: true) }
+
+    private func pem(isPrivate: Bool) throws(InvalidConfiguration) -> String {
         do {
             return switch secret {
-            case .rsa(let key): try key.privatePEM()
-            case .p256(let key): try key.privatePEM()
+            case .rsa(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
+            case .p256(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
             }
         } catch {
             throw InvalidConfiguration("OpenSSL cannot write the key.")

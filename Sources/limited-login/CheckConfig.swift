@@ -5,22 +5,26 @@ struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config",
         abstract: "Prints the configuration in force, each value with its origin.",
-        discussion: "Exit code 0 when a start with the same settings would accept them, 64 usage, 78 when it would not."
+        discussion: """
+            It tells all mistakes. Exit code 0 when a start with the same settings would accept them, 64 usage, 78 when it \
+            would not.
+            """
     )
 
-    @Flag(help: "Print one JSON object: the settings, each with its value and origin, and the warnings.")
+    @Flag(help: "Print one JSON object: the settings, their origins and the warnings, or the mistakes.")
     var json = false
 
     @OptionGroup var options: ConfigurationOptions<ServiceSettings>
 
     func run() throws {
-        let loaded = try options.load()
-        // Building the parts opens the files and checks the URLs, as a start would.
-        _ = try ServiceParts.keyCache(loaded.configuration) { _ in }
-        _ = try ServiceParts.settings(loaded.configuration)
-        _ = try ServiceParts.tlsContext(loaded.configuration)
-        _ = try ServiceParts.graphClient(loaded.configuration)
-        _ = try ServiceParts.replayStore(loaded.configuration) { _ in }
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationError) {
+            loaded = try options.load()
+        } catch {
+            throw refuse(error.sentences)
+        }
+        let mistakes = Self.mistakesInFiles(loaded.configuration)
+        guard mistakes.isEmpty else { throw refuse(mistakes) }
         let warnings = loaded.configuration.doubts
         if json { return StandardOutput.write(json: Self.json(loaded, warnings)) }
         for warning in warnings { StandardError.write("limited-login: warning: \(warning)") }
@@ -30,6 +34,40 @@ struct CheckConfig: ParsableCommand {
             let padding = String(repeating: " ", count: width - key.rawValue.count)
             StandardOutput.write(line: "\(key.rawValue)\(padding) = \(value)  (\(origin))")
         }
+    }
+
+    /// Builds the parts, which opens the files and checks the URLs as a start would.
+    private static func mistakesInFiles(_ configuration: ServiceConfiguration) -> [String] {
+        var mistakes: [String] = []
+        func check<Part>(_ part: @autoclosure () throws -> Part) {
+            do {
+                _ = try part()
+            } catch {
+                // Two parts may read one file.
+                if !mistakes.contains("\(error)") { mistakes.append("\(error)") }
+            }
+        }
+        check(try ServiceParts.keyCache(configuration) { _ in })
+        check(try ServiceParts.clients(configuration))
+        check(try ServiceParts.verifier(configuration))
+        check(try ServiceParts.appSecrets(configuration))
+        check(try ServiceParts.webhook(configuration))
+        check(try ServiceParts.tokens(configuration))
+        check(try ServiceParts.settings(configuration))
+        check(try ServiceParts.tlsContext(configuration))
+        check(try ServiceParts.graphClient(configuration))
+        check(try ServiceParts.replayStore(configuration) { _ in })
+        return mistakes
+    }
+
+    /// Tells all mistakes: with `--json` on standard output as one object.
+    private func refuse(_ mistakes: [String]) -> ExitCode {
+        if json {
+            StandardOutput.write(json: ["mistakes": JSON(mistakes.map { JSON($0) })])
+        } else {
+            for mistake in mistakes { StandardError.write("limited-login: \(mistake)") }
+        }
+        return Exit.configuration
     }
 
     /// The value in the form that may be shown, and its origin.

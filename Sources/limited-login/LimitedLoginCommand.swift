@@ -68,7 +68,10 @@ enum Main {
             return .success
         } catch let error as StartError {
             return Exit.refusing("\(error)", error.exitCode)
-        } catch let error where error is ConfigurationError || error is SocketError || error is OpenSSLError {
+        } catch let error as ConfigurationError {
+            error.sentences.forEach { StandardError.write("limited-login: \($0)") }
+            return Exit.configuration
+        } catch let error where error is SocketError || error is OpenSSLError {
             return Exit.refusing("\(error)")
         } catch let error as ValidationError {
             // A running command threw this error: the library would print the usage of the whole program.

@@ -174,8 +174,7 @@ enum ServiceParts {
 
     /// The parts that a reload can change: the policy, the clients and the nonces.
     static func settings(_ configuration: ServiceConfiguration) throws(StartError) -> RuntimeSettings {
-        let (file, limit) = (configuration.clientKeysFile, ClientKeys.fileByteLimit)
-        let clients = try read(.clientKeysFile, file, limit: limit, ClientKeys.init(parsing:place:))
+        let clients = try clients(configuration)
         let verifier = try verifier(configuration)
         let secrets = try appSecrets(configuration)
         if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
@@ -195,6 +194,12 @@ enum ServiceParts {
             webhook: try webhook(configuration),
             tokens: try tokens(configuration)
         )
+    }
+
+    /// The callers and their keys; nil if none are configured.
+    static func clients(_ configuration: ServiceConfiguration) throws(StartError) -> ClientKeys? {
+        let (file, limit) = (configuration.clientKeysFile, ClientKeys.fileByteLimit)
+        return try read(.clientKeysFile, file, limit: limit, ClientKeys.init(parsing:place:))
     }
 
     /// The verifier of id tokens; the configuration has checked the range of every value already.

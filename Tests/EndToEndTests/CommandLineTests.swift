@@ -214,6 +214,22 @@ struct CommandLineTests {
         for option in absent { #expect(!help.contains("  \(option) "), "\(command) \(option)") }
     }
 
+    @Test("check-config tells all mistakes, first of the settings, then of their files, with --json as one object")
+    func allMistakes() throws {
+        let folder = try ShortFolder()
+        try Data("one\n".utf8).write(to: URL(filePath: "\(folder.path)/bad"))
+        let files = ["--client-keys-file", "--nonce-secret-file", "--app-secrets-file", "--ca-file"]
+        let arguments = ["check-config"] + files.flatMap { [$0, "\(folder.path)/bad"] }
+        for (more, count) in [(["--workers", "0", "--gateway", "on"], 2), ([], files.count)] {
+            let run = try FinishedRun(arguments + more, environment: Self.required)
+            let sentences = run.errors.split(separator: "\n").map { String($0.dropFirst("limited-login: ".count)) }
+            #expect(run.exitCode == 78 && sentences.count == count, "\(run.errors)")
+            let object = try FinishedRun(arguments + more + ["--json"], environment: Self.required)
+            let parsed = try JSONSerialization.jsonObject(with: Data(object.output.utf8)) as? [String: [String]]
+            #expect(object.exitCode == 78 && object.errors.isEmpty && parsed == ["mistakes": sentences])
+        }
+    }
+
     @Test(
         "A misspelt command is answered with the nearest one, a usage mistake with the usage of its own command",
         arguments: [

@@ -45,8 +45,37 @@ struct MalformedConfigurationTests {
             guard let error = error as? ConfigurationError else { return false }
             let text = error.description
             let namesFile = file.map { text.contains($0.path) || malformed.names == "app id" } ?? true
-            return text.contains(malformed.names) && namesFile && !error.reason.isEmpty
+            // One mistake is told once, and nothing that only follows from it.
+            let isOne = error.sentences == [text]
+            return text.contains(malformed.names) && namesFile && !error.reason.isEmpty && isOne
         }
+    }
+
+    @Test("All mistakes are told at once, without those that only follow from another one")
+    func several() throws {
+        let file = try TemporaryFile(
+            contents: #"""
+                {"app_id": ["1"], "workers": "two", "listen": "8080", "listen_mode": "0666", "replay_store": "redis",
+                 "replay_store_password_file": "p", "access_tokens": "accept", "app_secrets_file": 5, "gateway": "on",
+                 "issuer": "https://i.example", "jwks_ttl_seconds": 10}
+                """#
+        )
+        let error = try #require(throws: ConfigurationError.self) {
+            try ConfigurationLoader.load(
+                flags: [.clockSkewSeconds: "1e2"],
+                environment: ["LIMITED_LOGIN_WORKER": "2", "LIMITED_LOGIN_TRUSTED_PEERS": "gateway"],
+                file: file.path
+            )
+        }
+        let told = [
+            "unknown key 'app_id'", "workers: ", "app_secrets_file: ", "LIMITED_LOGIN_WORKER: ",
+            "--clock-skew-seconds: ",
+            "listen: ", "LIMITED_LOGIN_TRUSTED_PEERS: ", "gateway: ", "replay_store: ",
+            "issuer: set client_keys_file and signing_keys_file too", "jwks_ttl_seconds: 10s is outside 5m to 1d",
+        ]
+        #expect(error.sentences.count == told.count, "\(error.sentences)")
+        for (sentence, part) in zip(error.sentences, told) { #expect(sentence.contains(part)) }
+        #expect(error.description == error.sentences.joined(separator: "; "))
     }
 
     static let variables: [MalformedConfiguration] = [

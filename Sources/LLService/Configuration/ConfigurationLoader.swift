@@ -25,6 +25,7 @@ package enum ConfigurationLoader {
     ///     be allowed.
     ///   - only: The settings to read, if a command needs no others: a fault in the others does not stop it.
     ///   - readsDefaultFile: True if ``defaultFile`` is read when no file is named.
+    /// - Throws: All mistakes that the sources show; the content of other files is not read.
     package static func load(
         flags: [ConfigurationKey: String],
         environment: [String: String],
@@ -34,6 +35,7 @@ package enum ConfigurationLoader {
         readsDefaultFile: Bool = true
     ) throws(ConfigurationError) -> LoadedConfiguration {
         var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        var mistakes: [ConfigurationError] = []
         let named = file ?? environment[ConfigurationKey.fileVariable]
         guard named != "" else {
             let origin = file == nil ? ConfigurationOrigin.environment(ConfigurationKey.fileVariable) : .flag("config")
@@ -41,7 +43,7 @@ package enum ConfigurationLoader {
         }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
-            settings = try ConfigurationFile.settings(of: bytes, path: path, only: only)
+            settings = try ConfigurationFile.settings(of: bytes, path: path, only: only, &mistakes)
             readFile = path
         }
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
@@ -50,28 +52,75 @@ package enum ConfigurationLoader {
         {
             guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
                 let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
-                let hint = ConfigurationFile.nearest(member).map { "; did you mean \($0.environmentName)?" } ?? ""
-                throw ConfigurationOrigin.environment(name).error("there is no such setting\(hint)")
+                let nearest = ConfigurationFile.nearest(member)
+                let hint = nearest.map { "; did you mean \($0.environmentName)?" } ?? ""
+                mistakes.append(
+                    ConfigurationOrigin.environment(name).error("there is no such setting\(hint)").of(nearest)
+                )
+                continue
             }
             if only?.contains(key) == false { continue }
-            settings[key] = try ConfigurationSetting(text: value, key: key, origin: .environment(name))
+            settings[key] = setting(key, value, .environment(name), &mistakes)
         }
         for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue })
         where only?.contains(key) != false {
-            settings[key] = try ConfigurationSetting(text: value, key: key, origin: .flag(key.flagName))
+            settings[key] = setting(key, value, .flag(key.flagName), &mistakes)
         }
         if settings[.listen] == nil, only?.contains(.listen) != false,
             let port = environment[ConfigurationKey.portVariable]
         {
             let origin = ConfigurationOrigin.environment(ConfigurationKey.portVariable)
-            guard let number = UInt16(port), number > 0 else { throw origin.error("a port from 1 to 65535 is needed") }
-            settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
+            if let number = UInt16(port), number > 0 {
+                settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
+            } else {
+                mistakes.append(origin.error("a port from 1 to 65535 is needed").of(.listen))
+            }
         }
-        return LoadedConfiguration(
-            configuration: try ServiceConfiguration(settings: settings, only: only),
-            settings: settings,
-            file: readFile
-        )
+        let configuration = try configuration(settings, only, mistakes)
+        return LoadedConfiguration(configuration: configuration, settings: settings, file: readFile)
+    }
+
+    /// Reads a text; nil after a mistake in it, which is added.
+    private static func setting(
+        _ key: ConfigurationKey,
+        _ text: String,
+        _ origin: ConfigurationOrigin,
+        _ mistakes: inout [ConfigurationError]
+    ) -> ConfigurationSetting? {
+        do throws(ConfigurationError) {
+            return try ConfigurationSetting(text: text, key: key, origin: origin)
+        } catch {
+            mistakes.append(error.of(key))
+            return nil
+        }
+    }
+
+    /// Checks the settings. After a mistake it goes on without the setting at fault, to find the others too.
+    private static func configuration(
+        _ settings: [ConfigurationKey: ConfigurationSetting],
+        _ only: [ConfigurationKey]?,
+        _ mistakes: [ConfigurationError]
+    ) throws(ConfigurationError) -> ServiceConfiguration {
+        let checked: ServiceConfiguration
+        do throws(ConfigurationError) {
+            checked = try ServiceConfiguration(settings: settings, only: only)
+        } catch {
+            let faulty = Set(mistakes.compactMap(\.key))
+            // A mistake that only follows from another one is left out.
+            let follows = [error.key, error.other].contains { $0.map(faulty.contains) == true }
+            let mistakes = follows ? mistakes : mistakes + [error]
+            // Every setting but the app ids can be left out.
+            let standIn = ConfigurationSetting(value: .list(["0"]), origin: .flag(ConfigurationKey.appIDs.flagName))
+            let instead = error.key == .appIDs ? standIn : nil
+            guard let key = error.key, settings[key] != instead else {
+                throw ConfigurationError(all: mistakes) ?? error
+            }
+            var rest = settings
+            rest[key] = instead
+            return try configuration(rest, only, mistakes)
+        }
+        if let all = ConfigurationError(all: mistakes) { throw all }
+        return checked
     }
 
     private static func contents(
@@ -99,7 +148,8 @@ enum ConfigurationFile {
     static func settings(
         of bytes: [UInt8],
         path: String,
-        only: [ConfigurationKey]? = nil
+        only: [ConfigurationKey]? = nil,
+        _ mistakes: inout [ConfigurationError]
     ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
         // The limits hold 100,000 app ids.
         var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
@@ -115,16 +165,21 @@ enum ConfigurationFile {
         for name in document.children(of: document.root) {
             let member = document.string(name, in: bytes.span)
             guard let key = ConfigurationKey(rawValue: member) else {
-                let hint = nearest(member).map { "; did you mean '\($0.rawValue)'?" } ?? ""
-                throw ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)")
+                let nearest = nearest(member)
+                let hint = nearest.map { "; did you mean '\($0.rawValue)'?" } ?? ""
+                mistakes.append(ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)", key: nearest))
+                continue
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
             if only?.contains(key) == false { continue }
             // null and an empty list mean "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
-            let value = try value(name + 1, of: key, in: document, bytes, origin)
-            if value == .list([]) { continue }
-            settings[key] = ConfigurationSetting(value: value, origin: origin)
+            do throws(ConfigurationError) {
+                let value = try value(name + 1, of: key, in: document, bytes, origin)
+                if value != .list([]) { settings[key] = ConfigurationSetting(value: value, origin: origin) }
+            } catch {
+                mistakes.append(error.of(key))
+            }
         }
         return settings
     }

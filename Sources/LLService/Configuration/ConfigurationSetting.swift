@@ -87,23 +87,46 @@ extension ConfigurationSetting {
     }
 }
 
-/// A setting that stops the start; its description is one sentence that names the place and the key.
+/// A mistake that stops the start, and the other mistakes of the same configuration.
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The flag, the environment variable or the file and member at fault.
     package let place: String
     /// The fault, and the right form.
     package let reason: String
+    /// The setting at fault, or probably meant; nil if the mistake is of none.
+    var key: ConfigurationKey?
+    /// The setting that the one at fault depends on, if the two do not go together.
+    var other: ConfigurationKey?
+    /// The mistakes beside this one.
+    private var others: [ConfigurationError] = []
 
-    package init(place: String, reason: String) {
+    package init(place: String, reason: String, key: ConfigurationKey? = nil, other: ConfigurationKey? = nil) {
         self.place = place
         self.reason = reason
+        self.key = key
+        self.other = other
     }
+
+    /// All mistakes of a configuration as one error; nil if there are none.
+    init?(all: [ConfigurationError]) {
+        guard let first = all.first else { return nil }
+        self = first
+        others = Array(all.dropFirst())
+    }
+
+    /// The same mistake, of a setting.
+    func of(_ key: ConfigurationKey?) -> ConfigurationError {
+        ConfigurationError(place: place, reason: reason, key: key)
+    }
+
+    /// One sentence for each mistake, which names its place.
+    package var sentences: [String] { ["\(place): \(reason)"] + others.flatMap(\.sentences) }
 
     package init(_ path: String, _ failure: FileContents.Failure) {
         self.init(place: path, reason: "the file cannot be read: \(failure.reason)")
     }
 
-    package var description: String { "\(place): \(reason)" }
+    package var description: String { sentences.joined(separator: "; ") }
 }
 
 /// A line of a file named by a setting, with a secret or a client.

@@ -142,7 +142,11 @@ extension ServiceConfiguration {
         for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
         try requireConsistency(reader)
         guard only != nil || listen.network?.collides(with: adminListen) != true else {
-            throw reader.failure(.adminListen, "the administrative listener has the service's own address \(listen)")
+            throw reader.failure(
+                .adminListen,
+                "the administrative listener has the service's own address \(listen); give one of them another port",
+                beside: .listen
+            )
         }
     }
 
@@ -154,9 +158,10 @@ extension ServiceConfiguration {
             )
         }
         guard (jwksMinimumTTLSeconds...jwksMaximumTTLSeconds).contains(jwksTTLSeconds) else {
+            let unit = ConfigurationKey.jwksTTLSeconds.definition.kind.withUnit
             throw reader.failure(
                 .jwksTTLSeconds,
-                "\(jwksTTLSeconds) s is outside \(jwksMinimumTTLSeconds) to \(jwksMaximumTTLSeconds) s, which "
+                "\(unit(jwksTTLSeconds)) is outside \(unit(jwksMinimumTTLSeconds)) to \(unit(jwksMaximumTTLSeconds)), which "
                     + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
             )
         }
@@ -164,13 +169,15 @@ extension ServiceConfiguration {
             guard let replayStore else {
                 throw reader.failure(
                     .replayStorePasswordFile,
-                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL"
+                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL",
+                    beside: .replayStore
                 )
             }
             guard replayStore.password == nil else {
                 throw reader.failure(
                     .replayStorePasswordFile,
-                    "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already"
+                    "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already",
+                    beside: .replayStore
                 )
             }
         }
@@ -178,14 +185,16 @@ extension ServiceConfiguration {
             guard case .sentinel? = replayStore?.kind else {
                 throw reader.failure(
                     .replayStoreSentinelPasswordFile,
-                    "\(ConfigurationKey.replayStore.rawValue) names no sentinels: set it to a redis+sentinel:// URL"
+                    "\(ConfigurationKey.replayStore.rawValue) names no sentinels: set it to a redis+sentinel:// URL",
+                    beside: .replayStore
                 )
             }
         }
         guard !accessTokensAreAccepted || appSecretsFile != nil else {
             throw reader.failure(
                 .accessTokens,
-                "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)"
+                "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)",
+                beside: .appSecretsFile
             )
         }
         let greatestIdleTimeout = HTTPServerLimits.greatestVerifiedIdleTimeout
@@ -193,7 +202,8 @@ extension ServiceConfiguration {
             throw reader.failure(
                 .idleTimeoutSeconds,
                 "with \(ConfigurationKey.tlsClientCAFile.rawValue) a connection lives five minutes at most, "
-                    + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most"
+                    + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most",
+                beside: .tlsClientCAFile
             )
         }
     }

@@ -65,8 +65,14 @@ struct SettingReader {
     }
 
     /// An error that names the place of a setting's value.
-    func failure(_ key: ConfigurationKey, _ reason: String) -> ConfigurationError {
-        ConfigurationError(place: settings[key]?.origin.description ?? key.rawValue, reason: reason)
+    /// - Parameter other: The setting that this one depends on, if the two do not go together.
+    func failure(
+        _ key: ConfigurationKey,
+        _ reason: String,
+        beside other: ConfigurationKey? = nil
+    ) -> ConfigurationError {
+        let place = settings[key]?.origin.description ?? key.rawValue
+        return ConfigurationError(place: place, reason: reason, key: key, other: other)
     }
 
     /// The same, with the value quoted except for its secret part.
@@ -74,8 +80,10 @@ struct SettingReader {
         failure(key, "'\(value.withoutUserInformation)' \(reason)")
     }
 
-    private func lacks(_ key: ConfigurationKey, _ other: ConfigurationKey) -> ConfigurationError {
-        failure(key, "there is no \(other.rawValue) beside it")
+    /// The error of a setting that some of the others, which are not set, must accompany.
+    private func lacks(_ key: ConfigurationKey, _ others: ConfigurationKey...) -> ConfigurationError {
+        let missing = others.filter { value($0) == nil }
+        return failure(key, "set \(missing.map(\.rawValue).joined(separator: " and ")) too", beside: missing.first)
     }
 
     private func url(_ key: ConfigurationKey, _ value: String) throws(ConfigurationError) -> HTTPURL {
@@ -94,7 +102,8 @@ extension SettingReader {
         guard !values.isEmpty else {
             throw ConfigurationError(
                 place: ConfigurationKey.appIDs.environmentName,
-                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
+                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)",
+                key: .appIDs
             )
         }
         for value in values where value.utf8.count > 64 || !VerificationPolicy.isAppID(value) {
@@ -152,7 +161,8 @@ extension SettingReader {
         guard listen.network == nil || settings[.listenMode] == nil else {
             throw failure(
                 .listenMode,
-                "permissions have no meaning for \(listen); set \(ConfigurationKey.listen.rawValue) to unix:PATH"
+                "permissions have no meaning for \(listen); set \(ConfigurationKey.listen.rawValue) to unix:PATH",
+                beside: .listen
             )
         }
         return mode
@@ -193,7 +203,8 @@ extension SettingReader {
             throw failure(
                 .tlsClientCAFile,
                 "client certificates need TLS: set \(ConfigurationKey.tlsCertificateFile.rawValue) "
-                    + "and \(ConfigurationKey.tlsKeyFile.rawValue)"
+                    + "and \(ConfigurationKey.tlsKeyFile.rawValue)",
+                beside: .tlsCertificateFile
             )
         }
         return nil
@@ -236,12 +247,9 @@ extension SettingReader {
     /// The backend's address needs a secret to sign with, and a page that Facebook can show people.
     func webhook() throws(ConfigurationError) -> WebhookConfiguration? {
         guard let url = try optionalURL(.callbacksURL) else { return nil }
-        guard let secretFile = try optionalText(.callbacksSecretFile) else {
-            throw lacks(.callbacksURL, .callbacksSecretFile)
-        }
-        guard let statusURL = try optionalURL(.dataDeletionStatusURL) else {
-            throw lacks(.callbacksURL, .dataDeletionStatusURL)
-        }
+        guard let secretFile = try optionalText(.callbacksSecretFile),
+            let statusURL = try optionalURL(.dataDeletionStatusURL)
+        else { throw lacks(.callbacksURL, .callbacksSecretFile, .dataDeletionStatusURL) }
         guard !statusURL.target.utf8.contains(UInt8(ascii: "?")) else {
             throw failure(.dataDeletionStatusURL, "it must not have a query: the code becomes one")
         }
@@ -266,8 +274,9 @@ extension SettingReader {
         guard !issuers.contains(issuer) else {
             throw failure(.issuer, issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
         }
-        guard try optionalText(.clientKeysFile) != nil else { throw lacks(.issuer, .clientKeysFile) }
-        guard let file = try optionalText(.signingKeysFile) else { throw lacks(.issuer, .signingKeysFile) }
+        guard try optionalText(.clientKeysFile) != nil, let file = try optionalText(.signingKeysFile) else {
+            throw lacks(.issuer, .clientKeysFile, .signingKeysFile)
+        }
         func policy(_ audiences: [String], _ extra: String) throws(InvalidConfiguration) -> TokenIssuerPolicy {
             try TokenIssuerPolicy(
                 issuer: issuer,

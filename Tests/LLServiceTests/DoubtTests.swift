@@ -15,6 +15,10 @@ struct DoubtTests {
     /// What opens something or does nothing, with words of the one sentence that tells of it.
     private static let doubtful: [([ConfigurationKey: String], [String])] = [
         ([.dpop: "required_if_bound"], ["dpop", "gateway is not enabled"]),
+        ([.gatewayOrigin: "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
+        ([.authHeaders: "X-Person=sub"], ["auth_headers", "gateway is not enabled"]),
+        ([.tokenLifetimeSeconds: "300"], ["token_lifetime_seconds", "issuer is not"]),
+        ([.tokenTypeHeader: "JWT"], ["token_type_header", "issuer is not"]),
         ([.gateway: "enabled"], ["if_sent", "passes as Bearer", "RFC 9449 section 7.2"]),
         ([.gateway: "enabled", .dpop: "ignored"], ["ignored", "passes as Bearer"]),
         ([.gateway: "enabled", .dpop: "required_if_bound"], ["gateway_origin is not set", "X-Forwarded-Host"]),
@@ -38,7 +42,8 @@ struct DoubtTests {
     @Test(
         "Of what is well nothing is told",
         arguments: [
-            [:], [.dpop: "if_sent"], [.listen: "unix:/run/x/socket"], [.issuers: "https://www.facebook.com"],
+            [:], [.dpop: "if_sent"], [.tokenLifetimeSeconds: "600"], [.listen: "unix:/run/x/socket"],
+            [.issuers: "https://www.facebook.com"],
             [.listen: "unix:/run/x/socket", .listenMode: "0777", .clientKeysFile: "/none"],
             [.listen: "unix:/run/x/socket", .listenMode: "0664"], [.trustedPeers: "10.0.0.0/8,fd00::/8"],
             [.gateway: "enabled", .dpop: "required_if_bound", .gatewayOrigin: "https://api.example.com"],

@@ -283,8 +283,10 @@ extension ServiceConfiguration {
         where webhook == nil && values[key] != nil {
             doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
         }
-        for key in [ConfigurationKey.signingKeysFile, .tokenAudiences, .tokenClaims, .tokenExtraClaims]
-        where tokens == nil && values[key] != nil {
+        for key in [
+            ConfigurationKey.signingKeysFile, .tokenAudiences, .tokenClaims, .tokenExtraClaims, .tokenTypeHeader,
+            .tokenLifetimeSeconds,
+        ] where tokens == nil && hasOwnValue(key) {
             doubts.append("\(key.rawValue) is set and issuer is not: no tokens are issued.")
         }
         for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
@@ -328,8 +330,13 @@ extension ServiceConfiguration {
     /// Warnings about tokens bound to a key that pass a gateway (RFC 9449 section 7.2).
     private var doubtsOfGateways: [String] {
         guard let gateway else {
-            guard case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] else { return [] }
-            return ["dpop is required_if_bound and gateway is not enabled: no route asks for a proof."]
+            var doubts = [ConfigurationKey.gatewayOrigin, .authHeaders].filter(hasOwnValue).map {
+                "\($0.rawValue) is set and gateway is not enabled: no route uses it."
+            }
+            if case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] {
+                doubts.append("dpop is required_if_bound and gateway is not enabled: no route asks for a proof.")
+            }
+            return doubts
         }
         if gateway.dpop != .requiredIfBound {
             return [
@@ -344,6 +351,12 @@ extension ServiceConfiguration {
             ]
         }
         return []
+    }
+
+    /// True if a setting has another value than its default.
+    private func hasOwnValue(_ key: ConfigurationKey) -> Bool {
+        guard case .value(let standard) = key.definition.standard else { return values[key] != nil }
+        return values[key] != standard
     }
 
     /// Warnings about the permissions of a file with a secret; empty if they are good.

@@ -10,7 +10,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
     package enum ParsingError: String, Error, CustomStringConvertible {
         case scheme = "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel"
         case userInformation = "its user information is not user:password, with other bytes percent-encoded"
-        case host = "its host or port is none"
+        case host = "it needs a host name or address, and a port from 1 to 65535 if it names one"
         case query = "it has a query, and nothing can be set by one: leave out ? and what follows"
         case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
         case clusterPath = "a cluster has database 0 alone: leave out the path"

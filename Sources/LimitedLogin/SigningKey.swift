@@ -162,7 +162,9 @@ public struct SigningKeySet: Sendable {
 
     /// - Throws: ``InvalidConfiguration`` for no key, for more than ``countLimit``, and for a repeated key.
     public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
-        guard !keys.isEmpty else { throw InvalidConfiguration("there is no private key") }
+        guard !keys.isEmpty else {
+            throw InvalidConfiguration("there is no private key; 'limited-login signing-key new' makes one")
+        }
         guard keys.count <= Self.countLimit else {
             throw InvalidConfiguration("there are more than \(Self.countLimit) keys")
         }

@@ -214,7 +214,9 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
         Self("A greatest token age of \(seconds) s is out of range: 1 to \(Int32.max) s.")
     }
 
-    package static let secretTooShort = Self("the secret has fewer than 32 bytes")
+    package static let secretTooShort = Self(
+        "the secret has fewer than 32 bytes; 'limited-login nonce secret' makes one"
+    )
     package static let secretTooLong = Self("the secret has more than 128 bytes")
     package static let secretNotRandom = Self(
         "the secret is the same few bytes again and again; take it from a random generator"

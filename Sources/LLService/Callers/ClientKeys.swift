@@ -33,7 +33,10 @@ package struct ClientKeys: Sendable, Equatable {
             let words = line.words
             if words.isEmpty { continue }
             guard words.count == 2, let name = Self.name(words[0]) else {
-                throw line.error("a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key")
+                throw line.error(
+                    "a client's line is its name, of [A-Za-z0-9._-], and the SHA-256 of its key, as "
+                        + "'limited-login client-key new NAME' prints it"
+                )
             }
             guard words[1].count == 64, let digest = Hexadecimal.decode(words[1]) else {
                 throw line.error("the key's SHA-256 must be 64 hexadecimal digits")

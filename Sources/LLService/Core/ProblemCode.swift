@@ -174,7 +174,7 @@ package enum ProblemCode: Sendable, Hashable {
                 "The signed request is refused",
                 hint:
                     "Look whether LIMITED_LOGIN_APP_SECRETS_FILE has the secret of the app that sends it, and whether the "
-                    + "clock is right; limited-login signed-request takes it apart."
+                    + "clock is right; limited-login signed-request judge takes it apart."
             )
         }
     }

@@ -72,7 +72,7 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     /// The expectation names a configured app and a login.
     public static let expectation = Self(0, "expectation", "You named an app and a login")
     /// The token is not too long.
-    public static let size = Self(1, "size", "The token is at most \(VerificationLimits.tokenByteCount) bytes long")
+    public static let size = Self(1, "size", "The token has 1 to \(VerificationLimits.tokenByteCount) bytes")
     /// It has three parts in strict base64url.
     public static let serialization = Self(2, "serialization", "The token is a JWS of three parts in strict base64url")
     /// Its header is one JSON object.

@@ -82,9 +82,8 @@ struct CheckReport {
             let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
             lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.cure))")
-            if !unverifiedClaims.isEmpty {
-                lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claimLines
-            }
+            let claims = claimLines
+            if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {
             lines.append(Colour.green.paint("accepted", isColoured))
             lines += answerLines
@@ -92,11 +91,15 @@ struct CheckReport {
         return lines.joined(separator: "\n")
     }
 
+    /// True for the members that are times, which are shown as dates, not as numbers of seconds.
+    private static func isTime(_ name: String) -> Bool {
+        name.hasSuffix("_at") || ["exp", "iat", "nbf", "auth_time"].contains(name)
+    }
+
     private var claimLines: [String] {
         guard let claims = JSONObject(unverifiedClaims) else { return [] }
         return claims.members.map { name, node in
-            let seconds =
-                ["exp", "iat", "nbf"].contains(name) ? claims.document.double(node, in: claims.bytes.span) : nil
+            let seconds = Self.isTime(name) ? claims.document.double(node, in: claims.bytes.span) : nil
             let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
             let value =
                 time.map { "\(claims.string(node)), \(LocalTime.describe($0, now: moment))" } ?? claims.string(node)
@@ -108,14 +111,15 @@ struct CheckReport {
         var document = JSONDocument(limits: JSONLimits(byteCount: max(JSONLimits().byteCount, answer.count)))
         guard (try? document.parse(answer)) != nil else { return [] }
         var lines: [String] = []
-        for section in ["authentication_token", "access_token", "profile"] as [StaticString] {
+        for section in ["authentication_token", "access_token", "profile", "claims"] as [StaticString] {
+            // The claims repeat what the sections before them tell.
+            if "\(section)" == "claims", !lines.isEmpty { continue }
             guard let object = document.member(section, of: document.root, in: answer.span) else { continue }
             lines += ["", "\(section):"]
             for name in document.children(of: object) {
                 let member = document.string(name, in: answer.span)
                 let text = TerminalText.safe(document.string(name + 1, in: answer.span))
-                // The times are shown as dates, not as numbers of seconds.
-                let seconds = member.hasSuffix("_at") ? document.double(name + 1, in: answer.span) : nil
+                let seconds = Self.isTime(member) ? document.double(name + 1, in: answer.span) : nil
                 let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
                 lines.append("  \(member): \(text)\(time.map { ", \(LocalTime.describe($0, now: moment))" } ?? "")")
             }
@@ -297,7 +301,7 @@ extension CheckReport {
 extension CheckReport {
     /// The checks of a token that the service issued, in their order, with their titles for a person.
     static let ownTokenChecks: [(check: VerificationCheck, title: String)] = [
-        (.size, "The token is at most 32,768 bytes long"),
+        (.size, "The token has 1 to 32,768 bytes"),
         (.serialization, "The token is a JWS of three parts in strict base64url"),
         (.header, "The header is one JSON object that names no member twice"),
         (.criticalHeader, "The header demands no extension"),
@@ -313,18 +317,14 @@ extension CheckReport {
         (.identity, "The token names its subject and itself"),
     ]
 
-    /// Judges a token that the service issued, as `/auth` does; nil if the service issues none.
-    static func ofOwnToken(
-        _ token: [UInt8],
-        _ settings: RuntimeSettings,
-        now moment: NumericDate
-    ) -> CheckReport? {
-        guard let issuer = settings.tokens?.issuer else { return nil }
+    /// Judges a token that the service issued, as `/auth` does.
+    static func ofOwnToken(_ token: [UInt8], _ verifier: OwnTokenVerifier, now moment: NumericDate) -> CheckReport {
         var failed = ownTokenChecks.count
         var refusal: Refusal?
+        var answer: [UInt8] = []
         do throws(LimitedLogin.Refusal) {
-            _ = try OwnTokenVerifier(issuer, verification: settings.verifier.policy)
-                .judge(token.span, appID: nil, isSigned: false, now: moment)
+            let own = try verifier.judge(token.span, appID: nil, isSigned: false, now: moment)
+            answer = (["claims": JSON { $0 += own.payload }] as JSON).bytes
         } catch {
             let problem = Problem(error)
             failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
@@ -338,7 +338,13 @@ extension CheckReport {
         let rows: [Row] = ownTokenChecks.enumerated().map { place, row in
             ("\(row.check)", row.title, place < failed ? .passed : place == failed ? .failed : .skipped)
         }
-        return CheckReport(rows: rows, refusal: refusal, moment: moment)
+        return CheckReport(
+            rows: rows,
+            refusal: refusal,
+            unverifiedClaims: refusal == nil ? [] : PastedText(bytes: token).unprovenPayload,
+            answer: answer,
+            moment: moment
+        )
     }
 }
 

@@ -4,6 +4,7 @@ internal import LLJOSE
 internal import LLService
 internal import LLSockets
 internal import LLStandIn
+internal import LimitedLogin
 internal import LimitedLoginKeys
 
 /// One running scenario: the steps so far, and the last verdict.
@@ -283,7 +284,9 @@ struct DemoStage {
     private func report(_ verdict: Verdict) throws -> CheckReport? {
         let (settings, configuration) = (application.core.settings.value, application.configuration)
         guard let members = verdict.request else {
-            return .ofOwnToken(Array(verdict.token.utf8), settings, now: try Moment.now())
+            guard let issuer = settings.tokens?.issuer else { return nil }
+            let verifier = OwnTokenVerifier(issuer, verification: settings.verifier.policy)
+            return .ofOwnToken(Array(verdict.token.utf8), verifier, now: try Moment.now())
         }
         var request = VerifyRequestReader()
         guard (try? request.read(JSON(members).bytes.span)) != nil else { return nil }

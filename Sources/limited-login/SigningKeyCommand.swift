@@ -109,40 +109,13 @@ struct TokenCommand: ParsableCommand {
             let text = TokenInput.trimmed(try TokenInput.read(argument: token, file: nil))
             guard !text.isEmpty else { throw ValidationError("The token is empty: nothing was given.") }
             let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceParts.policy(configuration))
-            let now = try at ?? Moment.now()
-            do throws(Refusal) {
-                let own = try verifier.judge(text.span, appID: nil, isSigned: false, now: now)
-                tell(nil, String(decoding: own.payload, as: UTF8.self))
-            } catch {
-                tell(error, nil)
-                throw Exit.rejected
-            }
-        }
-
-        private func tell(_ refusal: Refusal?, _ payload: String?) {
+            let report = CheckReport.ofOwnToken(text, verifier, now: try at ?? Moment.now())
             if json {
-                var members: [JSON.Member] = [("accepted", JSON(refusal == nil))]
-                if let refusal {
-                    members += [("code", JSON(ProblemCode(refusal.kind).text)), ("detail", JSON(refusal.detail))]
-                    if let claim = refusal.claim { members.append(("claim", JSON(claim))) }
-                }
-                if let payload { members.append(("claims", JSON { $0 += payload.utf8 })) }
-                return StandardOutput.write(json: JSON(members))
+                StandardOutput.write(json: report.json)
+            } else {
+                StandardOutput.write(report.text(isColoured: ColourChoice.auto.isOn))
             }
-            for (check, title) in CheckReport.ownTokenChecks {
-                if let refusal, check == refusal.check {
-                    StandardOutput.write(line: "  no  \(title)")
-                    break
-                }
-                StandardOutput.write(line: "  ok  \(title)")
-            }
-            if let refusal {
-                StandardOutput.write(line: "refused: \(ProblemCode(refusal.kind).text)")
-                StandardOutput.write(line: "  \(refusal.detail)")
-            } else if let payload {
-                StandardOutput.write(line: "accepted")
-                StandardOutput.write(line: "  \(payload)")
-            }
+            if report.refusal != nil { throw Exit.rejected }
         }
     }
 }

@@ -163,6 +163,12 @@ struct VerifyCommandTests {
             #expect(run.exitCode == 1 && run.errors.isEmpty, "\(run.errors)")
             #expect(run.output.contains(sentence), "\(run.output)")
         }
+        // A token without claims has no list of them.
+        let bare = try FinishedRun(
+            ["verify", "Bearer eyJhbGciOiJSUzI1NiJ9.e30.AAAA"] + arguments,
+            environment: Self.app
+        )
+        #expect(bare.exitCode == 1 && !bare.output.contains("NOT VERIFIED"), "\(bare.output)")
         let empty = try FinishedRun(["verify", ""] + arguments, environment: Self.app)
         #expect(empty.exitCode == 1 && empty.output.contains("The token is empty."), "\(empty.output)")
         // A whole token needs the keys.
@@ -170,6 +176,50 @@ struct VerifyCommandTests {
         defer { issuer.process.end() }
         let whole = try FinishedRun(["verify", try issuer.token()] + arguments, environment: Self.app)
         #expect(whole.exitCode == 3 && whole.output.isEmpty, "\(whole.output)")
+    }
+
+    @Test("A token of one's own is judged with each check, then its claims or the remedy, in text and as JSON")
+    func ownToken() throws {
+        let (folder, issuer) = (try ShortFolder(), try IssuerProcess())
+        defer { issuer.process.end() }
+        let added = try FinishedRun(["client-key", "new", "backend", "--append", "\(folder.path)/clients"])
+        let key = try #require(added.output.split(whereSeparator: \.isWhitespace).last)
+        try Data(FinishedRun(["signing-key", "new"]).output.utf8).write(to: URL(filePath: "\(folder.path)/key.pem"))
+        let own = Self.app.merging([
+            "LIMITED_LOGIN_ISSUER": "https://login.example.com",
+            "LIMITED_LOGIN_CLIENT_KEYS_FILE": "\(folder.path)/clients",
+            "LIMITED_LOGIN_SIGNING_KEYS_FILE": "\(folder.path)/key.pem",
+        ]) { $1 }
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: own)
+        try #require(try service.waitUntilReady())
+        let oauth = "urn:ietf:params:oauth"
+        let form =
+            "grant_type=\(oauth):grant-type:token-exchange&subject_token_type=\(oauth):token-type:id_token"
+            + "&nonce=n-1&subject_token=\(try issuer.token())"
+        let answer = try service.exchange(
+            "POST /token HTTP/1.1\r\nHost: test\r\nX-Api-Key: \(key)\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: \(form.utf8.count)\r\n\r\n\(form)"
+        )
+        let start = try #require(answer.text.range(of: "\"access_token\":\""), "\(answer.text)").upperBound
+        let token = String(answer.text[start...].prefix { $0 != "\"" })
+        func judged(_ arguments: String...) throws -> FinishedRun {
+            try FinishedRun(["token", "judge"] + arguments, environment: own)
+        }
+        let good = try judged(token)
+        #expect(good.exitCode == 0 && good.output.contains("\naccepted\n"), "\(good.output)\(good.errors)")
+        #expect(good.output.contains("  idp: facebook\n") && good.output.contains("auth_time: "), "\(good.output)")
+        let object = try judged(token, "--json")
+        #expect(object.output.hasPrefix(#"{"accepted":true,"#) && object.output.contains(#""claims":{"iss""#))
+        for (text, detail, shows) in [
+            ("hello", "this has 1.", false), (String(token.dropLast(4)), "what to do: ", true),
+        ] {
+            let bad = try judged(text)
+            #expect(
+                bad.exitCode == 1 && bad.output.contains("REFUSED  ") && bad.output.contains(detail),
+                "\(bad.output)"
+            )
+            #expect(bad.output.contains("NOT VERIFIED") == shows, "\(bad.output)")
+        }
     }
 
     @Test("A refused token shows what it claims, as not verified; an accepted one, or no token, does not")

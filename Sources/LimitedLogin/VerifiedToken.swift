@@ -105,11 +105,14 @@ extension VerifiedToken {
     ) {
         let payload = workspace.payload
         let friends = claims.friendIDs == nil ? nil : workspace.claims[.userFriends]
-        func text(_ range: Range<Int>) -> String {
+        func text(_ range: Range<Int>, among known: [String]) -> String {
             workspace.scratch.removeAll(keepingCapacity: true)
             JSONText.append(payload.span, range, to: &workspace.scratch)
-            return String(decoding: workspace.scratch, as: UTF8.self)
+            let text = workspace.scratch
+            return known.first { text.span.equal(0..<text.count, $0.utf8.span) }
+                ?? String(decoding: text, as: UTF8.self)
         }
+        func text(_ range: Range<Int>) -> String { text(range, among: []) }
         func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
             place.map { Profile.Place(id: text($0.id), name: text($0.name)) }
         }
@@ -117,8 +120,8 @@ extension VerifiedToken {
         self.init(
             authenticationToken: AuthenticationToken(
                 tokenString: token,
-                issuer: Self.shared(payload.span, claims.issuer, policy.issuers) ?? text(claims.issuer),
-                audience: Self.shared(payload.span, claims.audience, policy.appIDs) ?? text(claims.audience),
+                issuer: text(claims.issuer, among: policy.issuers),
+                audience: text(claims.audience, among: policy.appIDs),
                 subject: subject,
                 tokenID: text(claims.tokenID),
                 nonce: claims[.nonce].map(text),
@@ -147,11 +150,5 @@ extension VerifiedToken {
             ),
             claimsJSON: String(decoding: payload, as: UTF8.self)
         )
-    }
-
-    /// The string among these that is equal to the claim's text; nil if there is none or the text has an escape.
-    private static func shared(_ payload: Span<UInt8>, _ range: Range<Int>, _ strings: [String]) -> String? {
-        guard JSONText.isPlain(payload.extracting(range)) else { return nil }
-        return strings.first { payload.equal(range, $0.utf8.span) }
     }
 }

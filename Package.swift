@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),  // SE-0480
 ]
 
-/// What only the program needs: a package that embeds the libraries resolves none of it.
+/// The condition of the packages that only the program needs. A package that embeds the libraries resolves none of them.
 let service = TargetDependencyCondition.when(traits: ["Service"])
 
 let package = Package(
@@ -242,7 +242,7 @@ for target in package.targets where target.type != .system {
     target.swiftSettings = strict + (target.swiftSettings ?? [])
 }
 
-// Only who builds the documentation needs the plugin:
+// Only a build of the documentation needs the plugin:
 // LIMITED_LOGIN_BUILD_DOCUMENTATION=1 swift package generate-documentation --target LimitedLogin
 if Context.environment["LIMITED_LOGIN_BUILD_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))

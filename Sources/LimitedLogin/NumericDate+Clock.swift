@@ -11,9 +11,9 @@ extension NumericDate {
         NumericDate(secondsSince1970: systemSeconds()) ?? .beginning
     }
 
-    /// Seconds since 1970 by the system's clock, with their fraction; negative before 1970.
-    @usableFromInline
-    package static func systemSeconds() -> Double { Double(WallClock.unixNanoseconds()) / 1_000_000_000 }
+    /// Seconds since 1970 by the system's clock, with their fraction; negative before 1970. It is the standard clock of a
+    /// ``LoginVerifier``.
+    public static func systemSeconds() -> Double { Double(WallClock.unixNanoseconds()) / 1_000_000_000 }
 
     #if canImport(FoundationEssentials)
     /// The time as a FoundationEssentials `Date`; nil outside 0 to 2⁵³ seconds since 1970.

@@ -108,7 +108,7 @@ package final class HTTPSClient: Sendable {
     }
 
     /// Ends the running request and every later one at once, from any thread.
-    package func cancel() { cancellation.give() }
+    package func cancel() { cancellation.set() }
 }
 
 /// Every limit of the HTTPS client, with its default and reason.

@@ -168,7 +168,7 @@ struct ConnectionTable: ~Copyable {
 
     private var connections: [Connection?] = []
     private var free: [Int] = []
-    private var lists = NumberLists(listCount: List.allCases.count)
+    private var lists = IndexLists(listCount: List.allCases.count)
 
     private(set) var count = 0
 

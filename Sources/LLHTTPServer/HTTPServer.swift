@@ -77,7 +77,7 @@ package final class HTTPServer: Sendable {
 
     private func startThread(_ handle: WorkerHandle, _ index: Int, _ gate: Monitor<Gate>) -> Bool {
         workers.withLock { $0.running += 1 }
-        let isStarted = LoopQueue.start("http-worker-\(index)") { [self] in
+        let isStarted = DedicatedQueue.start("http-worker-\(index)") { [self] in
             let isOpen = gate.wait { $0 == .closed ? .wait(until: .never) : .done($0 == .open) }
             if isOpen {
                 var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
@@ -109,7 +109,7 @@ package final class HTTPServer: Sendable {
 
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
-        for handle in shared.handles.withLock({ $0 }) { handle.give(.wakeParked) }
+        for handle in shared.handles.withLock({ $0 }) { handle.send(.wakeParked) }
     }
 
     /// True once ``stop(drainDelay:grace:)`` was called.
@@ -132,7 +132,7 @@ package final class HTTPServer: Sendable {
         shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
         shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
         shared.isDraining.store(true, ordering: .releasing)
-        for handle in shared.handles.withLock({ $0 }) { handle.wake.give() }
+        for handle in shared.handles.withLock({ $0 }) { handle.wake.set() }
     }
 
     /// The number of connections cut off within a request, known once the server has ended.
@@ -157,7 +157,7 @@ package final class HTTPServer: Sendable {
         // Stopped workers end one after the other, so a silent worker is not a fault.
         if isDraining { return nil }
         return shared.handles.withLock { $0 }.firstIndex { handle in
-            !handle.pulse.isBeating(at: now, within: limit) { handle.wake.give() }
+            !handle.pulse.isBeating(at: now, within: limit) { handle.wake.set() }
         }
     }
 

@@ -20,7 +20,7 @@ package struct PeerTable: ~Copyable {
     private var peers: [Peer?] = []
     private var free: [Int] = []
     /// The slots of each entry's connections.
-    private var slots = NumberLists(listCount: 0)
+    private var slots = IndexLists(listCount: 0)
 
     package init() {}
 

@@ -10,7 +10,7 @@ package struct TimerWheel: ~Copyable {
     private static let tickShift: UInt64 = 25
 
     /// The entries of each slot of the wheel.
-    private var slots = NumberLists(listCount: slotCount)
+    private var slots = IndexLists(listCount: slotCount)
     private var occupied = [UInt64](repeating: 0, count: slotCount / 64)
     /// Every entry's tick is behind this one, by less than a turn. Without a timer to fire it falls behind the clock,
     /// by hours on an idle server.
@@ -96,7 +96,7 @@ package struct TimerWheel: ~Copyable {
 
 /// Lists of small numbers in the order of being appended; each number is in one list at most. Every change takes a
 /// constant number of steps, however long a list is.
-struct NumberLists: ~Copyable {
+struct IndexLists: ~Copyable {
     private static let none: Int32 = -1
 
     private struct Node {

@@ -31,23 +31,23 @@ extension Worker {
         // The system wakes the first sleeping worker in line. Connections that come one by one would all go to the
         // first worker, with their later load. So a worker with too many connections pauses, and comes back at the end
         // of the line.
-        if connectionLead() >= limits.acceptLead { leaveLine() }
+        if connectionLead() >= limits.acceptLead { pauseForOthers() }
     }
 
     /// Leaves a shared queue to the other workers for a moment, and calls back those that left it earlier. The flag is
     /// stored before the others' flags are read, so of two workers that leave at once at least one sees the other.
-    private mutating func leaveLine() {
+    private mutating func pauseForOthers() {
         guard acceptPausedUntil == .never else { return }
-        handle.isOutOfLine.store(true, ordering: .sequentiallyConsistent)
+        handle.isPausedForOthers.store(true, ordering: .sequentiallyConsistent)
         pauseAccepting(for: limits.acceptLeadPause)
         for other in shared.handles.withLock({ $0 }) where other !== handle {
-            if other.isOutOfLine.load(ordering: .sequentiallyConsistent) { other.give(.returnToLine) }
+            if other.isPausedForOthers.load(ordering: .sequentiallyConsistent) { other.send(.resumeForOthers) }
         }
     }
 
     /// Another worker has too many connections by now.
-    mutating func returnToLine() {
-        if handle.isOutOfLine.load(ordering: .relaxed) { resumeAccepting() }
+    mutating func resumeForOthers() {
+        if handle.isPausedForOthers.load(ordering: .relaxed) { resumeAccepting() }
     }
 
     /// The number of connections that this worker has above its equal share.
@@ -89,7 +89,7 @@ extension Worker {
         now = MonotonicClock.now()
         acceptedCount += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        if open <= limits.connections || haveCrowdMakeRoom(for: peer, open) || makeRoom(for: peer) {
+        if open <= limits.connections || evictFromLargestPeer(for: peer, open) || makeRoom(for: peer) {
             add(descriptor, from: peer, isOverLimit: false)
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, from: peer, isOverLimit: true)
@@ -117,7 +117,7 @@ extension Worker {
     /// Asks another worker to close a connection of its crowd for a new one here. The system chooses the worker of each
     /// connection, so one peer's may all be on another worker. The new connection is admitted meanwhile, within the
     /// reserve.
-    private func haveCrowdMakeRoom(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
+    private func evictFromLargestPeer(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
         guard open <= limits.connections + limits.reservedConnections, !isCrowd(peers.greatest()?.count ?? 0) else {
             return false
         }
@@ -215,7 +215,7 @@ extension Worker {
     /// Listens again after a pause.
     mutating func resumeAccepting() {
         acceptPausedUntil = .never
-        handle.isOutOfLine.store(false, ordering: .sequentiallyConsistent)
+        handle.isPausedForOthers.store(false, ordering: .sequentiallyConsistent)
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
         setListeners(watched: true)
     }

@@ -18,7 +18,7 @@ extension Worker {
             if events & ReadyEvents.Bits.readHangUp == 0 { return }
             // The client may have ended only its own direction: it still gets its answer.
             engine.inputEnded(connection)
-            settle(connection)
+            flush(connection)
         }
     }
 
@@ -36,10 +36,10 @@ extension Worker {
         receiveBuffer.putBack(storage, count: result)
         if result > 0 {
             engine.received(connection, &receiveBuffer, now: now)
-            settle(connection)
+            flush(connection)
         } else if result == 0 {
             engine.inputEnded(connection)
-            settle(connection)
+            flush(connection)
         } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
             if connection.tls != nil { receivedPartOfRecord(connection) }
         } else {
@@ -49,14 +49,14 @@ extension Worker {
     }
 
     /// Sends the output of an event, then does the engine's next step.
-    mutating func settle(_ connection: Connection) {
+    mutating func flush(_ connection: Connection) {
         if connection.phase == .ended {
             engine.output.removeAll(keepingCapacity: true)
             engine.sharedOutput = nil
         } else if !engine.output.isEmpty {
             guard sendOutput(connection) else { return }
         }
-        act(connection)
+        perform(connection)
     }
 
     /// - Returns: False if the connection was closed.
@@ -121,7 +121,7 @@ extension Worker {
 
     /// The socket has space for waiting output.
     mutating func resumeSending(_ connection: Connection) {
-        if sendPending(connection) { act(connection) }
+        if sendPending(connection) { perform(connection) }
     }
 
     /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted if the connection is.
@@ -143,7 +143,7 @@ extension Worker {
         }
     }
 
-    private mutating func act(_ connection: Connection) {
+    private mutating func perform(_ connection: Connection) {
         switch engine.next(connection, now: now) {
         case .close(let cause):
             close(connection, cause)
@@ -221,7 +221,7 @@ extension Worker {
         }
         if isDraining { engine.beginDrain(connection, now: now) }
         engine.account(connection)
-        act(connection)
+        perform(connection)
     }
 
     /// Closes the socket (which removes it from the epoll set) and drops the connection.

@@ -90,7 +90,7 @@ extension Worker {
     /// once.
     private mutating func giveUp(_ connection: Connection) {
         guard engine.giveUp(connection, now: now) else { return close(connection, .memory) }
-        settle(connection)
+        flush(connection)
         if connection.isWriting { close(connection, .memory) }
     }
 

@@ -19,7 +19,7 @@ extension Worker {
                 if let connection, connection.request == request { wake(connection) }
             }
         }
-        if commands.contains(.returnToLine) { returnToLine() }
+        if commands.contains(.resumeForOthers) { resumeForOthers() }
         if commands.contains(.makeRoom) { makeRoomElsewhere(for: handle.takeNewcomers()) }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
@@ -39,7 +39,7 @@ extension Worker {
     private mutating func wake(_ connection: Connection) {
         now = MonotonicClock.now()
         engine.wake(connection, now: now)
-        settle(connection)
+        flush(connection)
         keepToShare()
     }
 

@@ -108,7 +108,7 @@ extension Worker {
             case .done:
                 connection.tlsInterest = nil
                 engine.secured(connection, clientIsVerified: tls.verifiesClient, now: now)
-                settle(connection)
+                flush(connection)
                 return
             case .wantRead: connection.tlsInterest = .input
             case .wantWrite: connection.tlsInterest = .outputSpace
@@ -123,7 +123,7 @@ extension Worker {
                 close(connection, .handshake)
             } else {
                 engine.close(connection, cause: .handshake)
-                settle(connection)
+                flush(connection)
             }
         }
     }

@@ -79,13 +79,13 @@ struct Worker: ~Copyable {
     /// Serves until stopped, then closes everything that belongs to the worker.
     mutating func run() {
         while takeCommands() {
-            turn()
+            runOnce()
         }
         closeEverything()
     }
 
     /// Waits for events and handles them, then handles all that is due.
-    private mutating func turn() {
+    private mutating func runOnce() {
         let before = now
         let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
         now = MonotonicClock.now()
@@ -123,7 +123,7 @@ struct Worker: ~Copyable {
 
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
         if event.tag == Self.wakeTag {
-            handle.wake.take()
+            handle.wake.clear()
             handle.pulse.beat()
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
@@ -156,7 +156,7 @@ struct Worker: ~Copyable {
             connection.isQueuedToResume = false
             if connection.tls == nil || !receivePendingTLS(connection) {
                 engine.resume(connection, now: now)
-                settle(connection)
+                flush(connection)
             }
             keepToShare()
         }
@@ -168,7 +168,7 @@ struct Worker: ~Copyable {
             guard let connection = table.connection(at: slot) else { continue }
             if connection.deadline <= now {
                 engine.deadlinePassed(connection, now: now)
-                settle(connection)
+                flush(connection)
                 keepToShare()
             } else {
                 wheel.schedule(slot, at: connection.deadline)
@@ -221,7 +221,7 @@ struct WorkerCommand: OptionSet {
     /// Visit some parked requests, those of ``WorkerHandle/takeRequestsToWake()``.
     static let wakeRequests = WorkerCommand(rawValue: 2)
     /// Take connections from a shared queue again.
-    static let returnToLine = WorkerCommand(rawValue: 4)
+    static let resumeForOthers = WorkerCommand(rawValue: 4)
     /// Close connections of a crowd, for those of ``WorkerHandle/takeNewcomers()``.
     static let makeRoom = WorkerCommand(rawValue: 8)
 }
@@ -243,7 +243,7 @@ final class WorkerHandle: Sendable {
     /// True if one peer had more connections here than its share at the last check.
     let hasCrowd = Atomic<Bool>(false)
     /// True while the worker leaves a shared queue to the other workers.
-    let isOutOfLine = Atomic<Bool>(false)
+    let isPausedForOthers = Atomic<Bool>(false)
 
     // Counts, written by the worker alone once a turn, read by any thread.
     let accepted = Atomic<UInt64>(0)
@@ -264,7 +264,7 @@ final class WorkerHandle: Sendable {
     /// Makes the worker visit this request again, if it is still parked then.
     func wake(_ request: ParkedRequest) {
         requestsToWake.withLock { $0.append(request) }
-        give(.wakeRequests)
+        send(.wakeRequests)
     }
 
     /// Makes the worker close a connection of its crowd for one that another worker admits.
@@ -275,13 +275,13 @@ final class WorkerHandle: Sendable {
             newcomers.append(peer)
             return true
         }
-        if isTaken { give(.makeRoom) }
+        if isTaken { send(.makeRoom) }
         return isTaken
     }
 
-    func give(_ command: WorkerCommand) {
+    func send(_ command: WorkerCommand) {
         commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
-        wake.give()
+        wake.set()
     }
 
     /// Takes the pending commands; one relaxed load if there are none.

@@ -43,13 +43,13 @@ package final class NameResolver: Sendable {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
         let progress = Locked(Progress())
-        let isStarted = LoopQueue.start("name-resolution") { [self] in
+        let isStarted = DedicatedQueue.start("name-resolution") { [self] in
             let result = lookup(host)
             progress.withLock { progress in
                 if progress.isLeft { left.subtract(1, ordering: .relaxed) }
                 progress.result = result
             }
-            done.give()
+            done.set()
         }
         guard isStarted else { throw .nameNotResolved(host: host, reason: "the system has no thread left") }
         let isDone = (descriptor: done.descriptor, wantsInput: true, wantsSpace: false)

@@ -2,7 +2,7 @@ internal import CLLSystem
 internal import Glibc
 internal import Synchronization
 
-/// Ends waits of other threads, from any thread: an event descriptor that is readable from ``give()`` until ``take()``.
+/// Ends waits of other threads, from any thread: an event descriptor that is readable from ``set()`` until ``clear()``.
 package final class WakeSignal: Sendable {
     /// The event descriptor, or the negated error number if the system had none left.
     package let descriptor: Int32
@@ -26,21 +26,21 @@ package final class WakeSignal: Sendable {
     /// True if the signal was given and not taken since.
     package var isGiven: Bool { given.load(ordering: .acquiring) }
 
-    /// Ends the current wait, or the next one. Further calls before ``take()`` make no system call.
-    package func give() {
+    /// Ends the current wait, or the next one. Further calls before ``clear()`` make no system call.
+    package func set() {
         guard !given.exchange(true, ordering: .acquiringAndReleasing), descriptor >= 0 else { return }
         _ = platform_event_signal(descriptor)
     }
 
     /// Takes the signal. The thread then sees everything that the giver stored before it gave the signal.
-    package func take() {
+    package func clear() {
         if descriptor >= 0 { _ = platform_event_clear(descriptor) }
         _ = given.exchange(false, ordering: .acquiringAndReleasing)
     }
 
     /// Waits for the signal alone and takes it.
     package func wait(until deadline: MonotonicInstant) {
-        if BlockingWait.wait(for: [], or: self, until: deadline) == .signal { take() }
+        if BlockingWait.wait(for: [], or: self, until: deadline) == .signal { clear() }
     }
 }
 

@@ -37,7 +37,7 @@ package final class IssuerKeyRing: Sendable {
     }
 
     /// A key that is never published: a forger's key. It is made at the first call and stays the same.
-    func stranger() throws(OpenSSLError) -> TokenMinter {
+    func minterWithUnpublishedKey() throws(OpenSSLError) -> TokenMinter {
         try unpublished.withLock { minter throws(OpenSSLError) in
             let stranger = if let minter { minter } else { try TokenMinter.make() }
             minter = stranger
@@ -63,7 +63,7 @@ extension CatalogueWorkshop {
         audience: String? = nil,
         person: [FacebookJSON.Member] = jane
     ) throws(OpenSSLError) {
-        let (published, stranger) = (keys.published, try keys.stranger())
+        let (published, stranger) = (keys.published, try keys.minterWithUnpublishedKey())
         self.init(
             template: template,
             newest: published.first ?? stranger,

@@ -69,7 +69,7 @@ extension StandInIssuer {
             let deadline = MonotonicClock.now() + Self.patience
             let isBegun = callbacks.begin(context, keeping: (), until: deadline) { request in
                 guard let signed else { return false }
-                LoopQueue.start("callback") {
+                DedicatedQueue.start("callback") {
                     self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
                 }
                 return true

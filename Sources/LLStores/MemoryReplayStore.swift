@@ -34,7 +34,7 @@ package final class MemoryReplayStore: Sendable {
 
     package let capacity: Int
     /// Nonces issued since this moment are known. Milliseconds since 1970.
-    package let vouchesSince: UInt64
+    package let completeSince: UInt64
     package let revocations: Revocations
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     private let state: Locked<State>
@@ -53,7 +53,7 @@ package final class MemoryReplayStore: Sendable {
         self.capacity = capacity
         self.revocations = revocations ?? Revocations(observe: observe)
         self.observe = observe
-        vouchesSince = now &+ ReplayLimits.clockMargin
+        completeSince = now &+ ReplayLimits.clockMargin
         let quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
         state = Locked(State(clock: ForgettingClock(now: now, steady: steady), quota: quota))
     }
@@ -79,7 +79,7 @@ package final class MemoryReplayStore: Sendable {
 
     /// The date of a nonce that is issued now: the present, or the start of the memory if that is later.
     package func nonceDate(now: UInt64) -> UInt64 {
-        let date = max(now, vouchesSince)
+        let date = max(now, completeSince)
         state.withLock { $0.latestDate = max($0.latestDate, date) }
         return date
     }
@@ -89,7 +89,7 @@ package final class MemoryReplayStore: Sendable {
     ///   - now: milliseconds since 1970.
     ///   - steady: milliseconds of the monotonic clock.
     package func remember(
-        _ question: ReplayQuestion,
+        _ question: ReplayLookup,
         now: UInt64,
         steady: UInt64 = MonotonicClock.now().milliseconds
     ) -> ReplayVerdict {
@@ -120,19 +120,19 @@ package final class MemoryReplayStore: Sendable {
     }
 
     private func answers(
-        _ question: ReplayQuestion,
+        _ question: ReplayLookup,
         now: UInt64,
         steady: UInt64,
         _ state: inout State,
         _ event: inout ReplayStoreEvent?
     ) -> [ReplayAnswer] {
-        let areKnown = question.areBorn(nonceSince: vouchesSince, tokenSince: 0)
+        let areKnown = question.areIssuedSince(nonceSince: completeSince, tokenSince: 0)
         return zip(question.entries, areKnown).map { entry, isKnown in
             if state.known.contains(entry.key) { return .seen }
-            if !isKnown { return .beyondMemory }
+            if !isKnown { return .olderThanStore }
             guard let end = doubt(entry, now: now, state) else { return .first }
             // The entry is too old by this clock as well.
-            if entry.keepUntil <= now { return .beyondMemory }
+            if entry.keepUntil <= now { return .olderThanStore }
             if state.toldAt.map({ steady - min($0, steady) >= ReplayLimits.tellingPause }) ?? true {
                 state.toldAt = steady
                 event = .clockSetBack(until: end)
@@ -148,7 +148,7 @@ package final class MemoryReplayStore: Sendable {
         if entry.bornAt <= last.bornAt, entry.keepUntil <= last.keepUntil { return last.keepUntil }
         // This store gives no nonce a future date. Such a nonce comes from a process with a clock that was ahead, and
         // the memory of that process is lost.
-        let latest = max(now, state.latestDate, vouchesSince) + ReplayLimits.clockMargin
+        let latest = max(now, state.latestDate, completeSince) + ReplayLimits.clockMargin
         return entry.kind == .nonce && entry.bornAt > latest ? entry.bornAt : nil
     }
 

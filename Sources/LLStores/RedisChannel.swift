@@ -58,7 +58,7 @@ final class RedisChannel {
 
     /// Waits until the connection is ready, the signal is given, or the deadline passes.
     func wait(until deadline: MonotonicInstant) {
-        if stream.wait(or: signal, until: deadline) == .signal { signal.take() }
+        if stream.wait(or: signal, until: deadline) == .signal { signal.clear() }
     }
 
     func call(_ words: [[UInt8]], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {

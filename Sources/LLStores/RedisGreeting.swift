@@ -3,11 +3,11 @@ internal import LLSockets
 /// The exchange that opens a connection. It sends the credentials, checks the server, and reads the start of its
 /// memory.
 struct RedisGreeting {
-    let life: RedisLife
+    let life: RedisMemoryEpoch
     /// Entries issued since this time, by this machine's clock, are known.
-    var vouchesSince: UInt64
+    var completeSince: UInt64
     /// The same for tokens: the beginning of time, unless data are known to be lost.
-    let vouchesForTokensSince: UInt64
+    let tokensCompleteSince: UInt64
     /// The server's clock at the time of the exchange.
     var clock: ServerClock
     /// Milliseconds by which the server's clock is behind this machine's, at least ``ReplayLimits/clockMargin``.
@@ -60,8 +60,8 @@ struct RedisGreeting {
         guard case .status("OK") = try talk.ask(["SET", keys.probe, "1", "PX", "60000"]) else {
             throw .malformedAnswer
         }
-        vouchesSince = life.since &+ lateness
-        vouchesForTokensSince = life.isAfterLoss ? vouchesSince : 0
+        completeSince = life.since &+ lateness
+        tokensCompleteSince = life.isAfterLoss ? completeSince : 0
     }
 
     private struct Talk {
@@ -84,7 +84,7 @@ struct RedisGreeting {
             _ facts: RedisServerFacts,
             now clock: ServerClock,
             lateness: UInt64
-        ) throws(RedisFailure) -> RedisLife {
+        ) throws(RedisFailure) -> RedisMemoryEpoch {
             let key = keys.life(of: facts.identity)
             let inherited = try beginning(keys.data)
             let last = context.last
@@ -111,23 +111,23 @@ struct RedisGreeting {
             let end = last.map { $0.identity == facts.identity ? 0 : $0.greeting.clock.time(at: $0.seenAt) } ?? 0
             let least = last == nil ? 0 : max(dated + 1, end)
             let found = try ask(["GET", key])
-            let mine: RedisLife.Beginning
-            if let written = RedisLife.Beginning(found), !isLost {
+            let mine: RedisMemoryEpoch.Beginning
+            if let written = RedisMemoryEpoch.Beginning(found), !isLost {
                 // The replica that wrote the key may have known less than this one. The first that knows of a loss writes it.
                 let isWhole = jump == nil ? try continues(facts, written, lastKey) : false
                 guard !isWhole, !counts(written, least) else {
                     if isNew { context.trail?.forget() }
-                    return RedisLife(identity: facts.identity, written: written, inherited: inherited)
+                    return RedisMemoryEpoch(identity: facts.identity, written: written, inherited: inherited)
                 }
-                mine = RedisLife.Beginning(moment: now, isAfterLoss: true)
+                mine = RedisMemoryEpoch.Beginning(moment: now, isAfterLoss: true)
             } else {
                 // The last owner may get the keys back. Then it has to hand them over again.
-                let lastLife = lastKey.flatMap(RedisLife.Beginning.init)
+                let lastLife = lastKey.flatMap(RedisMemoryEpoch.Beginning.init)
                 let isIntact = !isLost && jump == nil && lastKey != .null
                 let isMoved = isIntact && lastLife != nil && wasHandedOver(to: facts)
                 let isWhole = isMoved ? true : isIntact ? try isOwn(facts) : false
                 let isAfterLoss = isLost || inherited != nil || last != nil
-                let fresh = RedisLife.Beginning(moment: now, isAfterLoss: isAfterLoss)
+                let fresh = RedisMemoryEpoch.Beginning(moment: now, isAfterLoss: isAfterLoss)
                 mine = isWhole ? inherited.map { continued($0, lastLife, lateness) } ?? fresh : fresh
                 // If several replicas see the new run at once, one of them writes, and all read the result.
                 if !isLost { _ = try ask(["SET", key, mine.text] + (found == .null ? ["NX"] : [])) }
@@ -141,25 +141,25 @@ struct RedisGreeting {
             _ = try ask(["SET", keys.data, agreed.text])
             if facts.history != nil { _ = try ask(["SET", keys.life(of: facts.runID), agreed.text]) }
             if isLost || isNew { context.trail?.forget() }
-            return RedisLife(identity: facts.identity, written: agreed, inherited: inherited)
+            return RedisMemoryEpoch(identity: facts.identity, written: agreed, inherited: inherited)
         }
 
         /// True if a beginning counts everything before this moment as lost.
-        private func counts(_ beginning: RedisLife.Beginning?, _ least: UInt64) -> Bool {
+        private func counts(_ beginning: RedisMemoryEpoch.Beginning?, _ least: UInt64) -> Bool {
             beginning.map { $0.isAfterLoss && $0.moment >= least } ?? false
         }
 
         /// The latest beginning of a memory that would let nonces of the last one pass. It is bounded by the lifetime of
         /// an ID token, an hour: this replica's clock may have been far ahead.
         private func dates(_ last: RedisGreeting, _ lateness: UInt64, _ present: UInt64) -> UInt64 {
-            max(last.life.since, min(last.vouchesSince - min(lateness, last.vouchesSince), present + 3_600_000))
+            max(last.life.since, min(last.completeSince - min(lateness, last.completeSince), present + 3_600_000))
         }
 
         /// True if a server's memory is that of the last server that this replica knew, though another replica says so.
         /// - Parameter lastKey: the content of the key of the last server's run.
         private func continues(
             _ facts: RedisServerFacts,
-            _ written: RedisLife.Beginning,
+            _ written: RedisMemoryEpoch.Beginning,
             _ lastKey: RedisReply?
         ) throws(RedisFailure) -> Bool {
             guard let last = context.last else { return true }
@@ -176,14 +176,14 @@ struct RedisGreeting {
         /// The beginning of a memory that goes on, by this server's clock: later if that of the last server was later by
         /// more than the margin.
         private func continued(
-            _ inherited: RedisLife.Beginning,
-            _ lastLife: RedisLife.Beginning?,
+            _ inherited: RedisMemoryEpoch.Beginning,
+            _ lastLife: RedisMemoryEpoch.Beginning?,
             _ lateness: UInt64
-        ) -> RedisLife.Beginning {
+        ) -> RedisMemoryEpoch.Beginning {
             let last = context.last?.greeting
             let shift = last.map { $0.lateness > lateness ? $0.lateness - lateness : 0 } ?? 0
             let known = [inherited.moment, lastLife?.moment ?? 0, last?.life.since ?? 0]
-            return RedisLife.Beginning(
+            return RedisMemoryEpoch.Beginning(
                 moment: (known.max() ?? 0) + shift,
                 isAfterLoss: inherited.isAfterLoss || lastLife?.isAfterLoss ?? false || last?.life.isAfterLoss ?? false
             )
@@ -202,8 +202,8 @@ struct RedisGreeting {
             context.handedOverBy.map { facts.formerReplicationID != $0 } ?? false
         }
 
-        private func beginning(_ key: String) throws(RedisFailure) -> RedisLife.Beginning? {
-            RedisLife.Beginning(try ask(["GET", key]))
+        private func beginning(_ key: String) throws(RedisFailure) -> RedisMemoryEpoch.Beginning? {
+            RedisMemoryEpoch.Beginning(try ask(["GET", key]))
         }
 
         /// True if the server has its own data of before: each write is on its disk before the answer.

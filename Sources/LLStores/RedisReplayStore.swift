@@ -35,8 +35,8 @@ package final class RedisReplayStore: Sendable {
 
     struct State {
         var link = RedisLink.connecting
-        var waiting: [WaitingQuestion] = []
-        var vouchesSince: UInt64?
+        var waiting: [QueuedLookup] = []
+        var completeSince: UInt64?
         var quota = ProofQuota()
         var isStopped = false
         var isRunning = false
@@ -61,7 +61,7 @@ package final class RedisReplayStore: Sendable {
         if let error = signal.error { throw error }
         self.signal = signal
         let skew = configuration.limits.revocationSkew
-        revocations = Revocations(skew: skew, observe: observe, wake: { signal.give() })
+        revocations = Revocations(skew: skew, observe: observe, wake: { signal.set() })
     }
 
     /// Starts the thread, which connects at once.
@@ -72,20 +72,20 @@ package final class RedisReplayStore: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning && !state.isStopped
         }
-        return !mustStart || LoopQueue.start("replay-store") { [self] in run() }
+        return !mustStart || DedicatedQueue.start("replay-store") { [self] in run() }
     }
 
     /// Ends the thread. Pending questions and all later ones are answered as unavailable.
     package func stop() {
         state.withLock { $0.isStopped = true }
-        signal.give()
+        signal.set()
     }
 
     /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool { state.withLock { $0.link == .up } }
 
     /// Entries issued since this time are known. Milliseconds since 1970; nil before the first connection.
-    package var vouchesSince: UInt64? { state.withLock { $0.vouchesSince } }
+    package var completeSince: UInt64? { state.withLock { $0.completeSince } }
 
     /// Remembers the entries of a question.
     ///
@@ -93,12 +93,12 @@ package final class RedisReplayStore: Sendable {
     ///   has too many proofs.
     /// - Returns: False if the store cannot be used now; `completion` is then never called.
     package func remember(
-        _ question: ReplayQuestion,
+        _ question: ReplayLookup,
         now: MonotonicInstant,
         completion: @escaping @Sendable (ReplayVerdict) -> Void
     ) -> Bool {
         let proof = question.counted(at: now.milliseconds, now: WallClock.unixMilliseconds())
-        let waiting = WaitingQuestion(
+        let waiting = QueuedLookup(
             question: question,
             askedAt: now,
             deadline: now + configuration.limits.questionTimeout,
@@ -117,7 +117,7 @@ package final class RedisReplayStore: Sendable {
             return nil
         }
         guard let refusal else {
-            signal.give()
+            signal.set()
             return true
         }
         guard refusal.answer == .tooMany else { return false }
@@ -269,7 +269,7 @@ extension RedisReplayStore {
 
     private func becomeUp(_ session: RedisSession, _ memory: inout Memory) {
         let greeting = session.greeting
-        state.withLock { ($0.link, $0.vouchesSince) = (.up, greeting.vouchesSince) }
+        state.withLock { ($0.link, $0.completeSince) = (.up, greeting.completeSince) }
         memory.exchanges.begin(greeting.life, serverMilliseconds: greeting.clock.milliseconds, at: session.openedAt)
         tellUp(greeting.life, &memory)
         memory.past = RedisPast(node: session.node, greeting: greeting, seenAt: session.openedAt)
@@ -290,7 +290,7 @@ extension RedisReplayStore {
     }
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
-    private func tellUp(_ life: RedisLife, _ memory: inout Memory) {
+    private func tellUp(_ life: RedisMemoryEpoch, _ memory: inout Memory) {
         guard memory.past?.greeting.life != life || memory.toldDown != nil && !memory.exchanges.isFailing else {
             return
         }

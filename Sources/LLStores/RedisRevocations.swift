@@ -54,7 +54,7 @@ struct RedisRevocations {
     let revocations: Revocations
     private let limits: ReplayLimits
     private let key: [UInt8]
-    private var life: RedisLife?
+    private var life: RedisMemoryEpoch?
     /// The server's clock at a moment of this machine's monotonic clock.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
     /// The exchange that was sent and has no answer yet.
@@ -82,7 +82,7 @@ struct RedisRevocations {
         pause = GrowingPause(limits)
     }
 
-    mutating func begin(_ life: RedisLife, serverMilliseconds: UInt64, at now: MonotonicInstant) {
+    mutating func begin(_ life: RedisMemoryEpoch, serverMilliseconds: UInt64, at now: MonotonicInstant) {
         news = nil
         let time = serverMilliseconds * 1_000
         // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a

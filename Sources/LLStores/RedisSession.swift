@@ -10,7 +10,7 @@ final class RedisSession {
     /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
     /// refused nonce does not use up the token beside it.
     fileprivate struct Asked {
-        let waiting: WaitingQuestion
+        let waiting: QueuedLookup
         /// Milliseconds since 1970.
         let sentAt: UInt64
         var answers: [ReplayAnswer] = []
@@ -68,7 +68,7 @@ final class RedisSession {
     /// carried out. The others hold if the new node's memory is a continuation.
     struct Carried {
         fileprivate var asked: [Asked] = []
-        let life: RedisLife
+        let life: RedisMemoryEpoch
 
         func abandon(now: MonotonicInstant) {
             for question in asked { question.waiting.answer([], now: now) }
@@ -122,7 +122,7 @@ final class RedisSession {
     var deadline: MonotonicInstant { batches.first.map { $0.sentAt + limits.answerTimeout } ?? .never }
 
     /// Sends questions. A question that needs no answer of the server is answered at once.
-    func send(_ questions: [WaitingQuestion], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
+    func send(_ questions: [QueuedLookup], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
         var asked: [Asked] = []
         var looksAtMemory = false
         let present = Self.entryTime(unixMilliseconds, serverTime: greeting.clock.time(at: now))
@@ -132,12 +132,12 @@ final class RedisSession {
                 question.answer([], now: now)
                 continue
             }
-            let areKnown = question.question.areBorn(
-                nonceSince: greeting.vouchesSince,
-                tokenSince: greeting.vouchesForTokensSince
+            let areKnown = question.question.areIssuedSince(
+                nonceSince: greeting.completeSince,
+                tokenSince: greeting.tokensCompleteSince
             )
             guard !areKnown.contains(false) else {
-                question.answer(areKnown.map { $0 ? .first : .beyondMemory }, now: now)
+                question.answer(areKnown.map { $0 ? .first : .olderThanStore }, now: now)
                 continue
             }
             asked.append(Asked(waiting: question, sentAt: present))
@@ -249,7 +249,7 @@ final class RedisSession {
         let life = batches[0].answers.removeLast()
         if batches[0].looksAtMove { batches[0].answers.removeLast() }
         let knowsLife = life != .redirect(.moved)
-        guard !knowsLife || RedisLife.Beginning(life) == greeting.life.written else { throw .memoryLost }
+        guard !knowsLife || RedisMemoryEpoch.Beginning(life) == greeting.life.written else { throw .memoryLost }
         var asked = batches[0].asked
         for (index, reply) in zip(asked.indices, batches[0].answers) where reply != .redirect(.moved) {
             asked[index].answers.append(try Self.answer(reply))
@@ -263,7 +263,7 @@ final class RedisSession {
             carried += asked
             return
         }
-        try goOn(asked, now)
+        try exchange(asked, now)
     }
 
     /// Takes over the time by the server's clock.
@@ -276,7 +276,7 @@ final class RedisSession {
     }
 
     /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
-    private func goOn(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
+    private func exchange(_ asked: [Asked], _ now: MonotonicInstant) throws(RedisFailure) {
         var rest = asked
         for question in rest where question.next == nil { question.waiting.answer(question.answers, now: now) }
         rest.removeAll { $0.next == nil }
@@ -313,7 +313,7 @@ final class RedisSession {
     func resume(_ carried: Carried, now: MonotonicInstant) throws(RedisFailure) {
         let (life, old) = (greeting.life, carried.life)
         guard life.since == old.since, life.isAfterLoss == old.isAfterLoss else { return carried.abandon(now: now) }
-        try goOn(carried.asked, now)
+        try exchange(carried.asked, now)
     }
 
     /// The questions that another session may answer. They are returned only once.

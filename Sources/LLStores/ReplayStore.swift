@@ -8,10 +8,10 @@ package enum ReplayStore: Sendable {
     case redis(RedisReplayStore)
 
     /// Entries issued since this time are known. Milliseconds since 1970; nil until the store was first reached.
-    package var vouchesSince: UInt64? {
+    package var completeSince: UInt64? {
         switch self {
-        case .memory(let store): store.vouchesSince
-        case .redis(let store): store.vouchesSince
+        case .memory(let store): store.completeSince
+        case .redis(let store): store.completeSince
         }
     }
 
@@ -21,7 +21,7 @@ package enum ReplayStore: Sendable {
     package func nonceDate(now: UInt64) -> UInt64? {
         switch self {
         case .memory(let store): store.nonceDate(now: now)
-        case .redis(let store): store.vouchesSince.map { max(now, $0) }
+        case .redis(let store): store.completeSince.map { max(now, $0) }
         }
     }
 

@@ -6,7 +6,7 @@ internal import Synchronization
 /// Dispatch is not used for them, for two reasons. It blocks the caller for ever if the system cannot start a thread.
 /// One use of its global pool also wakes the process once a second from then on, and an idle server must not wake at
 /// all.
-package enum LoopQueue {
+package enum DedicatedQueue {
     /// Runs `body` on a thread named `name` (at most 15 bytes are kept); the thread ends with `body`.
     /// - Returns: False if the system cannot start a thread; `body` is then never called.
     @discardableResult
@@ -152,7 +152,7 @@ package final class SerialThread: Sendable {
         }
         guard mustStart else { return true }
         // The thread must not keep this object alive.
-        let isStarted = LoopQueue.start(name) { [state, pulse] in
+        let isStarted = DedicatedQueue.start(name) { [state, pulse] in
             Pulse.$ofThread.withValue(pulse) { while let job = Self.next(state) { job() } }
         }
         if !isStarted { state.withLock { $0.isRunning = false } }

@@ -3,7 +3,7 @@ internal import LLBytes
 /// Mistakes in copying a token, for the service's hints and the command line.
 package enum PastedToken {
     /// The remedy for a mistake in copying; nil if none is found. It quotes nothing from the text.
-    package static func cure(for token: Span<UInt8>) -> String? {
+    package static func remedy(for token: Span<UInt8>) -> String? {
         guard !token.isEmpty else { return nil }
         var bytes: [UInt8] = []
         bytes.append(token)
@@ -21,7 +21,7 @@ package enum PastedToken {
         if start.hasPrefix("bearer ") || start.hasPrefix("authorization:") || hasTextBefore(bytes.prefix(64)) {
             return "Take away the text before the token: an id token begins with eyJ, an access token with EAA."
         }
-        if let cure = cureForBlanks(bytes) { return cure }
+        if let remedy = remedyForBlanks(bytes) { return remedy }
         if has("%2E", token) || has("%2e", token) {
             return "Undo the percent-encoding: %2E stands for a full stop."
         }
@@ -56,7 +56,7 @@ package enum PastedToken {
         return false
     }
 
-    private static func cureForBlanks(_ bytes: [UInt8]) -> String? {
+    private static func remedyForBlanks(_ bytes: [UInt8]) -> String? {
         guard bytes.contains(where: isBlank) else { return nil }
         let word = bytes.drop(while: isBlank)
         guard !word.isEmpty else { return "Pass the token: this text is white space alone." }
@@ -77,6 +77,6 @@ extension Refusal {
     /// The remedy for this token; it names a mistake in copying if one is found.
     package func hint(for token: Span<UInt8>) -> String {
         guard kind == .token(.malformedToken) else { return hint }
-        return PastedToken.cure(for: token) ?? hint
+        return PastedToken.remedy(for: token) ?? hint
     }
 }

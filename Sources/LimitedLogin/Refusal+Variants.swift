@@ -281,7 +281,7 @@ extension Refusal {
     package enum NonceExpiry: Sendable {
         case over(at: NumericDate, now: NumericDate)
         /// It is older than the memory of used nonces, so it may have been used.
-        case beyondMemory
+        case olderThanStore
     }
 
     package static func nonceExpired(_ expiry: NonceExpiry) -> Refusal {
@@ -293,7 +293,7 @@ extension Refusal {
                     "For a token that the SDK refreshed give subject beside the nonce; for a login ask for a new nonce when the "
                         + "person taps the button, not before."
                 )
-            case .beyondMemory:
+            case .olderThanStore:
                 (
                     "The token's nonce was issued before the present memory of used nonces began (the service or its store was "
                         + "restarted), so it may have been used.",
@@ -307,7 +307,7 @@ extension Refusal {
     package enum ReplayEvidence: Sendable {
         case remembered
         /// It is older than the memory of accepted tokens, so it may have been accepted.
-        case beyondMemory
+        case olderThanStore
     }
 
     package static func tokenReplayed(_ evidence: ReplayEvidence) -> Refusal {

@@ -205,7 +205,7 @@ extension TokenVerifier {
 /// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
 /// as in Facebook's SDK.
 extension TokenVerifier {
-    func facts(
+    func verifiedClaims(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
         isLimited: Bool,
         _ workspace: inout VerificationWorkspace

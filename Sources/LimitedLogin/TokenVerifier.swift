@@ -141,7 +141,7 @@ public struct TokenVerifier: Sendable {
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
         let isLimited = try checkTracking(expectation.accessTokenBytes, &workspace)
         // All checks are passed; the rest reads the token's facts.
-        return facts(times, isLimited: isLimited, &workspace)
+        return verifiedClaims(times, isLimited: isLimited, &workspace)
     }
 }
 

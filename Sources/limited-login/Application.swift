@@ -26,20 +26,20 @@ struct Application {
     ) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
-        cache = try ServiceParts.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
+        cache = try ServiceFactory.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
         let process = ProcessMetrics(registry: registry)
-        tls = try ServiceParts.tlsContext(configuration).map { Published($0) }
+        tls = try ServiceFactory.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(registry: registry)
-        let webhooks = try ServiceParts.webhookSender(configuration, metrics: metrics, logger: logger)
+        let webhooks = try ServiceFactory.webhookSender(configuration, metrics: metrics, logger: logger)
         let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
-        replayStore = try ServiceParts.replayStore(configuration, onEvent: storeEvents)
+        replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
         let graph = GraphWorkers(
-            client: try ServiceParts.graphClient(configuration),
+            client: try ServiceFactory.graphClient(configuration),
             metrics: metrics,
             revocations: replayStore.revocations
         )
         core = ServiceCore(
-            settings: try ServiceParts.settings(configuration),
+            settings: try ServiceFactory.settings(configuration),
             cache: cache,
             replayStore: replayStore,
             metrics: metrics,
@@ -59,7 +59,7 @@ struct Application {
         var limits = HTTPServerLimits()
         let descriptors = ProcessLimits.raiseDescriptorLimit()
         // The other half is for the program with its files (20 MB), for unused parts of buffers, for the remembered
-        // signatures (``SignatureMemory/memoryShare``), and for the replay store's entries.
+        // signatures (``VerifiedSignatureCache/memoryShare``), and for the replay store's entries.
         limits.connectionBytes = memory / 2
         limits.idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         limits.trustedPeers = configuration.trustedPeers
@@ -100,7 +100,7 @@ struct Application {
     /// The replay store connects meanwhile.
     /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
-        var threads = cache.startThreads() && LoopQueue.canStart(Need(configuration).threads)
+        var threads = cache.startThreads() && DedicatedQueue.canStart(Need(configuration).threads)
         if case .redis(let store) = replayStore { threads = threads && store.start() }
         guard threads else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
         try start(administration, .adminListen, until: MonotonicClock.now() + time)
@@ -165,8 +165,8 @@ struct Application {
 
     /// Logged at the start and at each reload, when the operator reads the log.
     func warnOfDoubts(in configuration: ServiceConfiguration) {
-        for doubt in configuration.doubts {
-            core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(doubt)"])
+        for warning in configuration.warnings {
+            core.logger.warning("a setting may be a mistake", metadata: ["reason": "\(warning)"])
         }
     }
 

@@ -25,7 +25,7 @@ struct CheckConfig: ParsableCommand {
         }
         let mistakes = Self.mistakesInFiles(loaded.configuration)
         guard mistakes.isEmpty else { throw refuse(mistakes) }
-        let warnings = loaded.configuration.doubts
+        let warnings = loaded.configuration.warnings
         if json { return StandardOutput.write(json: Self.json(loaded, warnings)) }
         for warning in warnings { StandardError.write("limited-login: warning: \(warning)") }
         let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
@@ -47,16 +47,16 @@ struct CheckConfig: ParsableCommand {
                 if !mistakes.contains("\(error)") { mistakes.append("\(error)") }
             }
         }
-        check(try ServiceParts.keyCache(configuration) { _ in })
-        check(try ServiceParts.clients(configuration))
-        check(try ServiceParts.verifier(configuration))
-        check(try ServiceParts.appSecrets(configuration))
-        check(try ServiceParts.webhook(configuration))
-        check(try ServiceParts.tokens(configuration))
-        check(try ServiceParts.settings(configuration))
-        check(try ServiceParts.tlsContext(configuration))
-        check(try ServiceParts.graphClient(configuration))
-        check(try ServiceParts.replayStore(configuration) { _ in })
+        check(try ServiceFactory.keyCache(configuration) { _ in })
+        check(try ServiceFactory.clients(configuration))
+        check(try ServiceFactory.verifier(configuration))
+        check(try ServiceFactory.appSecrets(configuration))
+        check(try ServiceFactory.webhook(configuration))
+        check(try ServiceFactory.tokens(configuration))
+        check(try ServiceFactory.settings(configuration))
+        check(try ServiceFactory.tlsContext(configuration))
+        check(try ServiceFactory.graphClient(configuration))
+        check(try ServiceFactory.replayStore(configuration) { _ in })
         return mistakes
     }
 

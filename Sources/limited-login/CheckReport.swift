@@ -15,11 +15,11 @@ struct CheckReport {
         case notAsked = "not_asked"
     }
 
-    struct Refusal {
+    struct FailedCheck {
         let code: String
         var claim: String?
         let detail: String
-        let cure: String
+        let remedy: String
         /// True if the question itself is wrong, so that no token was judged.
         var isOfQuestion = false
     }
@@ -27,7 +27,7 @@ struct CheckReport {
     /// The rows, in the order of the checks.
     let rows: [Row]
     /// Nil when the credential is accepted.
-    var refusal: Refusal?
+    var refusal: FailedCheck?
     /// The claims of a refused id token, a JSON object; empty if it has none. They prove nothing.
     var unverifiedClaims: [UInt8] = []
     /// The service's answer for an accepted credential.
@@ -58,7 +58,7 @@ struct CheckReport {
     var json: JSON {
         let own: JSON = [
             "accepted": JSON(refusal == nil), "code": JSON(refusal?.code), "claim": JSON(refusal?.claim),
-            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.cure),
+            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.remedy),
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
@@ -81,7 +81,7 @@ struct CheckReport {
             let claim = refusal.claim.map { " (claim \($0))" } ?? ""
             let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
-            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.cure))")
+            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.remedy))")
             let claims = claimLines
             if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {
@@ -159,12 +159,12 @@ extension CheckReport {
         now moment: NumericDate,
         verifier: TokenVerifier? = nil
     ) throws -> CheckReport {
-        let verifier = try verifier ?? ServiceParts.verifier(configuration)
+        let verifier = try verifier ?? ServiceFactory.verifier(configuration)
         var workspace = VerificationWorkspace()
         func rows(until failed: VerificationCheck?) -> [Row] {
             Self.rows(until: failed) { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
         }
-        do throws(LimitedLogin.Refusal) {
+        do throws(Refusal) {
             let keys = VerificationKeys(keySet)
             let claims = try verifier.judge(token.span, expectation, keys: keys, now: moment, workspace: &workspace)
             let answer = JSON {
@@ -180,12 +180,12 @@ extension CheckReport {
             return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
         } catch {
             let problem = Problem(error, of: token.span)
-            let cure = Cure(token: token, configuration: configuration, now: moment)
-            let refusal = Refusal(
+            let remedy = Remedy(token: token, configuration: configuration, now: moment)
+            let refusal = FailedCheck(
                 code: problem.code.text,
                 claim: problem.claim,
                 detail: problem.detail,
-                cure: problem.hint + cure.addition(to: error),
+                remedy: problem.hint + remedy.addition(to: error),
                 isOfQuestion: error.check == .expectation
             )
             return CheckReport(
@@ -224,36 +224,36 @@ extension CheckReport {
         now moment: NumericDate,
         settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
-        func report(_ failed: AccessTokenCheck? = nil, _ refusal: Refusal? = nil, _ answer: [UInt8] = []) -> Self {
+        func report(_ failed: AccessTokenCheck? = nil, _ refusal: FailedCheck? = nil, _ answer: [UInt8] = []) -> Self {
             let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
             return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
         }
-        let notAllowed = Refusal(
+        let notAllowed = FailedCheck(
             code: ProblemCode.accessTokenNotAllowed.text,
             detail: "This service does not accept access tokens.",
-            cure: ProblemCode.accessTokenNotAllowed.hint
+            remedy: ProblemCode.accessTokenNotAllowed.hint
         )
         guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
         guard !token.isEmpty else {
-            let cure = "Nothing was given: pass what the app reads from its AccessToken."
+            let remedy = "Nothing was given: pass what the app reads from its AccessToken."
             let code = ProblemCode.accessTokenInvalid.text
-            return report(.shape, Refusal(code: code, detail: "The token is empty.", cure: cure))
+            return report(.shape, FailedCheck(code: code, detail: "The token is empty.", remedy: remedy))
         }
         let shape = AccessTokenInspection.shape(token.span)
         if shape == .gaming { return report(.shape, refusal(.gaming, configuration)) }
         guard shape == .accessToken else {
-            let refusal = Refusal(
+            let refusal = FailedCheck(
                 code: ProblemCode.accessTokenInvalid.text,
                 detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
-                cure: ProblemCode.accessTokenInvalid.hint
+                remedy: ProblemCode.accessTokenInvalid.hint
             )
             return report(.shape, refusal)
         }
-        let settings = try settings ?? ServiceParts.settings(configuration)
+        let settings = try settings ?? ServiceFactory.settings(configuration)
         guard let secrets = settings.accessTokenApps else {
             return report(.allowed, notAllowed)
         }
-        let client = try ServiceParts.graphClient(configuration)
+        let client = try ServiceFactory.graphClient(configuration)
         let question = AccessTokenQuestion(
             token: GraphAccessToken(token),
             apps: secrets,
@@ -278,10 +278,10 @@ extension CheckReport {
     private static func refusal(
         _ rejection: AccessTokenRejection,
         _ configuration: ServiceConfiguration
-    ) -> Refusal {
+    ) -> FailedCheck {
         let problem = Problem(AccessTokenQuestion.Failure.rejected(rejection))
         let configured = rejection == .otherApp ? configuration.appIDs.configuredApps : ""
-        return Refusal(code: problem.code.text, detail: problem.detail, cure: problem.hint + configured)
+        return FailedCheck(code: problem.code.text, detail: problem.detail, remedy: problem.hint + configured)
     }
 
     private static func check(_ rejection: AccessTokenRejection) -> AccessTokenCheck {
@@ -320,19 +320,19 @@ extension CheckReport {
     /// Judges a token that the service issued, as `/auth` does.
     static func ofOwnToken(_ token: [UInt8], _ verifier: OwnTokenVerifier, now moment: NumericDate) -> CheckReport {
         var failed = ownTokenChecks.count
-        var refusal: Refusal?
+        var refusal: FailedCheck?
         var answer: [UInt8] = []
-        do throws(LimitedLogin.Refusal) {
+        do throws(Refusal) {
             let own = try verifier.judge(token.span, appID: nil, isSigned: false, now: moment)
             answer = (["claims": JSON { $0 += own.payload }] as JSON).bytes
         } catch {
             let problem = Problem(error)
             failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
-            refusal = Refusal(
+            refusal = FailedCheck(
                 code: problem.code.text,
                 claim: problem.claim,
                 detail: problem.detail,
-                cure: problem.hint
+                remedy: problem.hint
             )
         }
         let rows: [Row] = ownTokenChecks.enumerated().map { place, row in

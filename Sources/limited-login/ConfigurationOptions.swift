@@ -65,7 +65,7 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     /// Does the same, and also reads the apps' secrets, which must be configured.
     func loadWithAppSecrets() throws -> (configuration: ServiceConfiguration, secrets: AppSecrets) {
         let configuration = try load().configuration
-        guard let secrets = try ServiceParts.appSecrets(configuration) else {
+        guard let secrets = try ServiceFactory.appSecrets(configuration) else {
             throw StartError("this needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)")
         }
         return (configuration, secrets)

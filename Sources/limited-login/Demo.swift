@@ -90,9 +90,9 @@ struct Demo: AsyncParsableCommand {
         defer { files.remove() }
         let (appSecret, settings) = try files.make(appID: Self.appID, webhookKey: webhookKey)
         let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
-        let desk = DemoDesk(issuer: issuer)
+        let demo = DemoPage(issuer: issuer)
         do throws(SocketError) {
-            try issuer.start(at: issuerListen) { PageHandler(desk: desk, behind: $0) }
+            try issuer.start(at: issuerListen) { PageHandler(backend: demo, behind: $0) }
         } catch {
             throw StartError(error, "--issuer-listen")
         }
@@ -129,7 +129,7 @@ struct Demo: AsyncParsableCommand {
             try application.start(tryingFor: .zero)
             let service = application.ownAddress.map(\.description)
             issuer.service.withLock { $0 = service.map { "http://\($0)" } }
-            desk.open(application)
+            demo.open(application)
             let stand = issuer.address.map(\.reachable.description)
             StandardOutput.write(Self.text(service: service ?? "?", issuer: stand ?? "?"))
         } stop: {

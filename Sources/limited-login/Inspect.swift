@@ -30,14 +30,14 @@ struct Inspect: AsyncParsableCommand {
         let loaded = try options.load(without: .listen)
         let configuration = loaded.configuration
         // A setting out of range ends the start, not the first verdict.
-        _ = try ServiceParts.verifier(configuration)
-        let desk = try InspectDesk(
+        _ = try ServiceFactory.verifier(configuration)
+        let page = try InspectPage(
             configuration: configuration,
             flags: VerdictSettings.flags(of: loaded),
             at: at
         )
         let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
-        let server = HTTPServer(configuration: listener) { _ in PageHandler(desk: desk) }
+        let server = HTTPServer(configuration: listener) { _ in PageHandler(backend: page) }
         do throws(SocketError) {
             try server.start()
         } catch {
@@ -46,16 +46,16 @@ struct Inspect: AsyncParsableCommand {
         let own = server.localAddresses.first?.description ?? place
         StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
         await Lifecycle.run {
-            desk.cache.start()
+            page.cache.start()
         } stop: {
-            desk.cache.stop()
+            page.cache.stop()
             await server.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
 }
 
 /// Judges the tokens that a person pastes into the page.
-final class InspectDesk: PageDesk {
+final class InspectPage: PageBackend {
     /// Time between fetches of missing keys: many requests to the page must not become as many to the issuer.
     private static let fetchInterval = Duration.seconds(5)
     /// The time for which a token with an unknown key waits for a fetch.

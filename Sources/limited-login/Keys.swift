@@ -72,7 +72,7 @@ enum KeySetLoader {
     static func cache(_ configuration: ServiceConfiguration) throws(StartError) -> JWKSetCache {
         var configuration = configuration
         configuration.jwksFile = nil
-        return try ServiceParts.keyCache(configuration) { event in
+        return try ServiceFactory.keyCache(configuration) { event in
             guard case .sourceFailed(let source, let reason) = event else { return }
             StandardError.write("limited-login: \(source): \(reason)")
         }

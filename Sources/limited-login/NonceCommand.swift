@@ -31,7 +31,7 @@ struct NonceCommand: ParsableCommand {
 
         func run() throws {
             let configuration = try options.load().configuration
-            guard let issuer = try ServiceParts.nonceIssuer(configuration) else {
+            guard let issuer = try ServiceFactory.nonceIssuer(configuration) else {
                 throw Exit.refusing(
                     "nonce_secret_file: no secret is configured; 'limited-login nonce secret' makes one"
                 )

@@ -10,7 +10,7 @@ internal import LLStandIn
 internal import LimitedLogin
 
 /// The backend of the page: the demonstration, or the verdict on a pasted token.
-protocol PageDesk: Sendable {
+protocol PageBackend: Sendable {
     /// The page's content before its first request.
     func state() -> JSON
     /// Answers a request of the page; may block.
@@ -41,14 +41,14 @@ final class PageHandler: HTTPRequestHandler {
 
     private typealias Jobs = BackgroundJobs<Void, Result<JSON, PageRefusal>>
 
-    private let desk: any PageDesk
+    private let backend: any PageBackend
     private let behind: (any HTTPRequestHandler)?
     private let jobs = Jobs(capacity: waitingLimit)
     private let queue = DispatchQueue(label: "page")
 
     /// - Parameter behind: Answers all other paths; nil if there are none.
-    init(desk: any PageDesk, behind: (any HTTPRequestHandler)? = nil) {
-        self.desk = desk
+    init(backend: any PageBackend, behind: (any HTTPRequestHandler)? = nil) {
+        self.backend = backend
         self.behind = behind
     }
 
@@ -94,7 +94,7 @@ final class PageHandler: HTTPRequestHandler {
             response.share(file.content)
         } else {
             response.addField("Content-Type: application/json")
-            response.body = desk.state().bytes
+            response.body = backend.state().bytes
         }
         protect(&response)
         return .respond
@@ -116,8 +116,8 @@ final class PageHandler: HTTPRequestHandler {
             let deadline = context.now + Self.patience
             let text = body.indices.map { body[$0] }
             let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
-                queue.async { [jobs, desk] in
-                    let outcome = Result { () throws(PageRefusal) in try desk.run(text) }
+                queue.async { [jobs, backend] in
+                    let outcome = Result { () throws(PageRefusal) in try backend.run(text) }
                     jobs.finish(request, outcome, now: MonotonicClock.now())
                 }
                 return true
@@ -163,7 +163,7 @@ final class PageHandler: HTTPRequestHandler {
     }
 }
 
-extension PageDesk {
+extension PageBackend {
     /// The content of the page after a request.
     /// - Parameters:
     ///   - report: Nil if no check was made.

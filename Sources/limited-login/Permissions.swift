@@ -108,7 +108,7 @@ struct PersonOptions: ParsableArguments {
     ) {
         guard let user = GraphUserID(userID) else { throw ValidationError("The user id is none.") }
         let (configuration, app) = try app(options)
-        return (user, app, try ServiceParts.graphClient(configuration))
+        return (user, app, try ServiceFactory.graphClient(configuration))
     }
 
     /// The configuration, and the app of the person with its secret.

@@ -58,7 +58,7 @@ private final class Reloads: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        guard mustStart, !LoopQueue.start("reload", { while self.isDue() { self.body() } }) else { return true }
+        guard mustStart, !DedicatedQueue.start("reload", { while self.isDue() { self.body() } }) else { return true }
         state.withLock { $0 = (false, false) }
         return false
     }
@@ -90,8 +90,8 @@ extension Application {
             let configuration = new.configuration
             if let refusal = configuration.refusal(after: old.configuration) { throw StartError(refusal) }
             // All parts are made before any takes effect.
-            let settings = try ServiceParts.settings(configuration)
-            let tls = try ServiceParts.tlsContext(configuration)
+            let settings = try ServiceFactory.settings(configuration)
+            let tls = try ServiceFactory.tlsContext(configuration)
             core.settings.publish(settings)
             if let tls {
                 self.tls?.publish(tls)

@@ -48,7 +48,7 @@ struct SigningKeyCommand: ParsableCommand {
         func run() throws {
             let loaded = try options.load()
             guard case .text(let file)? = loaded.settings[.signingKeysFile]?.value,
-                let keys = try ServiceParts.signingKeys(file)
+                let keys = try ServiceFactory.signingKeys(file)
             else {
                 throw Exit.refusing(
                     "signing_keys_file: no keys are configured; 'limited-login signing-key new' makes one"
@@ -101,14 +101,14 @@ struct TokenCommand: ParsableCommand {
 
         func run() throws {
             let configuration = try options.load().configuration
-            guard let issued = try ServiceParts.tokens(configuration) else {
+            guard let issued = try ServiceFactory.tokens(configuration) else {
                 throw Exit.refusing(
                     "issuer: no tokens are issued here; set issuer, signing_keys_file and client_keys_file"
                 )
             }
             let text = TokenInput.trimmed(try TokenInput.read(argument: token, file: nil))
             guard !text.isEmpty else { throw ValidationError("The token is empty: nothing was given.") }
-            let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceParts.policy(configuration))
+            let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceFactory.policy(configuration))
             let report = CheckReport.ofOwnToken(text, verifier, now: try at ?? Moment.now())
             if json {
                 StandardOutput.write(json: report.json)

@@ -6,7 +6,7 @@ internal import LimitedLogin
 struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Judges an id token or access token: each check, then the Profile, or the cure.",
+            "Judges an id token or access token: each check, then the Profile, or the remedy.",
         discussion: """
             Exit code 0 accepted, 1 refused, 2 usage, 3 no keys or no word from Graph, 78 configuration.
             Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token \

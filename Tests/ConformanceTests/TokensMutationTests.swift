@@ -19,7 +19,7 @@ struct TokensMutationTests {
         let keys = VerificationKeys(StandInKeys.set)
         var workspace = VerificationWorkspace()
         /// One worker's.
-        let memory = SignatureMemory(capacity: 100)
+        let memory = VerifiedSignatureCache(capacity: 100)
         let now: NumericDate
         /// What a token must be; bound by its nonce or by nothing.
         var expectation: TokenExpectation
@@ -47,7 +47,8 @@ struct TokensMutationTests {
             return rejection
         }
 
-        private func rejection(of token: [UInt8], _ binding: TokenBinding, _ memory: SignatureMemory? = nil) -> Refusal?
+        private func rejection(of token: [UInt8], _ binding: TokenBinding, _ memory: VerifiedSignatureCache? = nil)
+            -> Refusal?
         {
             expectation.binding = binding
             let verifier = binding.isUnbound ? unboundVerifier : self.verifier

@@ -120,7 +120,7 @@ struct AccessTokenLifeTests {
                 && (object["access_token"] as? [String: Any])?["user_id"] as? String == "77"
         )
         #expect((object["checks"] as? [[String: String]])?.allSatisfy { $0["outcome"] == "passed" } == true)
-        let cures: [(String, [String], String, String)] = [
+        let remedies: [(String, [String], String, String)] = [
             (
                 try Self.mint(issuer, Self.person, "?dead"), [], "access_token_invalid",
                 "AuthenticationToken.current.tokenString"
@@ -132,13 +132,13 @@ struct AccessTokenLifeTests {
             (good, ["--subject", "78"], "subject_mismatch", "that subject"),
             ("short", [], "access_token_invalid", "AccessToken.current.token"),
         ]
-        for (token, arguments, code, cure) in cures {
+        for (token, arguments, code, remedy) in remedies {
             let run = try FinishedRun(
                 ["verify", "--access-token-file", try Self.file(token)] + arguments,
                 environment: environment
             )
             #expect(
-                run.exitCode == 1 && run.output.contains("refused: \(code)") && run.output.contains(cure),
+                run.exitCode == 1 && run.output.contains("refused: \(code)") && run.output.contains(remedy),
                 "\(run.output)"
             )
         }

@@ -118,7 +118,7 @@ struct AccessTokenFaultTests {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
             peer.waitUntilClosed()
         }
-        let worker = WorkerParts(core: service.core, listener: .service)
+        let worker = WorkerContext(core: service.core, listener: .service)
         let now = MonotonicClock.now()
         var context = RequestContext(
             firstByteAt: now,
@@ -135,7 +135,7 @@ struct AccessTokenFaultTests {
         _ = AccessTokenEndpoint.answer(worker, request, context, owner: .all, trace: nil)
         context.visit = .expired
         var response = HTTPResponse()
-        guard case .refused(.accessToken, let problem) = try worker.goOn(context, &response) else {
+        guard case .refused(.accessToken, let problem) = try worker.resumeWaiting(context, &response) else {
             Issue.record("the request is not answered")
             return
         }

@@ -77,9 +77,9 @@ struct ConfigurationLoaderTests {
         let configuration = try load(flags: flags).configuration
         #expect(configuration.signaturesPerWorker * workers * RecentDigests.bytesPerEntry <= 4 * 1_048_576)
         // A default that is cut is no mistake of the operator's; a wish that is not met is told.
-        #expect(!configuration.doubts.contains { $0.hasPrefix("signature_cache_entries") })
+        #expect(!configuration.warnings.contains { $0.hasPrefix("signature_cache_entries") })
         let wish = try load(flags: flags.merging([.signatureCacheEntries: "50000"]) { $1 }).configuration
-        #expect(wish.doubts.contains { $0.hasPrefix("signature_cache_entries is 50000") })
+        #expect(wish.warnings.contains { $0.hasPrefix("signature_cache_entries is 50000") })
         let none = try load(flags: flags.merging([.signatureCacheEntries: "0"]) { $1 }).configuration
         #expect(none.signaturesPerWorker == 0)
     }

@@ -96,14 +96,14 @@ struct RecentDigestsTests {
 
     @Test("10,000 entries take at most a megabyte, none take nothing, and memory comes as they do")
     func memory() throws {
-        var table = RecentDigests(capacity: SignatureMemory.defaultCapacity)
+        var table = RecentDigests(capacity: VerifiedSignatureCache.defaultCapacity)
         #expect(table.allocatedBytes == 0)
         table.add(try Self.digest(0), nil)
         #expect(table.allocatedBytes < 10_000)
         for number in 1..<1_000 { table.add(try Self.digest(number), nil) }
         #expect(table.allocatedBytes < 150_000)
         for number in 1_000..<25_000 { table.add(try Self.digest(number), nil) }
-        #expect(table.count == SignatureMemory.defaultCapacity)
+        #expect(table.count == VerifiedSignatureCache.defaultCapacity)
         print("signatures: \(table.allocatedBytes) bytes for \(table.count) entries")
         #expect(table.allocatedBytes <= 1_000_000)
         #expect(table.allocatedBytes <= table.count * RecentDigests.bytesPerEntry + 64)
@@ -111,7 +111,7 @@ struct RecentDigestsTests {
 
     @Test("64 workers hold no more than their budget together, however many tokens come", arguments: [1, 8, 64])
     func budget(workers: Int) throws {
-        let capacity = SignatureMemory.capacity(wanted: 10_000, workers: workers, memory: 64 * 1_048_576)
+        let capacity = VerifiedSignatureCache.capacity(wanted: 10_000, workers: workers, memory: 64 * 1_048_576)
         #expect(capacity == 10_000 || capacity < 10_000 && workers > 1)
         var table = RecentDigests(capacity: capacity)
         for number in 0..<11_000 { table.add(try Self.digest(number), nil) }

@@ -63,7 +63,7 @@ struct ThreadsTests {
         #expect(becomesTrue { thread.isAlive(at: deadline, within: limit) })
         #expect(thread.isAlive(at: deadline + limit, within: limit))
         #expect(!thread.isAlive(at: deadline + limit + .milliseconds(1), within: limit))
-        signal.give()
+        signal.set()
         #expect(becomesTrue { thread.isAlive(at: deadline + limit + limit, within: limit) })
     }
 
@@ -94,7 +94,7 @@ struct ThreadsTests {
 
     @Test("As many threads as are asked for can be had, and end")
     func probing() {
-        #expect(LoopQueue.canStart(0))
-        #expect(LoopQueue.canStart(100))
+        #expect(DedicatedQueue.canStart(0))
+        #expect(DedicatedQueue.canStart(100))
     }
 }

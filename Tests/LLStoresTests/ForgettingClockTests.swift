@@ -51,7 +51,7 @@ private final class SteppedStore {
     }
 
     func use(_ entry: ReplayEntry) -> ReplayVerdict {
-        store.remember(ReplayQuestion([entry]), now: wall, steady: steady)
+        store.remember(ReplayLookup([entry]), now: wall, steady: steady)
     }
 
     var count: Int { store.count(now: wall, steady: steady) }

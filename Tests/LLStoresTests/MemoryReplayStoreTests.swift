@@ -18,7 +18,7 @@ struct MemoryReplayStoreTests {
         ReplayEntry(kind: kind, key: ReplayKey(high: number, low: 0), bornAt: bornAt, keepUntil: keepUntil)
     }
 
-    static func nonce(_ number: UInt64) -> ReplayQuestion { ReplayQuestion([entry(.nonce, number)]) }
+    static func nonce(_ number: UInt64) -> ReplayLookup { ReplayLookup([entry(.nonce, number)]) }
 
     @Test("The first use is accepted, every other refused")
     func once() {
@@ -26,7 +26,7 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(Self.nonce(1), at: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .nonceUsed)
         #expect(store.remember(Self.nonce(2), at: Self.now) == .accepted)
-        let token = ReplayQuestion([Self.entry(.token, 3)])
+        let token = ReplayLookup([Self.entry(.token, 3)])
         #expect(store.remember(token, at: Self.now) == .accepted)
         #expect(store.remember(token, at: Self.now) == .tokenReplayed)
         #expect(store.count(at: Self.now) == 3)
@@ -36,17 +36,17 @@ struct MemoryReplayStoreTests {
     func both() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         #expect(
-            store.remember(ReplayQuestion([Self.entry(.nonce, 1), Self.entry(.token, 2)]), at: Self.now) == .accepted
+            store.remember(ReplayLookup([Self.entry(.nonce, 1), Self.entry(.token, 2)]), at: Self.now) == .accepted
         )
         #expect(
-            store.remember(ReplayQuestion([Self.entry(.nonce, 3), Self.entry(.token, 2)]), at: Self.now)
+            store.remember(ReplayLookup([Self.entry(.nonce, 3), Self.entry(.token, 2)]), at: Self.now)
                 == .tokenReplayed
         )
         #expect(
-            store.remember(ReplayQuestion([Self.entry(.nonce, 1), Self.entry(.token, 4)]), at: Self.now) == .nonceUsed
+            store.remember(ReplayLookup([Self.entry(.nonce, 1), Self.entry(.token, 4)]), at: Self.now) == .nonceUsed
         )
         #expect(
-            store.remember(ReplayQuestion([Self.entry(.nonce, 3), Self.entry(.token, 4)]), at: Self.now) == .accepted
+            store.remember(ReplayLookup([Self.entry(.nonce, 3), Self.entry(.token, 4)]), at: Self.now) == .accepted
         )
     }
 
@@ -56,12 +56,12 @@ struct MemoryReplayStoreTests {
         func proof(_ number: UInt64) -> ReplayVerdict {
             // Made before the start: a start must not refuse the devices' clocks.
             let entry = Self.entry(.proof, number, bornAt: Self.start - 30_000)
-            return store.remember(ReplayQuestion([entry]), at: Self.now)
+            return store.remember(ReplayLookup([entry]), at: Self.now)
         }
         #expect((0..<6).allSatisfy { proof($0) == .accepted })
         #expect(proof(6) == .unavailable && proof(5) == .proofReplayed)
         #expect(store.remember(Self.nonce(100), at: Self.now) == .accepted)
-        #expect(store.remember(ReplayQuestion([Self.entry(.token, 101)]), at: Self.now) == .accepted)
+        #expect(store.remember(ReplayLookup([Self.entry(.token, 101)]), at: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(102), at: Self.now) == .unavailable)
     }
 
@@ -69,13 +69,13 @@ struct MemoryReplayStoreTests {
     func full() {
         let store = MemoryReplayStore(capacity: 2, now: Self.start, steady: Self.start)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .accepted)
-        let both = ReplayQuestion([Self.entry(.nonce, 2), Self.entry(.token, 3)])
+        let both = ReplayLookup([Self.entry(.nonce, 2), Self.entry(.token, 3)])
         #expect(store.remember(both, at: Self.now) == .unavailable)
         #expect(store.remember(Self.nonce(2), at: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(3), at: Self.now) == .unavailable)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .nonceUsed)
         let later = Self.now + 700_000
-        let fresh = ReplayQuestion([Self.entry(.nonce, 9, bornAt: later, keepUntil: later + 600_000)])
+        let fresh = ReplayLookup([Self.entry(.nonce, 9, bornAt: later, keepUntil: later + 600_000)])
         #expect(store.remember(fresh, at: later) == .accepted)
         #expect(store.count(at: later) == 1)
     }
@@ -92,7 +92,7 @@ struct MemoryReplayStoreTests {
         let present = WallClock.unixMilliseconds()
         let other = MemoryReplayStore(capacity: 1, now: present - 3_600_000)
         let expired = Self.entry(.nonce, 1, bornAt: present - 60_000, keepUntil: present - 3_700_000)
-        #expect(other.remember(ReplayQuestion([expired]), now: present) == .accepted)
+        #expect(other.remember(ReplayLookup([expired]), now: present) == .accepted)
         #expect(ReplayStore.memory(other).isUp)
     }
 
@@ -104,11 +104,11 @@ struct MemoryReplayStoreTests {
             (Self.start + 5_000, .accepted),
         ] {
             let entry = Self.entry(.nonce, bornAt, bornAt: bornAt)
-            #expect(store.remember(ReplayQuestion([entry]), at: Self.now) == verdict)
+            #expect(store.remember(ReplayLookup([entry]), at: Self.now) == verdict)
         }
         let token = Self.entry(.token, 5, bornAt: Self.start)
-        #expect(store.remember(ReplayQuestion([token]), at: Self.now) == .accepted)
-        #expect(store.remember(ReplayQuestion([token]), at: Self.now) == .tokenReplayed)
+        #expect(store.remember(ReplayLookup([token]), at: Self.now) == .accepted)
+        #expect(store.remember(ReplayLookup([token]), at: Self.now) == .tokenReplayed)
     }
 
     @Test("An entry is remembered to its last millisecond, and a clock that is set back finds no second chance")
@@ -130,7 +130,7 @@ struct MemoryReplayStoreTests {
             func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
                 var entry = Self.entry(.proof, number)
                 entry.owner = ReplayKey(high: owner, low: 1)
-                return store.remember(ReplayQuestion([entry]), at: Self.now)
+                return store.remember(ReplayLookup([entry]), at: Self.now)
             }
             for number in 0..<UInt64(places) { #expect(proof(number, of: 1) == .accepted) }
             #expect(proof(0, of: 1) == .proofReplayed)
@@ -178,7 +178,7 @@ struct MemoryReplayStoreTests {
 
 extension MemoryReplayStore {
     /// With both clocks at this moment.
-    fileprivate func remember(_ question: ReplayQuestion, at now: UInt64) -> ReplayVerdict {
+    fileprivate func remember(_ question: ReplayLookup, at now: UInt64) -> ReplayVerdict {
         remember(question, now: now, steady: now)
     }
 

@@ -116,13 +116,13 @@ struct RedisGreetingTests {
         #expect(second.life.isAfterLoss)
         #expect(second.life.written.moment >= first.clock.milliseconds)
         func isKnown(_ born: UInt64) -> [Bool] {
-            StoreUnderTest.question(1, bornAt: born).areBorn(
-                nonceSince: second.vouchesSince,
-                tokenSince: second.vouchesForTokensSince
+            StoreUnderTest.question(1, bornAt: born).areIssuedSince(
+                nonceSince: second.completeSince,
+                tokenSince: second.tokensCompleteSince
             )
         }
-        #expect(isKnown(first.vouchesSince) == [false])
-        #expect(isKnown(second.vouchesSince) == [true])
+        #expect(isKnown(first.completeSince) == [false])
+        #expect(isKnown(second.completeSince) == [true])
         for last in [nil, late, second] {
             let other = try greeter.greet(after: last).life
             #expect(other.written == second.life.written && other.isAfterLoss)
@@ -152,18 +152,18 @@ struct RedisGreetingTests {
         try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead)")
         let first = try greeter.greet()
         // The greatest date that a nonce was given.
-        #expect(first.vouchesSince == ahead + ReplayLimits.clockMargin)
+        #expect(first.completeSince == ahead + ReplayLimits.clockMargin)
         try greeter.forgetAll()
-        #expect(try greeter.greet(after: first).vouchesSince > first.vouchesSince)
+        #expect(try greeter.greet(after: first).completeSince > first.completeSince)
         // Only the data tell of it.
         try greeter.forgetAll()
         try greeter.set(Self.keys.data, "\(ahead)")
-        #expect(try greeter.greet().vouchesSince > first.vouchesSince)
+        #expect(try greeter.greet().completeSince > first.completeSince)
         // Another replica, which did not know of it, noted the loss.
         try greeter.forgetAll()
         try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead - Self.hour) after loss")
         let second = try greeter.greet(after: first)
-        #expect(second.vouchesSince > first.vouchesSince)
+        #expect(second.completeSince > first.completeSince)
         #expect(try greeter.greet(after: first).life.written == second.life.written)
     }
 
@@ -212,7 +212,7 @@ struct RedisGreetingTests {
     @Test("A loss from before this replica's last answer elsewhere does not count that answer as lost")
     func lostBefore() throws {
         let (first, greeting, second) = try Self.pair()
-        let other = RedisLife.Beginning(moment: greeting.life.since + 1, isAfterLoss: true)
+        let other = RedisMemoryEpoch.Beginning(moment: greeting.life.since + 1, isAfterLoss: true)
         try second.set(Self.keys.life(of: second.identity), other.text)
         var past = first.past(greeting)
         past.seenAt = past.seenAt + .seconds(3)
@@ -232,16 +232,16 @@ struct RedisGreetingTests {
         // The clock of the server was behind, or this machine's was ahead.
         last.clock = ServerClock(milliseconds: last.clock.milliseconds - lag, at: last.clock.at)
         last.lateness = lag
-        last.vouchesSince = last.life.since + lag
+        last.completeSince = last.life.since + lag
         try greeter.forgetAll()
         if isWrittenByAnother {
             try greeter.set(Self.keys.life(of: greeter.identity), "\(last.life.since + 1) after loss")
         }
         let next = try greeter.greet(after: last)
-        #expect(next.life.isAfterLoss && next.vouchesSince > last.vouchesSince)
+        #expect(next.life.isAfterLoss && next.completeSince > last.completeSince)
         #expect(try greeter.greet(after: last).life.written == next.life.written)
         // A clock that was a day ahead refuses tokens for no longer than an hour.
-        last.vouchesSince += 24 * Self.hour
+        last.completeSince += 24 * Self.hour
         let bound = WallClock.unixMilliseconds() + Self.hour + 60_000
         #expect(try greeter.greet(after: last).life.since < bound)
     }
@@ -249,7 +249,7 @@ struct RedisGreetingTests {
     @Test("A memory that goes on keeps the latest beginning that is known of it", arguments: [false, true])
     func latestBeginning(isInKey: Bool) throws {
         let (first, greeting, second) = try Self.pair()
-        let later = RedisLife.Beginning(moment: greeting.life.since + 1_000, isAfterLoss: true)
+        let later = RedisMemoryEpoch.Beginning(moment: greeting.life.since + 1_000, isAfterLoss: true)
         var known = greeting
         if isInKey {
             // The replica that wrote it came no further.

@@ -129,7 +129,7 @@ struct RedisMovingSlotTests {
         let moving = try Moving(lead: Locked(lead))
         defer { moving.stop() }
         let greeting = moving.session.greeting
-        #expect(greeting.vouchesSince >= before)
+        #expect(greeting.completeSince >= before)
         let isSmall = lead > -30_000
         #expect(isSmall ? greeting.life.since >= before : greeting.life.since == greeting.clock.milliseconds)
     }

@@ -112,13 +112,13 @@ struct RedisQuickMovesTests {
     func moves() throws {
         let cluster = try MovingCluster()
         let store = try cluster.store()
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         for (number, target) in [1, 2, 0, 1].enumerated() {
             #expect(store.use(UInt64(number), bornAt: born) == .accepted)
             cluster.move(to: target)
             #expect(store.use(UInt64(number), bornAt: born) == .nonceUsed)
         }
-        #expect(store.store.vouchesSince == born)
+        #expect(store.store.completeSince == born)
         #expect(store.failures.isEmpty)
     }
 
@@ -126,7 +126,7 @@ struct RedisQuickMovesTests {
     func onItsWay() throws {
         let cluster = try MovingCluster()
         let store = try cluster.store()
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         cluster.move(to: 1)
         cluster.begin(to: 2)
@@ -143,7 +143,7 @@ struct RedisQuickMovesTests {
     func unknown() throws {
         let cluster = try MovingCluster()
         let store = try cluster.store()
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         cluster.surprise(at: 1, RedisKeys.cluster.data, target: 2)
         cluster.move(to: 1)
@@ -156,7 +156,7 @@ struct RedisQuickMovesTests {
     func untried() throws {
         let cluster = try MovingCluster()
         let store = try cluster.store()
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         cluster.surprise(at: 1, RedisKeys.cluster.probe, target: 2)
         cluster.move(to: 1)

@@ -62,7 +62,7 @@ struct RedisReconnectionTests {
     func failoverAndBack() throws {
         let (server, other, store) = try Self.promoted()
         // Just young enough for the memory of now.
-        let bornAt = try #require(store.store.vouchesSince)
+        let bornAt = try #require(store.store.completeSince)
         // The other one never hears of it.
         #expect(store.use(1, bornAt: bornAt) == .accepted)
         try server.takeOver(from: other)
@@ -79,11 +79,11 @@ struct RedisReconnectionTests {
         server.kill()
         #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         let store = try StoreUnderTest.up(at: other.port)
-        let (bornAt, life) = (try #require(store.store.vouchesSince), store.lives)
+        let (bornAt, life) = (try #require(store.store.completeSince), store.lives)
         #expect(store.use(1, bornAt: bornAt) == .accepted)
         #expect(store.wait { _ in (try? other.send("INFO replication"))?.contains("second_repl_offset:-1") == true })
         #expect(store.wait { $0.use(1, bornAt: bornAt) == .nonceUsed })
-        #expect(store.store.vouchesSince == bornAt && store.useToken(2, bornAt: 0) == .accepted)
+        #expect(store.store.completeSince == bornAt && store.useToken(2, bornAt: 0) == .accepted)
         #expect(Set(store.lives.map(\.since)) == Set(life.map(\.since)))
     }
 
@@ -114,7 +114,7 @@ struct RedisReconnectionTests {
         #expect(fresh.wait { !$0.failures.isEmpty })
         #expect(fresh.use(3) == .unavailable)
         // Its data are its own still, or were replaced: either is noticed.
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         #expect(store.waitUntilUp())
         #expect(store.use(1, bornAt: born) != .accepted)
@@ -125,13 +125,13 @@ struct RedisReconnectionTests {
         let first = try RedisServer()
         let second = try RedisServer()
         let before = try StoreUnderTest.up(at: first.port)
-        let born = try #require(before.store.vouchesSince)
+        let born = try #require(before.store.completeSince)
         #expect(before.use(1, bornAt: born) == .accepted)
         try second.takeOver(from: first)
         let between = try StoreUnderTest.up(at: second.port)
         // Used already, and yet not known to all: what was written last may be missing.
         #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
-        let bornBetween = try #require(between.store.vouchesSince)
+        let bornBetween = try #require(between.store.completeSince)
         #expect(between.use(3, bornAt: bornBetween) == .accepted)
         try first.takeOver(from: second)
         let after = try StoreUnderTest.up(at: first.port)

@@ -21,13 +21,13 @@ struct RedisReplayStoreTests {
         #expect(stores[0].use(1) == .nonceUsed)
         #expect(stores[1].use(1) == .nonceUsed)
         #expect(stores[1].use(2) == .accepted)
-        let both = ReplayQuestion([StoreUnderTest.entry(.nonce, 3), StoreUnderTest.entry(.token, 2)])
+        let both = ReplayLookup([StoreUnderTest.entry(.nonce, 3), StoreUnderTest.entry(.token, 2)])
         #expect(stores[0].ask(both).verdict == .tokenReplayed)
         // A refused nonce leaves the token beside it unused.
-        let refreshed = ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 4)])
+        let refreshed = ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 4)])
         #expect(stores[0].ask(refreshed).verdict == .nonceUsed)
         #expect(stores[1].use(4) == .accepted)
-        #expect(stores[0].store.vouchesSince == stores[1].store.vouchesSince ?? 0)
+        #expect(stores[0].store.completeSince == stores[1].store.completeSince ?? 0)
         #expect(stores.allSatisfy { $0.changes.count == 1 })
     }
 
@@ -40,7 +40,7 @@ struct RedisReplayStoreTests {
         func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
             var entry = StoreUnderTest.entry(.proof, number)
             entry.owner = ReplayKey(high: owner, low: 1)
-            return store.ask(ReplayQuestion([entry])).verdict
+            return store.ask(ReplayLookup([entry])).verdict
         }
         #expect(proof(0, of: 1) == .accepted)
         for _ in 0..<1_100 { #expect(proof(0, of: 1) == .proofReplayed) }
@@ -63,7 +63,7 @@ struct RedisReplayStoreTests {
         while asked < 100_000, !answers.withLock({ $0.contains(.unavailable) }) {
             for _ in 0..<500 {
                 asked += 1
-                let question = ReplayQuestion([StoreUnderTest.entry(.proof, UInt64(asked))])
+                let question = ReplayLookup([StoreUnderTest.entry(.proof, UInt64(asked))])
                 _ = store.store.remember(question, now: MonotonicClock.now()) { verdict in
                     answers.withLock { $0.append(verdict.answer) }
                 }
@@ -81,14 +81,14 @@ struct RedisReplayStoreTests {
         #expect(store.wait { _ in revoked.withLock { $0 } == .remembered })
         let other = try StoreUnderTest.up(at: server.port)
         #expect(other.use(2_000_000) == .accepted)
-        #expect(other.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 2_000_001)])).verdict == .unavailable)
+        #expect(other.ask(ReplayLookup([StoreUnderTest.entry(.proof, 2_000_001)])).verdict == .unavailable)
         #expect(store.failures.isEmpty && other.failures.isEmpty)
         try server.send("CONFIG SET maxmemory 64mb")
         // The first of these learns of the room.
         #expect(
-            store.wait { $0.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 3_000_000)])).verdict != .unavailable }
+            store.wait { $0.ask(ReplayLookup([StoreUnderTest.entry(.proof, 3_000_000)])).verdict != .unavailable }
         )
-        #expect(store.ask(ReplayQuestion([StoreUnderTest.entry(.proof, 3_000_001)])).verdict == .accepted)
+        #expect(store.ask(ReplayLookup([StoreUnderTest.entry(.proof, 3_000_001)])).verdict == .accepted)
     }
 
     @Test(
@@ -132,7 +132,7 @@ struct RedisReplayStoreTests {
         let server = try RedisServer()
         let before = WallClock.unixMilliseconds()
         let store = try StoreUnderTest.up(at: server.port)
-        let since = try #require(store.store.vouchesSince)
+        let since = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: since - 1) == .nonceBeyondMemory)
         #expect(store.use(1, bornAt: since) == .accepted)
         #expect(since >= before + 5_000)
@@ -143,7 +143,7 @@ struct RedisReplayStoreTests {
     func killed() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         server.kill()
         #expect(store.wait { !$0.store.isUp })
@@ -151,7 +151,7 @@ struct RedisReplayStoreTests {
         try server.start()
         #expect(store.waitUntilUp())
         #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
-        let later = try #require(store.store.vouchesSince)
+        let later = try #require(store.store.completeSince)
         #expect(later > born)
         #expect(store.use(1, bornAt: later) == .accepted)
     }
@@ -173,7 +173,7 @@ struct RedisReplayStoreTests {
         #expect(fresh.waitUntilUp())
         #expect(fresh.wait { $0.useToken(2, bornAt: born) == .tokenBeyondMemory })
         #expect(fresh.useToken(1, bornAt: born) == .tokenBeyondMemory)
-        let later = try #require(store.store.vouchesSince)
+        let later = try #require(store.store.completeSince)
         #expect(store.useToken(3, bornAt: later + 5_000) == .accepted)
         #expect(fresh.useToken(3, bornAt: later + 5_000) == .tokenReplayed)
     }
@@ -182,10 +182,10 @@ struct RedisReplayStoreTests {
     func durable() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "always"])
         let store = try StoreUnderTest.up(at: server.port)
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         try store.outlive(server)
-        #expect(store.store.vouchesSince == born)
+        #expect(store.store.completeSince == born)
         #expect(store.use(1, bornAt: born) == .nonceUsed)
         #expect(store.use(2, bornAt: born) == .accepted)
     }
@@ -194,7 +194,7 @@ struct RedisReplayStoreTests {
     func everySecond() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "everysec"])
         let store = try StoreUnderTest.up(at: server.port)
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         try store.outlive(server)
         #expect(store.use(2, bornAt: born) == .nonceBeyondMemory)
@@ -204,11 +204,11 @@ struct RedisReplayStoreTests {
     func emptied() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.quiet(at: server.port)
-        let born = try #require(store.store.vouchesSince)
+        let born = try #require(store.store.completeSince)
         #expect(store.use(1, bornAt: born) == .accepted)
         #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
         #expect(store.use(1, bornAt: born) == .unavailable)
-        #expect(store.wait { $0.store.isUp && $0.store.vouchesSince != born })
+        #expect(store.wait { $0.store.isUp && $0.store.completeSince != born })
         #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
     }
 
@@ -275,7 +275,7 @@ struct RedisReplayStoreTests {
         #expect(store.wait { !$0.failures.isEmpty })
         #expect(store.failures == [.evicting(policy: policy)])
         #expect(store.use(1) == .unavailable)
-        #expect(store.store.vouchesSince == nil)
+        #expect(store.store.completeSince == nil)
     }
 
     @Test("A password is presented, from the URL or beside it; a wrong one, or none, is told as such")
@@ -356,7 +356,7 @@ struct RedisReplayStoreTests {
     func killsUnderLoad() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "always"])
         let stores = try (0..<2).map { _ in try StoreUnderTest.up(at: server.port, limits: ReplayLimits()) }
-        let born = (stores.compactMap { $0.store.vouchesSince }.max() ?? 0) + 1_000
+        let born = (stores.compactMap { $0.store.completeSince }.max() ?? 0) + 1_000
         let accepted = Locked<[UInt64: Int]>([:])
         let slowest = Locked(Duration.zero)
         let isOver = Locked(false)

@@ -21,7 +21,7 @@ struct RedisSessionTests {
         #expect(store.wait { $0.store.revocations.isKnown })
         server.suspend()
         // The nonce's answer and the token's would each have a minute.
-        let both = ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)])
+        let both = ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)])
         let (verdict, took) = store.ask(both)
         #expect(verdict == .unavailable)
         #expect(took < .seconds(30))
@@ -57,7 +57,7 @@ struct RedisSessionTests {
 
         let verdict = Locked<ReplayVerdict?>(nil)
         let question = StoreUnderTest.waiting(
-            ReplayQuestion([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
+            ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
             verdict: verdict
         )
         // What the loop knows as the present is as long ago as a question may take.
@@ -111,7 +111,7 @@ struct RedisSessionTests {
         #expect(second.life.isAfterLoss)
         // The clock was behind, so the time without the jump is too early: entries are dated by this machine's clock.
         #expect(second.life.written.moment >= first.clock.milliseconds)
-        #expect(second.vouchesForTokensSince == second.vouchesSince)
+        #expect(second.tokensCompleteSince == second.completeSince)
         // Another replica that saw the jump learns that it is written already.
         #expect(try greet(after: late).1.life.written == second.life.written)
         #expect(try greet(after: second).1.life.written == second.life.written)

@@ -69,8 +69,8 @@ final class Replica {
     /// Connects, or connects anew.
     /// - Parameter run: the server's.
     func renew(run: String = "a") {
-        let written = RedisLife.Beginning(moment: 1, isAfterLoss: false)
-        let life = RedisLife(identity: run, written: written, inherited: nil)
+        let written = RedisMemoryEpoch.Beginning(moment: 1, isAfterLoss: false)
+        let life = RedisMemoryEpoch(identity: run, written: written, inherited: nil)
         revocations.setLink(.up)
         exchanges.begin(life, serverMilliseconds: server.clock / 1_000, at: moment)
     }

@@ -70,7 +70,7 @@ final class StoreUnderTest: Sendable {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
     }
 
-    var lives: [RedisLife] {
+    var lives: [RedisMemoryEpoch] {
         changes.compactMap { if case .up(let life) = $0 { life } else { nil } }
     }
 
@@ -94,7 +94,7 @@ final class StoreUnderTest: Sendable {
     }
 
     /// Asks, and waits for the answer; how long it took.
-    func ask(_ question: ReplayQuestion) -> (verdict: ReplayVerdict, took: Duration) {
+    func ask(_ question: ReplayLookup) -> (verdict: ReplayVerdict, took: Duration) {
         let answer = Locked<ReplayVerdict?>(nil)
         let semaphore = DispatchSemaphore(value: 0)
         let start = MonotonicClock.now()
@@ -114,22 +114,22 @@ final class StoreUnderTest: Sendable {
 
     /// The same of a token.
     func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
-        ask(ReplayQuestion([Self.entry(.token, number, bornAt: bornAt)])).verdict
+        ask(ReplayLookup([Self.entry(.token, number, bornAt: bornAt)])).verdict
     }
 
     /// A nonce born late enough for any memory that begins during a test.
-    static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayQuestion {
-        ReplayQuestion([entry(.nonce, number, bornAt: bornAt)])
+    static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayLookup {
+        ReplayLookup([entry(.nonce, number, bornAt: bornAt)])
     }
 
     /// The same on its way through the store.
     /// - Parameter verdict: takes the answer.
     static func waiting(
-        _ question: ReplayQuestion,
+        _ question: ReplayLookup,
         until deadline: MonotonicInstant = .never,
         verdict: Locked<ReplayVerdict?> = Locked(nil)
-    ) -> WaitingQuestion {
-        WaitingQuestion(
+    ) -> QueuedLookup {
+        QueuedLookup(
             question: question,
             askedAt: MonotonicClock.now(),
             deadline: deadline,
@@ -152,9 +152,9 @@ final class StoreUnderTest: Sendable {
 
 extension ReplayVerdict {
     static let nonceUsed = ReplayVerdict(answer: .seen, kind: .nonce)
-    static let nonceBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .nonce)
+    static let nonceBeyondMemory = ReplayVerdict(answer: .olderThanStore, kind: .nonce)
     static let tokenReplayed = ReplayVerdict(answer: .seen, kind: .token)
-    static let tokenBeyondMemory = ReplayVerdict(answer: .beyondMemory, kind: .token)
+    static let tokenBeyondMemory = ReplayVerdict(answer: .olderThanStore, kind: .token)
     static let proofReplayed = ReplayVerdict(answer: .seen, kind: .proof)
 }
 

@@ -29,8 +29,8 @@ struct RejectionTests {
         .expired(at: date, now: date), .notYetValid(.issuedAt, at: date, now: date),
         .tooOld(issuedAt: date, maximumAgeSeconds: 5, now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
         .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .noNonceIssuer, .nonceNotIssued,
-        .nonceExpired(.over(at: date, now: date)), .nonceExpired(.beyondMemory), .nonceUsed,
-        .tokenReplayed(.remembered), .tokenReplayed(.beyondMemory), .loginRevoked, .subjectMismatch,
+        .nonceExpired(.over(at: date, now: date)), .nonceExpired(.olderThanStore), .nonceUsed,
+        .tokenReplayed(.remembered), .tokenReplayed(.olderThanStore), .loginRevoked, .subjectMismatch,
         .trackingNotAllowed,
         .invalidKeyThumbprint, .keyThumbprintMismatch, .accessTokenHashMismatch, .cryptographyFailed,
     ]
@@ -122,7 +122,7 @@ struct RejectionTests {
         #expect(refusal.code == .malformedToken)
         #expect(refusal.hint(for: bytes.span).contains(words), "\(refusal.hint(for: bytes.span))")
         #expect(!refusal.hint(for: bytes.span).contains(Self.whole.prefix(8)))
-        #expect(PastedToken.cure(for: Array(Self.whole.utf8).span) == nil)
+        #expect(PastedToken.remedy(for: Array(Self.whole.utf8).span) == nil)
     }
 
     @Test("The checks stand in the order of the verdict and each has a title")

@@ -61,7 +61,7 @@ enum AuthEndpoint {
                 export(claims, payload, gateway.fields, isProven: false, &response)
                 return .accepted(.idToken, person: person)
             }
-            return try FirstUse.use(ReplayQuestion(proof), of: .idToken, person, worker, context, &response) {
+            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, context, &response) {
                 response in
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }

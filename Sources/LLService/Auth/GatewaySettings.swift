@@ -11,7 +11,7 @@ package final class GatewaySettings: Sendable, Equatable {
     package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
     package let fields: [AuthField]
-    let texts: TokenReading.Texts
+    let texts: CachedClaims.Texts
 
     package init(
         dpop: DPoPDemand = .ifSent,
@@ -21,7 +21,7 @@ package final class GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
-        var texts = TokenReading.Texts()
+        var texts = CachedClaims.Texts()
         for case .text(let text) in fields.map(\.claim) { texts.insert(text) }
         self.texts = texts
     }
@@ -66,7 +66,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     static let nameByteLimit = 64
 
     package enum Claim: Sendable, Equatable {
-        case text(TokenReading.Text)
+        case text(CachedClaims.Text)
         case expiration
         case issuedAt
     }

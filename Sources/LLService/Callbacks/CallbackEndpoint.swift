@@ -31,7 +31,7 @@ enum CallbackEndpoint {
                 throw error
             }
             // Without a backend and Redis the answer is ready already.
-            return try worker.goOn(context.again, &response) ?? .wait(until: patience)
+            return try worker.resumeWaiting(context.again, &response) ?? .wait(until: patience)
         }
     }
 
@@ -45,12 +45,12 @@ enum CallbackEndpoint {
     /// - Returns: The moment until which the request waits.
     private static func begin(
         _ event: CallbackEvent,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         trace: String?,
         _ context: RequestContext
     ) throws(Problem) -> MonotonicInstant {
         let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.jobs)
-        let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? FirstUse.patience)
+        let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience)
         let late = continuation(
             event,
             webhook,
@@ -113,7 +113,7 @@ enum CallbackEndpoint {
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
         _ told: Result<DeletionStatus?, Problem>
-    ) -> WorkerParts.Continuation {
+    ) -> WorkerContext.Continuation {
         { worker, _, response throws(Problem) in
             let metrics = worker.core.metrics
             switch told {

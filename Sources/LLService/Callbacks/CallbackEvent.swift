@@ -36,7 +36,7 @@ package struct CallbackEvent: Sendable {
     /// Verifies the signed request in a form. A refused request has no effect.
     ///
     /// Nil for the removal of a page's app, which names no person: the deauthorize callback acknowledges it.
-    init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerParts) throws(Problem) {
+    init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Problem) {
         let settings = worker.settings
         // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.callbacks.sentence) }

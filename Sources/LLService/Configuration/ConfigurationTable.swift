@@ -53,7 +53,10 @@ extension ConfigurationKey {
         case .dpop: (.choice(DPoPDemand.allCases.map(\.rawValue)), .text(DPoPDemand.ifSent.rawValue), .takesEffect)
         case .authHeaders: (.list, .list(AuthField.standard.map(\.description)), .takesEffect)
         case .signatureCacheEntries:
-            (.integer(0...SignatureMemory.greatestCapacity), .number(SignatureMemory.defaultCapacity), .needsRestart)
+            (
+                .integer(0...VerifiedSignatureCache.greatestCapacity), .number(VerifiedSignatureCache.defaultCapacity),
+                .needsRestart
+            )
         case .nonceSecretFile: (.secretFile, .nothing("none: no nonces are issued"), .guards)
         case .nonceTTLSeconds:
             (

@@ -215,7 +215,7 @@ extension ServiceConfiguration {
 
     /// The number of good signatures that each worker remembers.
     package var signaturesPerWorker: Int {
-        SignatureMemory.capacity(
+        VerifiedSignatureCache.capacity(
             wanted: signatureCacheEntries,
             workers: workerCount,
             memory: ProcessLimits.memory(of: memoryLimitBytes)
@@ -235,108 +235,108 @@ extension ServiceConfiguration {
     /// lock people out if there is no mistake.
     ///
     /// It checks the permissions of the files with secrets.
-    package var doubts: [String] {
-        var doubts: [String] = []
+    package var warnings: [String] {
+        var warnings: [String] = []
         if let odd = appIDs.first(where: { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) {
-            doubts.append(
+            warnings.append(
                 "The app id '\(odd)' is no decimal number, as Facebook's are: no token of Facebook's is for it."
             )
         }
         if let odd = issuers.first(where: { $0.hasSuffix("/") }) {
-            doubts.append(
+            warnings.append(
                 "The issuer '\(odd)' ends with a slash: issuers are compared byte by byte, and Facebook's have none there."
             )
         }
         // The pair is not refused: an app with Limited Login on iPhones and another login on Android needs both.
         if onlyLimitedTracking, accessTokensAreAccepted {
-            doubts.append(
+            warnings.append(
                 "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by its "
                     + "access token."
             )
         }
         if !bindingIsRequired {
-            doubts.append(
+            warnings.append(
                 "binding is optional: a backend that sends neither nonce nor subject takes a token that was stolen, or "
                     + "made for another login."
             )
         }
-        doubts += doubtsOfCallers + doubtsOfGateways
+        warnings += callerWarnings + gatewayWarnings
         if let replayStore, !replayStore.isSecure, !replayStore.isLoopbackHost,
             replayStore.password != nil || replayStorePasswordFile != nil || replayStoreSentinelPasswordFile != nil
         {
-            doubts.append(
+            warnings.append(
                 "The password of replay_store goes over the network in the clear to \(replayStore.host): use \(replayStore.secureScheme)."
             )
         }
         let fitting = signaturesPerWorker
         // With many cores the default may exceed the memory, but the operator did not set it.
-        if fitting < signatureCacheEntries, signatureCacheEntries != SignatureMemory.defaultCapacity {
-            doubts.append(
+        if fitting < signatureCacheEntries, signatureCacheEntries != VerifiedSignatureCache.defaultCapacity {
+            warnings.append(
                 "signature_cache_entries is \(signatureCacheEntries), and memory_limit leaves room for \(fitting) "
                     + "in each of \(workerCount) workers: so many are remembered."
             )
         }
         if webhook != nil, appSecretsFile == nil {
-            doubts.append("callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404.")
+            warnings.append("callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404.")
         }
         for key in [ConfigurationKey.callbacksSecretFile, .dataDeletionStatusURL]
         where webhook == nil && values[key] != nil {
-            doubts.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
+            warnings.append("\(key.rawValue) is set and callbacks_url is not: the backend is told of no callback.")
         }
         for key in [
             ConfigurationKey.signingKeysFile, .tokenAudiences, .tokenClaims, .tokenExtraClaims, .tokenTypeHeader,
             .tokenLifetimeSeconds,
         ] where tokens == nil && hasOwnValue(key) {
-            doubts.append("\(key.rawValue) is set and issuer is not: no tokens are issued.")
+            warnings.append("\(key.rawValue) is set and issuer is not: no tokens are issued.")
         }
         for key in ConfigurationKey.allCases where key.definition.kind == .secretFile {
             guard case .text(let path) = values[key] else { continue }
-            doubts += Self.looseness(of: path, key.rawValue)
+            warnings += Self.looseness(of: path, key.rawValue)
         }
-        if let fileWithPassword { doubts += Self.looseness(of: fileWithPassword, "the password in replay_store") }
-        return doubts
+        if let fileWithPassword { warnings += Self.looseness(of: fileWithPassword, "the password in replay_store") }
+        return warnings
     }
 
     /// Warnings about access to the service, and the rate of calls.
-    private var doubtsOfCallers: [String] {
-        var doubts: [String] = []
+    private var callerWarnings: [String] {
+        var warnings: [String] = []
         let isOpen = clientKeysFile == nil && tls?.clientAuthorities == nil
         if isOpen, let address = listen.network, !address.isLoopback {
-            doubts.append(
+            warnings.append(
                 "The listener \(address) is open to anybody who can reach it: "
                     + "neither client_keys_file nor tls_client_ca_file is set."
             )
         }
         if isOpen, listen.network == nil, listenMode.isForEverybody {
-            doubts.append(
+            warnings.append(
                 "The listener \(listen) is open to every user of this machine: listen_mode is \(listenMode), and "
                     + "client_keys_file is not set."
             )
         }
         if isOpen, accessTokensAreAccepted {
-            doubts.append(
+            warnings.append(
                 "access_tokens is accept and client_keys_file is not set: anybody who can reach the listener can have the "
                     + "app ask Graph, which limits how often an app asks."
             )
         }
         if trustedPeers.contains(where: \.isEverything) {
-            doubts.append(
+            warnings.append(
                 "trusted_peers names every address: one client may then take all connections. Name the gateway's."
             )
         }
-        return doubts
+        return warnings
     }
 
     /// Warnings about tokens bound to a key that pass a gateway (RFC 9449 section 7.2).
-    private var doubtsOfGateways: [String] {
+    private var gatewayWarnings: [String] {
         guard let gateway else {
-            var doubts = [ConfigurationKey.gatewayOrigin, .authHeaders].filter(hasOwnValue).map {
+            var warnings = [ConfigurationKey.gatewayOrigin, .authHeaders].filter(hasOwnValue).map {
                 "\($0.rawValue) is set and gateway is not enabled: no route uses it."
             }
             if case .text(DPoPDemand.requiredIfBound.rawValue) = values[.dpop] {
-                doubts.append("dpop is required_if_bound and gateway is not enabled: no route asks for a proof.")
+                warnings.append("dpop is required_if_bound and gateway is not enabled: no route asks for a proof.")
             }
-            return doubts
+            return warnings
         }
         if gateway.dpop != .requiredIfBound {
             return [

@@ -16,7 +16,7 @@ struct AuditTrail {
     /// - Parameters:
     ///   - problem: Nil for a good token.
     ///   - person: The ``hash(appID:userID:)`` of a good token's person.
-    func tell(
+    func record(
         _ problem: Problem?,
         _ person: String?,
         _ route: Route,
@@ -41,7 +41,7 @@ struct AuditTrail {
     }
 }
 
-extension WorkerParts {
+extension WorkerContext {
     /// A person's name in the audit; nil if there is no audit.
     func auditName(_ appID: @autoclosure () -> String, _ userID: @autoclosure () -> String) -> String? {
         core.auditLogger == nil ? nil : AuditTrail.hash(appID: appID(), userID: userID())

@@ -72,7 +72,7 @@ final class BlockingThreads: Sendable {
             return (true, needsThread, dropped)
         }
         for one in dropped { one.drop() }
-        guard needsThread, !LoopQueue.start(name, { self.work() }) else { return isTaken }
+        guard needsThread, !DedicatedQueue.start(name, { self.work() }) else { return isTaken }
         return state.withLock { state in
             state.threads -= 1
             // A running thread takes the job.

@@ -52,7 +52,7 @@ package final class LogWriter: Sendable {
     /// - Parameter line: Makes the line that reports the number of dropped lines, including its line feed.
     /// - Returns: False if the system cannot start a thread.
     package func start(tellingOfDropped line: @escaping @Sendable (Int) -> [UInt8]) -> Bool {
-        LoopQueue.start("log-writer") { [self] in
+        DedicatedQueue.start("log-writer") { [self] in
             // True if the last write ended inside a line.
             var isWithinLine = false
             while true {

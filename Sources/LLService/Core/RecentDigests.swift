@@ -9,8 +9,8 @@ package import LimitedLogin
 /// remove it earlier. Each operation takes constant time. A random secret decides which digests share a bucket, so that
 /// a client cannot choose digests that collide. Memory grows with the number of digests, ``bytesPerEntry`` each.
 package struct RecentDigests: Sendable {
-    /// Nil for a token that does not fit into ``TokenReading``.
-    package typealias Value = TokenReading?
+    /// Nil for a token that does not fit into ``CachedClaims``.
+    package typealias Value = CachedClaims?
     /// The position of a digest; valid until another digest is added.
     package typealias Place = Int
 

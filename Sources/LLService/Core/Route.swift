@@ -30,7 +30,7 @@ package final class Route: Sendable {
     /// outcome says if it was filled in. It throws a refusal that is no verdict on a token.
     typealias Answer =
         @Sendable (
-            _ worker: WorkerParts,
+            _ worker: WorkerContext,
             _ head: borrowing RequestHead,
             _ bytes: Span<UInt8>,
             _ body: Span<UInt8>,

@@ -41,7 +41,7 @@ package final class ServiceCore: Sendable {
         metrics: ServiceMetrics,
         logger: Logger,
         identifiers: RequestIdentifier,
-        signatureCacheEntries: Int = SignatureMemory.defaultCapacity,
+        signatureCacheEntries: Int = VerifiedSignatureCache.defaultCapacity,
         auditLogger: Logger? = nil,
         graph: GraphWorkers? = nil,
         webhooks: WebhookSender? = nil,
@@ -73,10 +73,11 @@ package final class ServiceCore: Sendable {
 }
 
 /// The state that the requests of one worker share. Only the worker's thread uses it.
-final class WorkerParts {
+final class WorkerContext {
     /// Continues a request when its job has ended or its time is over.
     typealias Continuation =
-        @Sendable (_ worker: WorkerParts, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) ->
+        @Sendable (_ worker: WorkerContext, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem)
+        ->
         Outcome
     /// The requests that wait for jobs. Each job is kept with the continuation for a job that does not end in time.
     typealias Jobs = BackgroundJobs<Continuation, Continuation>
@@ -85,7 +86,7 @@ final class WorkerParts {
     let listener: ListenerRole
     private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
-    let signatures: SignatureMemory
+    let signatures: VerifiedSignatureCache
     /// Judges the tokens that this service issued.
     let ownTokens: OwnTokenJudge
     /// This worker's access to the revocations.
@@ -109,7 +110,7 @@ final class WorkerParts {
         judge = TokenJudge(cache: core.cache, revocations: revocations)
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
-        signatures = SignatureMemory(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
+        signatures = VerifiedSignatureCache(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
     }
 
@@ -133,7 +134,7 @@ final class WorkerParts {
     }
 
     /// Continues a request that started a job; nil for a request that started none, or that waited for keys.
-    func goOn(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
+    func resumeWaiting(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
         switch jobs.visit(context) {
         case .none: nil
         case .waiting(let moment): .wait(until: moment)
@@ -142,7 +143,7 @@ final class WorkerParts {
     }
 }
 
-extension WorkerParts {
+extension WorkerContext {
     /// The caller of a request, as the owner of jobs and other scarce resources. Its key identifies it if keys are
     /// configured, otherwise its address does.
     func owner(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> JobOwner {

@@ -11,7 +11,7 @@ internal import Logging
 /// Requests reuse its memory. Only the worker's thread calls it.
 package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
-    private let worker: WorkerParts
+    private let worker: WorkerContext
     private let audit: AuditTrail?
     private let routes: [Route]
     private var requestID: [UInt8] = []
@@ -25,7 +25,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package init(core: ServiceCore, listener: ListenerRole) {
         self.core = core
-        worker = WorkerParts(core: core, listener: listener)
+        worker = WorkerContext(core: core, listener: listener)
         audit = core.auditLogger.map { AuditTrail(logger: $0) }
         routes = Route.table.filter { $0.listeners.contains(listener) }
         durations = RequestDurations(metrics: core.metrics)
@@ -80,7 +80,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         worker.clientOfForm = nil
         do throws(Problem) {
             let outcome: Outcome
-            if context.visit != .first, let known = try worker.goOn(context, &response) {
+            if context.visit != .first, let known = try worker.resumeWaiting(context, &response) {
                 outcome = known
             } else {
                 outcome = try routes[place].answer(worker, head, bytes, body, context, &response)
@@ -90,7 +90,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             case .accepted(let credential, let person):
                 core.metrics.count(credential, nil)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
-                audit?.tell(nil, person, routes[place], head, bytes, requestID: requestID)
+                audit?.record(nil, person, routes[place], head, bytes, requestID: requestID)
                 if isDebugging { log("verification accepted", nil, head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
@@ -221,7 +221,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             to: &response
         )
         if let place {
-            audit?.tell(problem, nil, routes[place], head, bytes, requestID: requestID)
+            audit?.record(problem, nil, routes[place], head, bytes, requestID: requestID)
         }
         noteRefusal(problem.code, head, bytes, context)
         if isDebugging { log(message, problem, head, bytes) }

@@ -44,7 +44,7 @@ final class TokenJudge {
     func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        remembered: (tokens: SignatureMemory, texts: TokenReading.Texts)? = nil,
+        remembered: (tokens: VerifiedSignatureCache, texts: CachedClaims.Texts)? = nil,
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
@@ -221,7 +221,7 @@ struct KeyWaits {
 /// failures are not kept.
 ///
 /// Only accepted tokens are added, so that forged or expired ones cannot push out others.
-package final class SignatureMemory {
+package final class VerifiedSignatureCache {
     package private(set) var tokens: RecentDigests
     /// The keys under which the signatures of `tokens` are good.
     private var keys: VerificationKeys?
@@ -256,7 +256,7 @@ package final class SignatureMemory {
     package func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        texts: TokenReading.Texts,
+        texts: CachedClaims.Texts,
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
@@ -301,7 +301,7 @@ package final class SignatureMemory {
         if let place {
             tokens.use(place)
         } else if let name {
-            tokens.add(name, TokenReading(claims, of: token))
+            tokens.add(name, CachedClaims(claims, of: token))
         }
         return claims
     }

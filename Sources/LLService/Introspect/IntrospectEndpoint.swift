@@ -50,7 +50,7 @@ enum IntrospectEndpoint {
     }
 
     /// Judges a token that this service issued.
-    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerParts) throws(Problem) -> OwnToken {
+    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerContext) throws(Problem) -> OwnToken {
         let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
         let binding = request.expectation.binding
         // A token that was issued here has no nonce.
@@ -65,7 +65,7 @@ enum IntrospectEndpoint {
     /// Reads the form, and checks that the caller may use the route.
     static func form(
         _ body: Span<UInt8>,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ context: RequestContext

@@ -28,7 +28,7 @@ package final class GraphWorkers: Sendable {
 
     /// The time that a request waits longer than its call. The call's own error says more than a timeout, and a login
     /// that was revoked at the last moment is remembered before the answer.
-    private static let grace = Duration.milliseconds(250) + FirstUse.patience
+    private static let grace = Duration.milliseconds(250) + ReplayGuard.patience
 
     private let client: GraphClient
     private let metrics: ServiceMetrics
@@ -58,7 +58,7 @@ package final class GraphWorkers: Sendable {
     /// and is answered when the outcome is there.
     static func ask(
         _ call: GraphCall,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ context: RequestContext,
         trace: String?
     ) throws(Problem) -> Outcome {
@@ -108,7 +108,7 @@ package final class GraphWorkers: Sendable {
     /// remembered, no longer than a request would wait. Requests cannot do this: the clients may have disconnected.
     package func stop() {
         client.cancel()
-        _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: FirstUse.patience.wholeNanoseconds)))
+        _ = unfinished.wait(timeout: .now() + .nanoseconds(Int(clamping: ReplayGuard.patience.wholeNanoseconds)))
     }
 
     private func perform(
@@ -195,7 +195,7 @@ enum GraphCall: Sendable {
     }
 
     /// Answers the request with the result of the call.
-    fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerParts.Continuation {
+    fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerContext.Continuation {
         { _, _, response throws(Problem) in
             let permissions = try outcome.get()
             response.addField("Cache-Control: no-store")

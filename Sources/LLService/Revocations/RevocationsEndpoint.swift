@@ -20,7 +20,7 @@ enum RevocationsEndpoint {
             throw Problem(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
         }
         let app = try worker.settings.app(named: members["app_id"]).utf8
-        let (jobs, deadline) = (worker.jobs, MonotonicClock.now() + FirstUse.patience)
+        let (jobs, deadline) = (worker.jobs, MonotonicClock.now() + ReplayGuard.patience)
         let late = continuation(isRemembered: false)
         let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
             worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in
@@ -31,10 +31,10 @@ enum RevocationsEndpoint {
         }
         guard isBegun else { throw unavailable }
         // With the store in memory the answer is ready already.
-        return try worker.goOn(context.again, &response) ?? .wait(until: deadline)
+        return try worker.resumeWaiting(context.again, &response) ?? .wait(until: deadline)
     }
 
-    private static func continuation(isRemembered: Bool) -> WorkerParts.Continuation {
+    private static func continuation(isRemembered: Bool) -> WorkerContext.Continuation {
         { _, _, response throws(Problem) in
             guard isRemembered else { throw unavailable }
             response.status = 204

@@ -42,7 +42,7 @@ enum TokenEndpoint {
     /// just called it newer: it then begins after the callback, or `/auth` would refuse it at once.
     private static func login(
         _ verified: VerifiedAccessToken,
-        _ worker: WorkerParts
+        _ worker: WorkerContext
     ) throws(Problem) -> TokenIssuer.Login {
         let now = try ServiceClock.now()
         var login = TokenIssuer.Login(verified, now: now)
@@ -58,7 +58,7 @@ enum TokenEndpoint {
 
     private static func exchange(
         _ request: TokenRequest,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
         _ context: RequestContext,
@@ -81,7 +81,7 @@ enum TokenEndpoint {
                 telling: worker.settings.tokens?.issuer.policy.claims ?? []
             )
             let token = try issue(login, request, worker)
-            let answer: FirstUse.Writer = { response in
+            let answer: ReplayGuard.Writer = { response in
                 VerifyEndpoint.addFields(to: &response)
                 write(token, request, &response)
             }
@@ -90,14 +90,14 @@ enum TokenEndpoint {
                 answer(&response)
                 return .accepted(.idToken, person: person)
             }
-            return try FirstUse.use(uses, of: .idToken, person, worker, context, &response, write: answer)
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, context, &response, write: answer)
         }
     }
 
     private static func issue(
         _ login: TokenIssuer.Login,
         _ request: TokenRequest,
-        _ worker: WorkerParts
+        _ worker: WorkerContext
     ) throws(Problem) -> TokenIssuer.Token {
         guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
             throw Problem(.internalError, "No token can be made.")

@@ -13,12 +13,12 @@ enum AccessTokenEndpoint {
 
     /// Prepares the answer to a token that is good. Every step that can fail is taken here, before the token is used up.
     typealias Preparation =
-        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerParts) throws(Problem) -> FirstUse.Writer
+        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerContext) throws(Problem) -> ReplayGuard.Writer
 
     /// Answers one request, which waits for Graph and perhaps for the replay store.
     /// - Parameter owner: The caller; all callers share the queue of waiting requests.
     static func answer(
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ request: AccessTokenRequest,
         _ context: RequestContext,
         owner: JobOwner,
@@ -40,7 +40,7 @@ enum AccessTokenEndpoint {
             guard let graph = worker.core.graph else { throw busy }
             let deadline = context.now + graph.callTimeout
             let (jobs, metrics) = (worker.jobs, worker.core.metrics)
-            let late: WorkerParts.Continuation = { _, _, _ in
+            let late: WorkerContext.Continuation = { _, _, _ in
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }
             let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { name in
@@ -55,7 +55,7 @@ enum AccessTokenEndpoint {
                         guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
                     }.mapError { Problem($0) }
-                    let next: WorkerParts.Continuation = { worker, context, response in
+                    let next: WorkerContext.Continuation = { worker, context, response in
                         do throws(Problem) {
                             return try accept(outcome.get(), request, worker, context, &response, prepare)
                         } catch {
@@ -75,7 +75,7 @@ enum AccessTokenEndpoint {
     private static func accept(
         _ verified: VerifiedAccessToken,
         _ request: AccessTokenRequest,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ context: RequestContext,
         _ response: inout HTTPResponse,
         _ prepare: Preparation
@@ -89,7 +89,7 @@ enum AccessTokenEndpoint {
             throw worker.revocations.problem(of: revocation, issuedAt: issuedAt) ?? problem
         }
         let body = try prepare(verified, request, worker)
-        let write: FirstUse.Writer = { response in
+        let write: ReplayGuard.Writer = { response in
             VerifyEndpoint.addFields(to: &response)
             body(&response)
         }
@@ -99,8 +99,8 @@ enum AccessTokenEndpoint {
             write(&response)
             return .accepted(.accessToken, person: person)
         }
-        let question = ReplayQuestion(request.token, verified, usesToken: usesToken, now: now)
-        return try FirstUse.use(
+        let question = ReplayLookup(request.token, verified, usesToken: usesToken, now: now)
+        return try ReplayGuard.consume(
             question,
             of: .accessToken,
             person,

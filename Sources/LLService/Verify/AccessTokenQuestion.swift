@@ -101,7 +101,7 @@ struct AccessTokenRequest {
             throw Problem(
                 .accessTokenInvalid,
                 "An access token has 20 to 4,096 visible ASCII characters.",
-                hint: PastedToken.cure(for: token.span)
+                hint: PastedToken.remedy(for: token.span)
             )
         }
         var asked = apps
@@ -150,7 +150,7 @@ extension NonceExpectation {
     }
 }
 
-extension ReplayQuestion {
+extension ReplayLookup {
     /// The time for which a token without an expiry is remembered, in seconds: ten years, the greatest lifetime in the
     /// Redis store.
     private static let longestSeconds: Double = 315_360_000

@@ -41,7 +41,7 @@ struct SignedPlayerInfoRequest {
 /// another server.
 enum SignedPlayerInfoEndpoint {
     static func answer(
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ request: SignedPlayerInfoRequest,
         _ context: RequestContext,
         _ response: inout HTTPResponse
@@ -54,7 +54,7 @@ enum SignedPlayerInfoEndpoint {
     }
 
     private static func judge(
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ request: SignedPlayerInfoRequest,
         _ context: RequestContext,
         _ response: inout HTTPResponse
@@ -101,7 +101,7 @@ enum SignedPlayerInfoEndpoint {
             throw Problem(error)
         }
         try requireNotRevoked(player, worker)
-        let write: FirstUse.Writer = { response in
+        let write: ReplayGuard.Writer = { response in
             VerifyEndpoint.addFields(to: &response)
             SignedPlayerInfoAnswer.write(player, to: &response.body)
         }
@@ -110,12 +110,20 @@ enum SignedPlayerInfoEndpoint {
             write(&response)
             return .accepted(.signedPlayerInfo, person: person)
         }
-        let question = ReplayQuestion(player, request.text, usesInfo: settings.rejectsReplays)
-        return try FirstUse.use(question, of: .signedPlayerInfo, person, worker, context, &response, write: write)
+        let question = ReplayLookup(player, request.text, usesInfo: settings.rejectsReplays)
+        return try ReplayGuard.consume(
+            question,
+            of: .signedPlayerInfo,
+            person,
+            worker,
+            context,
+            &response,
+            write: write
+        )
     }
 
     /// A revocation names a user id of Facebook Login, and a `player_id` is not one.
-    private static func requireNotRevoked(_ player: SignedPlayerInfo, _ worker: WorkerParts) throws(Problem) {
+    private static func requireNotRevoked(_ player: SignedPlayerInfo, _ worker: WorkerContext) throws(Problem) {
         guard let person = player.appScopedID else { return }
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let app = player.appID.utf8.span
@@ -131,7 +139,7 @@ extension Problem {
     }
 }
 
-extension ReplayQuestion {
+extension ReplayLookup {
     /// The entries that signed player info uses up: its nonce if it is an issued one, and itself if the policy says so.
     /// Nil if OpenSSL fails.
     init?(_ player: SignedPlayerInfo, _ text: [UInt8], usesInfo: Bool) {

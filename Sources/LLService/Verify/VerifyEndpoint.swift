@@ -31,7 +31,7 @@ enum VerifyEndpoint {
     }
 
     private static func judge(
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ request: borrowing VerifyRequestReader,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>,
@@ -57,7 +57,7 @@ enum VerifyEndpoint {
                 write(claims, payload, keyID, asked, isRefresh, &response)
                 return .accepted(.idToken, person: person)
             }
-            return try FirstUse.use(uses, of: .idToken, person, worker, context, &response) { response in
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, context, &response) { response in
                 write(claims, payload, keyID, asked, isRefresh, &response)
             }
         }
@@ -94,13 +94,13 @@ enum VerifyEndpoint {
     static func uses(
         _ claims: VerifiedClaims,
         _ expectation: borrowing TokenExpectation,
-        _ worker: WorkerParts
-    ) throws(Problem) -> ReplayQuestion? {
+        _ worker: WorkerContext
+    ) throws(Problem) -> ReplayLookup? {
         let settings = worker.settings
         // A refreshed token has the nonce of its login, which is already used up.
         let usesNonce = expectation.binding.nonce == .issuedNonce && !expectation.binding.isRefresh
         guard usesNonce || settings.rejectsReplays else { return nil }
-        let uses = ReplayQuestion(
+        let uses = ReplayLookup(
             claims,
             worker.judge.workspace.payload.span,
             nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
@@ -108,7 +108,7 @@ enum VerifyEndpoint {
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
         )
         // An issued nonce that is not used up here would stay good for ever.
-        guard let uses, !usesNonce || uses.has(.nonce) else { throw FirstUse.unavailable }
+        guard let uses, !usesNonce || uses.has(.nonce) else { throw ReplayGuard.unavailable }
         return uses
     }
 

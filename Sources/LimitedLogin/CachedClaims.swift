@@ -7,7 +7,7 @@ internal import LLJOSE
 /// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:now:workspace:)`` judges
 /// that again each time. Checks with a result that depends on the bytes alone are not repeated: header and payload are
 /// strict, every claim has its type, `sub` is short and `jti` exists.
-package struct TokenReading: Sendable {
+package struct CachedClaims: Sendable {
     package typealias Text = VerifiedClaims.Text
 
     /// A subset of the texts.
@@ -118,10 +118,10 @@ extension TokenVerifier {
     ///   - workspace: Afterwards its payload has the texts of the claims and is not JSON.
     /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
     package func accept(
-        _ reading: TokenReading,
+        _ reading: CachedClaims,
         of signingInput: Span<UInt8>,
         _ expectation: TokenExpectation,
-        _ texts: TokenReading.Texts,
+        _ texts: CachedClaims.Texts,
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) -> VerifiedClaims? {

@@ -75,7 +75,7 @@ extension ReplayEntry {
 }
 
 /// The last question of a verdict to a store: remember these entries, and say whether any was already there.
-package struct ReplayQuestion: Equatable, Sendable {
+package struct ReplayLookup: Equatable, Sendable {
     let entries: [ReplayEntry]
 
     /// - Parameter entries: in the order in which they are checked. A refused entry leaves the later ones unused.
@@ -99,7 +99,7 @@ package struct ReplayQuestion: Equatable, Sendable {
     /// For each entry, in order: true if it was issued at these times or later.
     /// - Parameter tokenSince: the moment for tokens and proofs. Other services issue these too, so only a known loss
     ///   of memory makes earlier ones count as used.
-    func areBorn(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
+    func areIssuedSince(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
         entries.map { $0.bornAt >= ($0.kind == .nonce ? nonceSince : tokenSince) }
     }
 
@@ -122,7 +122,7 @@ package enum ReplayAnswer: String, CaseIterable, Sendable {
     /// The entry was already there.
     case seen
     /// The entry is older than the store's memory, so the store cannot know.
-    case beyondMemory = "beyond_memory"
+    case olderThanStore = "beyond_memory"
     /// The store could not be reached, or has no room.
     case unavailable
     /// The proof's key already has the greatest allowed number of remembered proofs.
@@ -145,8 +145,8 @@ package struct ReplayVerdict: Equatable, Sendable {
 }
 
 /// A question on its way through the store, with the callback for its answer.
-struct WaitingQuestion: Sendable {
-    let question: ReplayQuestion
+struct QueuedLookup: Sendable {
+    let question: ReplayLookup
     let askedAt: MonotonicInstant
     let deadline: MonotonicInstant
     let observe: @Sendable (ReplayStoreEvent) -> Void
@@ -166,7 +166,7 @@ package enum ReplayStoreEvent: Equatable, Sendable {
     /// The store answered about one entry.
     case answered(nanoseconds: UInt64)
     /// The server is usable again.
-    case up(RedisLife)
+    case up(RedisMemoryEpoch)
     /// The server cannot be used, for a reason that was not reported yet.
     case down(RedisFailure)
     /// The clock was ahead and is set back. Some uses cannot be judged until it reaches this moment, in milliseconds

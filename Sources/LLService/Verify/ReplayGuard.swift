@@ -10,7 +10,7 @@ internal import LimitedLogin
 ///
 /// The answer is written after that. The store in memory decides at once; for any other store the request is parked.
 /// The token is not judged again.
-enum FirstUse {
+enum ReplayGuard {
     /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
 
@@ -24,12 +24,12 @@ enum FirstUse {
     ///     loss of the store's memory after it is then not the token's fault.
     ///   - write: Called once nothing can refuse the credential any more.
     /// - Returns: The accepted outcome, or the time until which to wait.
-    static func use(
-        _ question: ReplayQuestion?,
+    static func consume(
+        _ question: ReplayLookup?,
         of credential: Credential,
         _ person: String?,
         birthIsKnown: Bool = true,
-        _ worker: WorkerParts,
+        _ worker: WorkerContext,
         _ context: RequestContext,
         _ response: inout HTTPResponse,
         write: @escaping Writer
@@ -46,11 +46,11 @@ enum FirstUse {
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
             let jobs = worker.jobs
-            let late: WorkerParts.Continuation = { _, _, _ in .refused(credential, unavailable) }
+            let late: WorkerContext.Continuation = { _, _, _ in .refused(credential, unavailable) }
             let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
-                    let next: WorkerParts.Continuation = { _, _, response in
+                    let next: WorkerContext.Continuation = { _, _, response in
                         do throws(Problem) { try require(verdict, birthIsKnown) } catch {
                             return .refused(credential, error)
                         }
@@ -71,9 +71,9 @@ enum FirstUse {
         switch (verdict.answer, verdict.kind) {
         case (.first, _): return
         case (.seen, .nonce): throw Problem(.nonceUsed)
-        case (.beyondMemory, .nonce): throw Problem(.nonceExpired(.beyondMemory))
+        case (.olderThanStore, .nonce): throw Problem(.nonceExpired(.olderThanStore))
         case (.seen, .token): throw Problem(.tokenReplayed(.remembered))
-        case (.beyondMemory, .token): throw birthIsKnown ? Problem(.tokenReplayed(.beyondMemory)) : unknownBirth
+        case (.olderThanStore, .token): throw birthIsKnown ? Problem(.tokenReplayed(.olderThanStore)) : unknownBirth
         case (.seen, .proof): throw Problem(.replayed)
         case (.tooMany, _):
             throw Problem(
@@ -82,7 +82,7 @@ enum FirstUse {
                 retryAfter: verdict.retryAfterSeconds
             )
         // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
-        case (.unavailable, _), (.beyondMemory, _), (.seen, _): throw unavailable
+        case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw unavailable
         }
     }
 
@@ -116,7 +116,7 @@ extension ReplayEntry {
     }
 }
 
-extension ReplayQuestion {
+extension ReplayLookup {
     /// The entry of a DPoP proof: its `jti`, within its key (RFC 9449 section 11.1).
     init?(_ proof: DPoPProof) {
         // In range: the moment is at most 2⁵³ seconds.

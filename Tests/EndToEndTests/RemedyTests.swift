@@ -5,12 +5,12 @@ import LLTestSupport
 import Testing
 
 @Suite("verify tells what to do about a bad token", .live)
-struct CureTests {
-    /// One bad token, the flags it is judged with, and the sentence to expect: the code, and words of the cure.
+struct RemedyTests {
+    /// One bad token, the flags it is judged with, and the sentence to expect: the code, and words of the remedy.
     struct Case: CustomTestStringConvertible, Sendable {
         let name: String
         let code: String
-        let cure: String
+        let remedy: String
         var flags = ["--nonce", "n-1"]
         let token: @Sendable () throws -> String
 
@@ -39,132 +39,134 @@ struct CureTests {
     }
 
     static let malformed: [Case] = [
-        Case(name: "nothing", code: "malformed_token", cure: "AuthenticationToken.current.tokenString") { " " },
-        Case(name: "a whole header field", code: "malformed_token", cure: "begins with eyJ") {
+        Case(name: "nothing", code: "malformed_token", remedy: "AuthenticationToken.current.tokenString") { " " },
+        Case(name: "a whole header field", code: "malformed_token", remedy: "begins with eyJ") {
             "Bearer \(try token())"
         },
-        Case(name: "quotation marks", code: "malformed_token", cure: "quotation marks") { "\"\(try token())\"" },
-        Case(name: "a file's path", code: "malformed_token", cure: "--token-file") { "/tmp/token" },
-        Case(name: "a file's path from here", code: "malformed_token", cure: "--token-file") { "./tokens/good.jwt" },
-        Case(name: "a printed optional", code: "malformed_token", cure: "Unwrap") { "Optional(\(try token()))" },
-        Case(name: "a wrapped token", code: "malformed_token", cure: "Join the lines") {
+        Case(name: "quotation marks", code: "malformed_token", remedy: "quotation marks") { "\"\(try token())\"" },
+        Case(name: "a file's path", code: "malformed_token", remedy: "--token-file") { "/tmp/token" },
+        Case(name: "a file's path from here", code: "malformed_token", remedy: "--token-file") { "./tokens/good.jwt" },
+        Case(name: "a printed optional", code: "malformed_token", remedy: "Unwrap") { "Optional(\(try token()))" },
+        Case(name: "a wrapped token", code: "malformed_token", remedy: "Join the lines") {
             let whole = try token()
             return "\(whole.prefix(100))\n\(whole.dropFirst(100))"
         },
-        Case(name: "percent-encoding", code: "malformed_token", cure: "Undo the percent-encoding") {
+        Case(name: "percent-encoding", code: "malformed_token", remedy: "Undo the percent-encoding") {
             try token().replacing(".", with: "%2E")
         },
-        Case(name: "plain base64", code: "malformed_token", cure: "plain base64") { "\(try token())==" },
-        Case(name: "a middle cut out", code: "malformed_token", cure: "cut out its middle") {
+        Case(name: "plain base64", code: "malformed_token", remedy: "plain base64") { "\(try token())==" },
+        Case(name: "a middle cut out", code: "malformed_token", remedy: "cut out its middle") {
             "\(try token().prefix(40))...\(try token().suffix(40))"
         },
-        Case(name: "the first two parts", code: "malformed_token", cure: "ends too early") {
+        Case(name: "the first two parts", code: "malformed_token", remedy: "ends too early") {
             try token().split(separator: ".").prefix(2).joined(separator: ".")
         },
-        Case(name: "the beginning", code: "malformed_token", cure: "ends too early") { String(try token().prefix(50)) },
-        Case(name: "two tokens", code: "malformed_token", cure: "white space within") {
+        Case(name: "the beginning", code: "malformed_token", remedy: "ends too early") {
+            String(try token().prefix(50))
+        },
+        Case(name: "two tokens", code: "malformed_token", remedy: "white space within") {
             "\(try token()) \(try token())"
         },
-        Case(name: "no signature", code: "malformed_token", cure: "up to its last character") {
+        Case(name: "no signature", code: "malformed_token", remedy: "up to its last character") {
             try token().split(separator: ".").prefix(2).joined(separator: ".") + "."
         },
-        Case(name: "four parts", code: "malformed_token", cure: "two tokens pasted") { "\(try token()).x" },
-        Case(name: "the JSON around it", code: "malformed_token", cure: "not the JSON around it") {
+        Case(name: "four parts", code: "malformed_token", remedy: "two tokens pasted") { "\(try token()).x" },
+        Case(name: "the JSON around it", code: "malformed_token", remedy: "not the JSON around it") {
             "{\"id_token\":\"\(try token())\"}"
         },
-        Case(name: "far too long", code: "token_too_long", cure: "user_friends") {
+        Case(name: "far too long", code: "token_too_long", remedy: "user_friends") {
             "\(try token())\(String(repeating: "a", count: 33_000))"
         },
-        Case(name: "a damaged header", code: "malformed_token", cure: "unchanged") { "x\(try token())" },
-        Case(name: "an access token", code: "not_an_id_token", cure: "not AccessToken.current.tokenString") {
+        Case(name: "a damaged header", code: "malformed_token", remedy: "unchanged") { "x\(try token())" },
+        Case(name: "an access token", code: "not_an_id_token", remedy: "not AccessToken.current.tokenString") {
             "EAABwzLixnjYBO0123456789abcdefghijklmnopqrstuvwxyz"
         },
-        Case(name: "an encrypted token", code: "not_an_id_token", cure: "neither encrypts") {
+        Case(name: "an encrypted token", code: "not_an_id_token", remedy: "neither encrypts") {
             "eyJh.eyJh.eyJh.eyJh.eyJh"
         },
-        Case(name: "a token of OAuth", code: "not_an_id_token", cure: "another kind of token") {
+        Case(name: "a token of OAuth", code: "not_an_id_token", remedy: "another kind of token") {
             try token(header: header(#""alg":"RS256","typ":"at+jwt""#))
         },
-        Case(name: "alg none", code: "unsupported_algorithm", cure: "without a signature") {
+        Case(name: "alg none", code: "unsupported_algorithm", remedy: "without a signature") {
             try token(header: header(#""alg":"none""#))
         },
-        Case(name: "a shared secret", code: "unsupported_algorithm", cure: "shared secret") {
+        Case(name: "a shared secret", code: "unsupported_algorithm", remedy: "shared secret") {
             try token(header: header(#""alg":"HS256""#))
         },
         Case(
             name: "another algorithm",
             code: "unsupported_algorithm",
-            cure: "unproven, that \"https://appleid.apple.com\""
+            remedy: "unproven, that \"https://appleid.apple.com\""
         ) {
             try token([("iss", "\"https://appleid.apple.com\"")], header: header(#""alg":"ES256""#))
         },
-        Case(name: "crit", code: "unsupported_critical_header", cure: "demand no extension") {
+        Case(name: "crit", code: "unsupported_critical_header", remedy: "demand no extension") {
             try token(header: header(#""alg":"RS256","crit":["exp"]"#))
         },
-        Case(name: "no key id", code: "missing_key_id", cure: "find out who made this one") {
+        Case(name: "no key id", code: "missing_key_id", remedy: "find out who made this one") {
             try token(header: #"{"alg":"RS256"}"#)
         },
     ]
 
     static let claims: [Case] = [
-        Case(name: "a key nobody publishes", code: "unknown_key", cure: "limited-login keys") {
+        Case(name: "a key nobody publishes", code: "unknown_key", remedy: "limited-login keys") {
             try token(header: #"{"alg":"RS256","kid":"other"}"#)
         },
-        Case(name: "Google's token", code: "unknown_key", cure: "LIMITED_LOGIN_JWKS_URLS") {
+        Case(name: "Google's token", code: "unknown_key", remedy: "LIMITED_LOGIN_JWKS_URLS") {
             try token([("iss", "\"https://accounts.google.com\"")], header: #"{"alg":"RS256","kid":"google"}"#)
         },
-        Case(name: "one changed character", code: "invalid_signature", cure: "was changed") {
+        Case(name: "one changed character", code: "invalid_signature", remedy: "was changed") {
             let other = try token([("sub", "\"4321\"")]).split(separator: ".")
             let parts = try token().split(separator: ".")
             return "\(parts[0]).\(other[1]).\(parts[2])"
         },
-        Case(name: "another issuer", code: "invalid_issuer", cure: "LIMITED_LOGIN_ISSUERS") {
+        Case(name: "another issuer", code: "invalid_issuer", remedy: "LIMITED_LOGIN_ISSUERS") {
             try token([("iss", "\"https://example.com\"")])
         },
-        Case(name: "a slash too many", code: "invalid_issuer", cure: "a slash at its end") {
+        Case(name: "a slash too many", code: "invalid_issuer", remedy: "a slash at its end") {
             try token([("iss", "\"https://www.facebook.com/\"")])
         },
         Case(
             name: "another app",
             code: "invalid_audience",
-            cure: "You configured 123456789012345."
+            remedy: "You configured 123456789012345."
         ) { try token([("aud", "\"987\"")]) },
-        Case(name: "several apps", code: "invalid_audience", cure: "for several") {
+        Case(name: "several apps", code: "invalid_audience", remedy: "for several") {
             try token([("aud", "[\"\(RunningService.appID)\",\"987\"]")])
         },
-        Case(name: "expired", code: "expired", cure: "2 hours ago") {
+        Case(name: "expired", code: "expired", remedy: "2 hours ago") {
             try token([("iat", "\(now - 10_900)"), ("exp", "\(now - 7_300)")])
         },
-        Case(name: "from the future", code: "not_yet_valid", cure: "clock right") {
+        Case(name: "from the future", code: "not_yet_valid", remedy: "clock right") {
             try token([("iat", "\(now + 4_000)"), ("exp", "\(now + 7_600)")])
         },
         Case(
             name: "too old",
             code: "too_old",
-            cure: "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above 300",
+            remedy: "LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above 300",
             flags: ["--nonce", "n-1", "--max-token-age-seconds", "300"]
         ) { try token([("iat", "\(now - 1_000)")]) },
-        Case(name: "no expiry", code: "missing_claim", cure: "mend its claim exp") { try token([("exp", nil)]) },
-        Case(name: "an expiry in words", code: "malformed_claim", cure: "sound exp") {
+        Case(name: "no expiry", code: "missing_claim", remedy: "mend its claim exp") { try token([("exp", nil)]) },
+        Case(name: "an expiry in words", code: "malformed_claim", remedy: "sound exp") {
             try token([("exp", "\"soon\"")])
         },
-        Case(name: "no nonce", code: "missing_claim", cure: "LoginConfiguration") { try token([("nonce", nil)]) },
-        Case(name: "an empty nonce", code: "nonce_mismatch", cure: "LoginConfiguration(tracking:nonce:)") {
+        Case(name: "no nonce", code: "missing_claim", remedy: "LoginConfiguration") { try token([("nonce", nil)]) },
+        Case(name: "an empty nonce", code: "nonce_mismatch", remedy: "LoginConfiguration(tracking:nonce:)") {
             try token([("nonce", "\"\"")])
         },
-        Case(name: "another login", code: "nonce_mismatch", cure: "the very login", flags: ["--nonce", "n-2"]) {
+        Case(name: "another login", code: "nonce_mismatch", remedy: "the very login", flags: ["--nonce", "n-2"]) {
             try token()
         },
-        Case(name: "a hashed nonce", code: "nonce_mismatch", cure: "as raw_nonce", flags: ["--nonce", "secret"]) {
+        Case(name: "a hashed nonce", code: "nonce_mismatch", remedy: "as raw_nonce", flags: ["--nonce", "secret"]) {
             try token([("nonce", "\"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"")])
         },
-        Case(name: "a nonce not hashed", code: "nonce_mismatch", cure: "as nonce", flags: ["--raw-nonce", "n-1"]) {
+        Case(name: "a nonce not hashed", code: "nonce_mismatch", remedy: "as nonce", flags: ["--raw-nonce", "n-1"]) {
             try token()
         },
         Case(
             name: "a nonce of two words",
             code: "invalid_nonce",
-            cure: "without white space",
+            remedy: "without white space",
             flags: ["--nonce", "a b"]
         ) {
             try token()
@@ -172,46 +174,46 @@ struct CureTests {
         Case(
             name: "refreshed silently",
             code: "nonce_mismatch",
-            cure: "give subject alone",
+            remedy: "give subject alone",
             flags: ["--nonce", "of-the-login", "--subject", "1234"]
         ) { try token([("nonce", "\"6F1B5A3C-0D2E-4F6A-9B7C-8D9E0F1A2B3C\"")]) },
         Case(
             name: "another person's refresh",
             code: "subject_mismatch",
-            cure: "new login",
+            remedy: "new login",
             flags: ["--nonce", "n-1", "--subject", "99"]
         ) { try token() },
         Case(
             name: "another device",
             code: "key_thumbprint_mismatch",
-            cure: "another device's",
+            remedy: "another device's",
             flags: ["--nonce", "n-1", "--key-thumbprint", otherThumbprint]
         ) { try token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
         Case(
             name: "no device",
             code: "key_thumbprint_mismatch",
-            cure: "older than 18.1",
+            remedy: "older than 18.1",
             flags: ["--subject", "1234", "--key-thumbprint", otherThumbprint]
         ) { try token() },
         Case(
             name: "no thumbprint",
             code: "invalid_request",
-            cure: "43 digits",
+            remedy: "43 digits",
             flags: ["--nonce", "n-1", "--key-thumbprint", "abc"]
         ) { try token() },
         Case(
             name: "another access token",
             code: "at_hash_mismatch",
-            cure: "the very login",
+            remedy: "the very login",
             flags: ["--nonce", "n-1", "--access-token-file", accessToken]
         ) { try token([("at_hash", "\"AAAAAAAAAAAAAAAAAAAAAA\"")]) },
-        Case(name: "another person", code: "subject_mismatch", cure: "new login", flags: ["--subject", "99"]) {
+        Case(name: "another person", code: "subject_mismatch", remedy: "new login", flags: ["--subject", "99"]) {
             try token()
         },
         Case(
             name: "not limited",
             code: "tracking_not_allowed",
-            cure: "LoginConfiguration(tracking: .limited)",
+            remedy: "LoginConfiguration(tracking: .limited)",
             flags: ["--nonce", "n-1", "--tracking", "limited"]
         ) { try token([("at_hash", "\"abc\"")]) },
     ]
@@ -241,33 +243,33 @@ struct CureTests {
     }
 
     @Test("Each bad token has its code and a sentence that names the cure", arguments: malformed + claims)
-    func cure(_ bad: Case) throws {
+    func remedy(_ bad: Case) throws {
         let token = try bad.token()
         let run = try Self.verify(token, bad.flags)
         let isOfQuestion = ["invalid_nonce", "invalid_request"].contains(bad.code)
         #expect(run.exitCode == (isOfQuestion ? 2 : 1), "\(run.output)\(run.errors)")
         let lines = run.output.split(separator: "\n")
         #expect(lines.contains { $0.hasPrefix("refused: \(bad.code)") }, "\(run.output)")
-        let cures = lines.filter { $0.hasPrefix("what to do: ") }
-        #expect(cures.count == 1)
-        let cure = try #require(cures.first).dropFirst("what to do: ".count)
-        #expect(cure.contains(bad.cure), "\(cure)")
+        let remedies = lines.filter { $0.hasPrefix("what to do: ") }
+        #expect(remedies.count == 1)
+        let remedy = try #require(remedies.first).dropFirst("what to do: ".count)
+        #expect(remedy.contains(bad.remedy), "\(remedy)")
         // The service's hint is one sentence. The token and the configuration add at most one more.
-        #expect(cure.hasSuffix(".") || cure.hasSuffix("?"))
-        #expect(cure.dropLast().components(separatedBy: ". ").count <= 2, "\(cure)")
+        #expect(remedy.hasSuffix(".") || remedy.hasSuffix("?"))
+        #expect(remedy.dropLast().components(separatedBy: ". ").count <= 2, "\(remedy)")
         let json = try Self.verify(token, bad.flags + ["--json"])
         let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
         // The second run may begin in another minute than the first.
         let untimed = { (text: String) in text.filter { !$0.isNumber } }
-        #expect(untimed(try #require(object["cure"] as? String)) == untimed(String(cure)))
+        #expect(untimed(try #require(object["cure"] as? String)) == untimed(String(remedy)))
         #expect(object["code"] as? String == bad.code)
     }
 
-    @Test("There are at least twenty, with twenty different cures, and every code of a refused token is among them")
+    @Test("There are at least twenty, with twenty different remedies, and every code of a refused token is among them")
     func variety() throws {
         let cases = Self.malformed + Self.claims
         #expect(cases.count >= 40)
-        #expect(Set(cases.map(\.cure)).count >= 20)
+        #expect(Set(cases.map(\.remedy)).count >= 20)
         #expect(Set(cases.map(\.code)).count >= 17)
     }
 

@@ -3,13 +3,13 @@ import Testing
 @testable import LLService
 
 @Suite("Settings that may be a mistake")
-struct DoubtTests {
+struct ConfigurationWarningTests {
     private static let required: [ConfigurationKey: String] = [.appIDs: "123"]
 
-    private static func doubts(_ flags: [ConfigurationKey: String]) throws -> [String] {
+    private static func warnings(_ flags: [ConfigurationKey: String]) throws -> [String] {
         let flags = required.merging(flags) { $1 }
         return try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
-            .configuration.doubts
+            .configuration.warnings
     }
 
     /// What opens something or does nothing, with words of the one sentence that tells of it.
@@ -34,9 +34,9 @@ struct DoubtTests {
 
     @Test("Each is told of in one sentence", arguments: doubtful)
     func told(flags: [ConfigurationKey: String], words: [String]) throws {
-        let doubts = try Self.doubts(flags)
-        #expect(doubts.count == 1, "\(doubts)")
-        for word in words { #expect(doubts.first?.contains(word) == true, "\(word): \(doubts)") }
+        let warnings = try Self.warnings(flags)
+        #expect(warnings.count == 1, "\(warnings)")
+        for word in words { #expect(warnings.first?.contains(word) == true, "\(word): \(warnings)") }
     }
 
     @Test(
@@ -52,6 +52,6 @@ struct DoubtTests {
         ] as [[ConfigurationKey: String]]
     )
     func untold(flags: [ConfigurationKey: String]) throws {
-        #expect(try Self.doubts(flags) == [])
+        #expect(try Self.warnings(flags) == [])
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import LLService
 
 @Suite("Signatures remembered", .live)
-struct SignatureMemoryTests {
+struct VerifiedSignatureCacheTests {
     private static let now: Int64 = 1_700_000_000
     private static let stranger = StandInKeys.stranger
 
@@ -15,27 +15,27 @@ struct SignatureMemoryTests {
 
     /// One worker: its memory, its buffers, and what is in force.
     private final class Worker {
-        let memory: SignatureMemory
+        let memory: VerifiedSignatureCache
         var workspace = VerificationWorkspace()
         var keys = VerificationKeys(StandInKeys.set)
         var policy: VerificationPolicy
 
         init(capacity: Int = 100) throws {
-            memory = SignatureMemory(capacity: capacity)
+            memory = VerifiedSignatureCache(capacity: capacity)
             policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
         }
 
         /// Who is told what.
         struct Facts: Equatable {
-            var texts: [TokenReading.Text: String] = [:]
+            var texts: [CachedClaims.Text: String] = [:]
             var rest: [String] = []
         }
 
         /// What an accepted token tells.
-        func facts(_ token: String, _ texts: TokenReading.Texts = .all) throws -> Facts {
+        func facts(_ token: String, _ texts: CachedClaims.Texts = .all) throws -> Facts {
             let claims = try verdict(token, texts: texts)
             var facts = Facts()
-            for text in TokenReading.Text.allCases {
+            for text in CachedClaims.Text.allCases {
                 facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
             }
             facts.rest = [
@@ -46,7 +46,9 @@ struct SignatureMemoryTests {
         }
 
         /// The refusal's code; nil where the token is accepted.
-        func refusal(_ token: String, app: String? = nil, at now: Int64 = SignatureMemoryTests.now) throws -> Refusal? {
+        func refusal(_ token: String, app: String? = nil, at now: Int64 = VerifiedSignatureCacheTests.now) throws
+            -> Refusal?
+        {
             do throws(Refusal) {
                 _ = try verdict(token, app: app, at: now)
                 return nil
@@ -58,8 +60,8 @@ struct SignatureMemoryTests {
         private func verdict(
             _ token: String,
             app: String? = nil,
-            at now: Int64 = SignatureMemoryTests.now,
-            texts: TokenReading.Texts = .all
+            at now: Int64 = VerifiedSignatureCacheTests.now,
+            texts: CachedClaims.Texts = .all
         ) throws(Refusal) -> VerifiedClaims {
             let bytes = Array(token.utf8)
             return try memory.judge(
@@ -187,8 +189,8 @@ struct SignatureMemoryTests {
         for token in try Self.kinds() {
             let first = try worker.facts(token)
             for _ in 0..<2 { #expect(try worker.facts(token) == first) }
-            for text in TokenReading.Text.allCases {
-                var asked = TokenReading.Texts()
+            for text in CachedClaims.Text.allCases {
+                var asked = CachedClaims.Texts()
                 asked.insert(text)
                 let some = try worker.facts(token, asked)
                 #expect(some.texts[text] == first.texts[text])

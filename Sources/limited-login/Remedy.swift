@@ -3,7 +3,7 @@ internal import LLService
 internal import LimitedLogin
 
 /// The command line's addition to a refusal's hint: facts for a person with the token and the configuration at hand.
-struct Cure {
+struct Remedy {
     let token: [UInt8]
     let configuration: ServiceConfiguration
     /// The time for which the token was judged.

@@ -5,7 +5,7 @@ import Testing
 @testable import LimitedLogin
 
 @Suite("What a verdict uses up")
-struct FirstUseTests {
+struct ReplayGuardTests {
     @Test("A store is asked about the nonce first, so that one that is refused leaves the token unused")
     func order() throws {
         let payload = Array("42jti-1".utf8)
@@ -13,7 +13,7 @@ struct FirstUseTests {
         var claims = VerifiedClaims(issuedAt: date, expiresAt: date)
         (claims[.audience], claims[.tokenID]) = (0..<2, 2..<payload.count)
         let nonce = RecognizedNonce(issuedAtMilliseconds: 1, expiresAtMilliseconds: 2, identity: [3])
-        let question = ReplayQuestion(claims, payload.span, nonce: nonce, usesToken: true)
+        let question = ReplayLookup(claims, payload.span, nonce: nonce, usesToken: true)
         #expect(question?.entries.map(\.kind) == [.nonce, .token])
         // The greatest skew and a minute, whatever is configured now: a reload may raise it.
         #expect(question?.entries.map(\.keepUntil) == [60_002, 1_700_000_360_000])

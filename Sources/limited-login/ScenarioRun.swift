@@ -8,8 +8,8 @@ internal import LimitedLogin
 internal import LimitedLoginKeys
 
 /// One running scenario: the steps so far, and the last verdict.
-struct DemoStage {
-    let desk: DemoDesk
+struct ScenarioRun {
+    let demo: DemoPage
     let application: Application
     let appID: String
     /// Empty if the service is to issue one.
@@ -46,7 +46,7 @@ struct DemoStage {
 
     /// The text as one word of a shell, with variables in place of their texts.
     private func word(_ text: String) -> String {
-        variables.reduce(InspectDesk.shell(text)) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
+        variables.reduce(InspectPage.shell(text)) { $0.replacing($1.text, with: "'\"$\($1.name)\"'") }
     }
 
     /// Changes to another person. A revocation applies to all tokens issued until the end of its second, and Jane's
@@ -89,8 +89,8 @@ struct DemoStage {
         }
         let now = WallClock.unixSeconds()
         let workshop = try CatalogueWorkshop(
-            template: desk.issuer.template,
-            keys: desk.issuer.keys,
+            template: demo.issuer.template,
+            keys: demo.issuer.keys,
             nonce: nonce,
             now: now,
             audience: appID,
@@ -99,7 +99,7 @@ struct DemoStage {
         let claims = FacebookJSON.object(
             [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
         )
-        let token = try fault?.token(workshop) ?? desk.issuer.token(claims: claims, now: now)
+        let token = try fault?.token(workshop) ?? demo.issuer.token(claims: claims, now: now)
         if isIssued { script("token", token, of: "curl -sS \(facebookURL)/tokens -d \(word(claims))") }
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
@@ -180,7 +180,7 @@ struct DemoStage {
             "Facebook passes the person's wish on; the service tells the backend by a webhook."
         )
         let page = try Self.text("url", of: answer, "Nobody deleted anything: the service")
-        let status = try desk.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
+        let status = try demo.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
         let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
         note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")
     }
@@ -224,11 +224,11 @@ struct DemoStage {
     /// Sends Facebook a request, as an app or a person does.
     private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
         let url = try HTTPURL(parsing: "\(facebookURL)\(path)")
-        return try desk.client.send(HTTPSRequest(.post, url, body: .json(body)))
+        return try demo.client.send(HTTPSRequest(.post, url, body: .json(body)))
     }
 
     /// The stand-in for Facebook.
-    var facebookURL: String { "http://\(desk.issuer.address.map(\.reachable.description) ?? "?")" }
+    var facebookURL: String { "http://\(demo.issuer.address.map(\.reachable.description) ?? "?")" }
 
     private var serviceURL: String { "http://\(application.ownAddress.map(\.description) ?? "?")" }
 
@@ -250,7 +250,7 @@ struct DemoStage {
     }
 
     private mutating func send(_ request: HTTPSRequest, _ sentence: String) throws -> HTTPSResponse {
-        let answer = try desk.client.send(request)
+        let answer = try demo.client.send(request)
         note("\(request.method.rawValue) \(request.url.target)", "\(answer.status)", sentence)
         return answer
     }
@@ -267,7 +267,7 @@ struct DemoStage {
     /// The result for the page. The report is made with the keys that the service has now.
     func outcome() throws -> JSON {
         guard let verdict else { throw PageRefusal(sentence: "Nothing was judged.") }
-        return desk.outcome(
+        return demo.outcome(
             token: verdict.token,
             report: try report(verdict),
             answer: verdict.answer,

@@ -10,7 +10,7 @@ internal import LimitedLoginKeys
 internal import Logging
 
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
-enum ServiceParts {
+enum ServiceFactory {
     /// Greatest size of a password's file, in bytes.
     private static let passwordByteLimit = 4_096
 
@@ -284,11 +284,11 @@ struct StartError: Error, CustomStringConvertible {
                     + "or raise its limit of processes (ulimit -u, TasksMax=, pids.max)"
             )
         case ErrorNumber.addressInUse, ErrorNumber.again:
-            let cure = "stop the program that has it, or choose another address with \(flag)"
-            self.init("\(error); \(cure)", Exit.addressUnavailable)
+            let remedy = "stop the program that has it, or choose another address with \(flag)"
+            self.init("\(error); \(remedy)", Exit.addressUnavailable)
         case ErrorNumber.addressNotAvailable:
-            let cure = "no network interface has it (yet): choose another address with \(flag)"
-            self.init("\(error); \(cure)", Exit.addressUnavailable)
+            let remedy = "no network interface has it (yet): choose another address with \(flag)"
+            self.init("\(error); \(remedy)", Exit.addressUnavailable)
         default: self.init("\(error)")
         }
     }

@@ -6,7 +6,7 @@ internal import LLStandIn
 internal import LimitedLoginKeys
 
 /// The page of `demo`: plays logins as an app and its backend would, with the running service.
-final class DemoDesk: PageDesk {
+final class DemoPage: PageBackend {
     let issuer: StandInIssuer
     let client = HTTPSClient()
     /// The service, once it is running.
@@ -56,16 +56,16 @@ final class DemoDesk: PageDesk {
         guard let play = DemoScenario.play(named: name) else {
             throw PageRefusal(sentence: "There is no scenario \(name.debugDescription).")
         }
-        var stage = DemoStage(
-            desk: self,
+        var scenario = ScenarioRun(
+            demo: self,
             application: application,
             appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demo.appID,
             nonce: texts["nonce"] ?? "",
             permissions: lists["permissions"] ?? []
         )
         do {
-            try play(&stage)
-            return try stage.outcome()
+            try play(&scenario)
+            return try scenario.outcome()
         } catch let refusal as PageRefusal {
             throw refusal
         } catch {
@@ -86,10 +86,10 @@ struct DemoScenario: Sendable {
     var whileAway: Bool?
     /// True if the scenario changes the stand-in for later requests; a link alone must not play it.
     var changesFacebook = false
-    let play: @Sendable (inout DemoStage) throws -> Void
+    let play: @Sendable (inout ScenarioRun) throws -> Void
 
     /// The steps of a scenario, or a login with a fault of the catalogue (`fault:NAME`).
-    static func play(named name: String) -> (@Sendable (inout DemoStage) throws -> Void)? {
+    static func play(named name: String) -> (@Sendable (inout ScenarioRun) throws -> Void)? {
         if name.hasPrefix("fault:"), let entry = CatalogueEntry.named(String(name.dropFirst("fault:".count))) {
             return { try $0.login(entry) }
         }
@@ -120,42 +120,42 @@ struct DemoScenario: Sendable {
             title: "The nonce again",
             hint: "The same request is sent twice; a nonce of the service is good once.",
             expects: "401 nonce_used"
-        ) { stage in
-            stage.nonce = ""
-            try stage.login()
-            try stage.verifyAgain("The same request comes a second time.")
+        ) { scenario in
+            scenario.nonce = ""
+            try scenario.login()
+            try scenario.verifyAgain("The same request comes a second time.")
         },
         DemoScenario(
             name: "refresh",
             title: "Refresh",
             hint: "The SDK refreshes the token; the backend sends the new one with the session's person.",
             expects: "200"
-        ) { stage in
-            stage.nonce = ""
-            try stage.login()
-            try stage.refresh()
+        ) { scenario in
+            scenario.nonce = ""
+            try scenario.login()
+            try scenario.refresh()
         },
         DemoScenario(
             name: "revoke",
             title: "Revoke the login",
             hint: "The backend ends all logins of a person; the token that was good is refused from then on.",
             expects: "401 login_revoked"
-        ) { stage in
-            stage.takeSomebodyElse()
-            try stage.login()
-            try stage.revoke()
-            try stage.verifyAgain("The token comes again, after the revocation.")
+        ) { scenario in
+            scenario.takeSomebodyElse()
+            try scenario.login()
+            try scenario.revoke()
+            try scenario.verifyAgain("The token comes again, after the revocation.")
         },
         DemoScenario(
             name: "deletion",
             title: "Data deletion",
             hint: "A person has Facebook ask for the deletion of their data; the backend is told, and the login ends.",
             expects: "401 login_revoked"
-        ) { stage in
-            stage.takeSomebodyElse()
-            try stage.login()
-            try stage.requestDeletion()
-            try stage.verifyAgain("The token comes again, after the request.")
+        ) { scenario in
+            scenario.takeSomebodyElse()
+            try scenario.login()
+            try scenario.requestDeletion()
+            try scenario.verifyAgain("The token comes again, after the request.")
         },
         DemoScenario(
             name: "android",
@@ -168,12 +168,12 @@ struct DemoScenario: Sendable {
             title: "A token of your own",
             hint: "The login is exchanged for a standard token, which passes a gateway until the logins are revoked.",
             expects: "401 login_revoked"
-        ) { stage in
-            stage.takeSomebodyElse()
-            let token = try stage.exchange()
-            try stage.passGateway(token, "A gateway asks before it lets the app's request pass.")
-            try stage.revoke()
-            try stage.passGateway(token, "The token comes again, after the revocation.")
+        ) { scenario in
+            scenario.takeSomebodyElse()
+            let token = try scenario.exchange()
+            try scenario.passGateway(token, "A gateway asks before it lets the app's request pass.")
+            try scenario.revoke()
+            try scenario.passGateway(token, "The token comes again, after the revocation.")
         },
         DemoScenario(
             name: "rotate",
@@ -181,11 +181,11 @@ struct DemoScenario: Sendable {
             hint: "Facebook signs with a new key; the service fetches it when the first token names it.",
             expects: "200",
             changesFacebook: true
-        ) { stage in
-            try stage.desk.issuer.keys.rotate()
-            stage.note("new key", "", "Facebook makes a new signing key and keeps the last one published.")
-            stage.script("curl -sS -o /dev/null -X POST \(stage.facebookURL)/rotate")
-            try stage.login()
+        ) { scenario in
+            try scenario.demo.issuer.keys.rotate()
+            scenario.note("new key", "", "Facebook makes a new signing key and keeps the last one published.")
+            scenario.script("curl -sS -o /dev/null -X POST \(scenario.facebookURL)/rotate")
+            try scenario.login()
         },
         DemoScenario(
             name: "away",
@@ -194,10 +194,10 @@ struct DemoScenario: Sendable {
             expects: "200",
             whileAway: false,
             changesFacebook: true
-        ) { stage in
-            stage.desk.issuer.isAway.withLock { $0 = true }
-            stage.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
-            try stage.login()
+        ) { scenario in
+            scenario.demo.issuer.isAway.withLock { $0 = true }
+            scenario.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
+            try scenario.login()
         },
         DemoScenario(
             name: "back",
@@ -206,10 +206,10 @@ struct DemoScenario: Sendable {
             expects: "200",
             whileAway: true,
             changesFacebook: true
-        ) { stage in
-            stage.desk.issuer.isAway.withLock { $0 = false }
-            stage.note("GET jwks", "200", "Facebook's key address answers again.")
-            try stage.login()
+        ) { scenario in
+            scenario.demo.issuer.isAway.withLock { $0 = false }
+            scenario.note("GET jwks", "200", "Facebook's key address answers again.")
+            try scenario.login()
         },
     ]
 }

@@ -7,7 +7,7 @@ internal import LLSockets
 /// first replica that sees a new run writes the key, and all others read it. Entries from before that moment are
 /// refused. Another key holds such a moment for the data as a whole, which may move to other servers. The later of the
 /// two counts.
-package struct RedisLife: Equatable, Sendable {
+package struct RedisMemoryEpoch: Equatable, Sendable {
     /// The identity of the server's run.
     package let identity: String
     /// The content of the run's key.
@@ -77,12 +77,14 @@ struct RedisKeys: Sendable {
     init(_ kind: ReplayStoreURL.Kind) { self = kind == .cluster ? .cluster : .usual }
 }
 
-extension RedisLife.Beginning {
+extension RedisMemoryEpoch.Beginning {
     /// The beginning that a key stores; nil if the value has another form.
     init?(_ reply: RedisReply) {
         guard let text = reply.text else { return nil }
         isAfterLoss = text.hasSuffix(Self.lossMark)
-        guard let moment = RedisLife.moment(text.dropLast(isAfterLoss ? Self.lossMark.count : 0)) else { return nil }
+        guard let moment = RedisMemoryEpoch.moment(text.dropLast(isAfterLoss ? Self.lossMark.count : 0)) else {
+            return nil
+        }
         self.moment = moment
     }
 }
@@ -91,8 +93,8 @@ extension RedisReply {
     /// The server's clock in microseconds since 1970, if this is the answer to TIME; nil otherwise.
     var serverMicroseconds: UInt64? {
         guard case .array(let parts) = self, parts.count == 2,
-            let seconds = parts[0].text.flatMap({ RedisLife.moment($0[...]) }),
-            let micros = parts[1].text.flatMap({ RedisLife.moment($0[...]) }),
+            let seconds = parts[0].text.flatMap({ RedisMemoryEpoch.moment($0[...]) }),
+            let micros = parts[1].text.flatMap({ RedisMemoryEpoch.moment($0[...]) }),
             seconds < 1 << 40, micros < 1_000_000
         else { return nil }
         return seconds * 1_000_000 + micros

@@ -8,9 +8,9 @@ import Testing
 
 @testable import LLService
 
-/// What SignatureMemoryTests holds for a worker, through the whole service: one handler is one worker.
+/// What VerifiedSignatureCacheTests holds for a worker, through the whole service: one handler is one worker.
 @Suite("Signatures remembered at /auth and /introspect", .live)
-struct SignatureMemoryRouteTests {
+struct VerifiedSignatureCacheRouteTests {
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"
 

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Musl)
+package import Musl
+#else
+package import Darwin
+#endif
+
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
     /// The reason why a file could not be read.

@@ -1,3 +1,11 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// The system's own text for an error number, such as "No such file or directory".
 package enum SystemReason {
     package static func sentence(for number: Int32) -> String {

@@ -1,6 +1,14 @@
 internal import CLLThreads
 internal import Synchronization
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// Starts threads that belong to the process.
 ///
 /// Dispatch is not used for them, for two reasons. It blocks the caller for ever if the system cannot start a thread.

@@ -1,6 +1,14 @@
 internal import LLJOSE
 internal import LLThreads
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// Key sets in files: a source's file, and the seed file that keeps a set over a restart. A file's age is the time
 /// since it was last written.
 enum KeySetFile {

@@ -1,8 +1,0 @@
-// The system's C library for this module and every importer of it.
-#if canImport(Glibc)
-@_exported public import Glibc
-#elseif canImport(Musl)
-@_exported public import Musl
-#else
-@_exported public import Darwin
-#endif

@@ -2,7 +2,7 @@
 # Testing is run: there are no XCTest cases, and the allocations of XCTest's runner at exit would be reported as leaks.
 # shellcheck shell=bash
 export SANITIZER=$1
-export ASAN_OPTIONS=detect_leaks=1
+export ASAN_OPTIONS=detect_leaks=1:suppressions=$PWD/Tests/Scripts/address.suppressions
 export LSAN_OPTIONS=print_suppressions=0:suppressions=$PWD/Tests/Scripts/leak.suppressions
 # A process waits at its end for races with that end. There are hundreds of processes, so it is not the default of 1 s.
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=100

@@ -273,15 +273,17 @@ int platform_event_clear(int fd) {
 
 int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-/* The C library gives the arguments to each constructor. They are found elsewhere only in /proc, if it is mounted, and below the
- * environment, if no other library has moved it. */
+/* glibc gives the arguments to each constructor; other C libraries do not. They are found elsewhere only in /proc, if it is
+ * mounted, and below the environment, if no other library has moved it. */
 static int argument_count;
 static char **arguments;
 
+#ifdef __GLIBC__
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
     argument_count = count;
     arguments = values;
 }
+#endif
 
 const char *platform_argument(int index) {
     return index >= 0 && index < argument_count ? arguments[index] : NULL;

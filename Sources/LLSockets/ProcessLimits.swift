@@ -28,7 +28,7 @@ package enum ProcessArguments {
         while let argument = unsafe platform_argument(Int32(clamping: found.count)) {
             found.append(unsafe String(cString: argument))
         }
-        return found
+        return found.isEmpty ? CommandLine.arguments : found
     }
 }
 

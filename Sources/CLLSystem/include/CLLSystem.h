@@ -101,7 +101,7 @@ void platform_release_memory(void);
 /* Raises this process's limit of open descriptors to its hard limit; returns the new limit. */
 int platform_raise_descriptor_limit(void);
 
-/* The process's argument at an index, the program's name first; null after the last one. */
+/* The process's argument at an index, the program's name first; null after the last one, and without glibc. */
 const char *platform_argument(int index);
 
 int platform_allowed_processors(void);

@@ -48,7 +48,7 @@ struct Inputs {
         requests.append(request)
         let head = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
         gatewayRequests.append(head + token + Array("\r\n\r\n".utf8))
-        exchangeRequests.append(Self.exchange(token, reader.question.bindingValue))
+        exchangeRequests.append(Self.exchange(token, nonce))
         bodies.append(body)
         tokens.append(token)
         nonces.append(nonce)

@@ -54,7 +54,7 @@ public struct TokenExpectation: Equatable, Sendable {
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
 public struct TokenBinding: Equatable, Sendable {
-    /// A requirement on the `nonce` claim. The values are as the caller gave them: the verdict refuses what is no nonce.
+    /// A requirement on the `nonce` claim. The values are as the caller gave them; the verdict refuses an invalid nonce.
     package enum LoginNonce: Equatable, Sendable {
         case nonce([UInt8])
         case rawNonce([UInt8])

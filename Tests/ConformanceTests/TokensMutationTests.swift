@@ -170,7 +170,7 @@ struct TokensMutationTests {
         print("mutation: \(judge.triedCount) mixtures tried, \(judge.acceptedCount) accepted")
     }
 
-    /// What each claim is set to, as JSON text.
+    /// The values that each claim is set to, as JSON text.
     private static let values = [
         "null", "true", "false", "0", "-0", "-1", "1.5", "1e19", "1e400", "-1e400", "9007199254740991",
         "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808", "\"\"", "\"0\"", "\" \"",

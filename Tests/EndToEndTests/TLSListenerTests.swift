@@ -20,7 +20,7 @@ struct TLSListenerTests {
             "LIMITED_LOGIN_TLS_KEY_FILE": identity.keyFile,
         ]
         if clientAuthority { environment["LIMITED_LOGIN_TLS_CLIENT_CA_FILE"] = certificates.authorityFile }
-        // A source that is down: what is asked for here needs no keys.
+        // The source is down: the requests of this test need no keys.
         return try RunningService(jwksURL: "http://127.0.0.1:1/", environment: environment)
     }
 

@@ -37,7 +37,7 @@ struct HTTPServerHandshakeTests {
         client.shutdownWrite()
         let answer = client.read()
         #expect(answer.end == .endOfStream)
-        // An alert record, or nothing where the peer's own alert ended it.
+        // An alert record; nothing if the peer's own alert ended the handshake.
         #expect(answer.bytes.isEmpty || answer.bytes.first == 0x15)
         #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 1 })
         #expect(try other.exchange(Self.get)?.status == 200)

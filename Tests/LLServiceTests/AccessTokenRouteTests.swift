@@ -298,7 +298,7 @@ struct AccessTokenRouteTests {
         // `issued_at`, `expires_at`, and whether the token is good all the same.
         let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
             ("1700000000", "4000000000", false), ("\(now + 100)", "4000000000", true), (nil, "\(now + 7_250)", true),
-            // Two hours before these ends is long past, or far ahead: nobody knows when they were issued.
+            // Two hours before these ends is long past or far ahead, so the time of issue is unknown.
             (nil, "\(now + 3_600)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
         ]
         for token in tokens {

@@ -17,7 +17,7 @@ struct WrongRequest: Sendable {
     var fields = ["Content-Type: application/json"]
     var body: @Sendable (_ token: String) -> String = { _ in "" }
     var words: [String] = []
-    /// Whether the callers of the service have keys.
+    /// True if the callers of the service have keys.
     var hasKeys = false
 
     init(_ name: String, _ words: [String] = [], _ body: @escaping @Sendable (_ token: String) -> String) {

@@ -4,7 +4,7 @@ import LLJOSE
 
 @testable import LimitedLogin
 
-/// Any bytes: read or refused, and what is read can be asked everything.
+/// Any bytes are read or refused; every accessor works on a document that was read.
 func fuzzJSON(_ input: [UInt8]) {
     var document = JSONDocument()
     do throws(JSONError) {

@@ -33,20 +33,16 @@ extension JWKSetCache {
         if let due { runFetch(due) } else { arm() }
     }
 
-    /// Schedules ``tick()`` for the next due time. Only the alarm set last fires.
+    /// Schedules ``tick()`` for the next due time, in place of the alarm before.
+    ///
+    /// It runs on the cache's thread. Two threads could set their alarms in the wrong order, and the earlier one would
+    /// be lost.
     func arm() {
         let now = clock()
-        let alarm: (at: MonotonicInstant, number: UInt64)? = storage.withLock { storage in
-            storage.alarm += 1
-            return storage.machine.nextWake(after: now).map { ($0, storage.alarm) }
-        }
-        guard let alarm else { return }
+        guard let wake = storage.withLock({ $0.machine.nextWake(after: now) }) else { return }
         // Tests give the cache another clock.
-        let moment = MonotonicClock.now().adding(nanoseconds: alarm.at.nanoseconds(since: now))
-        queue.setAlarm(at: moment) { [weak self] in
-            guard let self, self.storage.withLock({ $0.alarm == alarm.number }) else { return }
-            self.tick()
-        }
+        let moment = MonotonicClock.now().adding(nanoseconds: wake.nanoseconds(since: now))
+        queue.setAlarm(at: moment) { [weak self] in self?.tick() }
     }
 
     /// Resumes the requests that wait for this fetch or an earlier one. The next fetch may have begun already; its

@@ -118,7 +118,7 @@ extension JWKSetCache {
             return (result.answer, result.begins, storage.machine.isRefetchWanted && !wasWanted)
         }
         if begins { run(.unknownKeyID) }
-        if arms { arm() }
+        if arms { queue.async { self.arm() } }
         return answer
     }
 

@@ -177,8 +177,6 @@ extension JWKSetCache {
         var counters = JWKSetCacheStatus.Counters()
         var lastError: String?
         var announcedPhase = JWKSetCachePhase.empty
-        /// The number of the current alarm; earlier ones are void.
-        var alarm: UInt64 = 0
         var updateHandlers: [@Sendable () -> Void] = []
         /// The call of a source that is under way.
         var fetch: Task<Void, Never>?

@@ -198,6 +198,31 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
     }
 
+    @Test("A fetch that is due is never forgotten, however many tasks ask for one while another ends")
+    func alarms() async throws {
+        var limits = JWKSetCacheLimits()
+        limits.joinedNegativeLifetime = .zero
+        // Each question makes a fetch due a little later; a forgotten one keeps its task waiting for the second time.
+        (limits.unknownKeyIDInterval, limits.waitForUnknownKeyID) = (.milliseconds(1), .seconds(60))
+        let source = StubSource(keySet: TestKeySet.json(["a"]))
+        let cache = try JWKSetCache(sources: [source], limits: limits)
+        #expect(await cache.refresh().isUsable)
+        let refused = await withTaskGroup(of: Int.self) { group in
+            for task in 0..<2 {
+                group.addTask {
+                    var refused = 0
+                    for number in 0..<1_000 where refused == 0 {
+                        do { _ = try await cache.keySet(containing: "\(task)-\(number)") } catch { refused += 1 }
+                    }
+                    return refused
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(refused == 0)
+        cache.stop()
+    }
+
     @Test("The cache refreshes by itself, on the real clock")
     func realClock() async throws {
         var limits = JWKSetCacheLimits()

@@ -48,7 +48,7 @@ def signed_request(secret=live.Issuer.app_secret, padded=False, **members):
     return ((signature if padded else signature.rstrip(b"=")) + b"." + encoded).decode()
 
 
-def call(service, name, text, timeout=30):
+def call(service, name, text, timeout=live.ANSWER_SECONDS):
     """Status, JSON answer, and the seconds it took."""
     form = urllib.parse.urlencode({"signed_request": text}).encode()
     began = time.monotonic()
@@ -180,7 +180,7 @@ def wait_for(port):
 
 
 def post(port, headers, body=b"{}"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=live.ANSWER_SECONDS)
     connection.request("POST", "/webhooks", body, headers)
     return connection.getresponse().status
 

@@ -46,7 +46,7 @@ def forwarded(method, url):
 def ask(address, token, proof, method="GET", url="https://api.example.com/orders", scheme="DPoP"):
     """What /auth answers: the status, its code and its sentence."""
     fields = forwarded(method, url) | {"Authorization": f"{scheme} {token}"} | ({"DPoP": proof} if proof else {})
-    connection = http.client.HTTPConnection(address, timeout=20)
+    connection = http.client.HTTPConnection(address, timeout=live.ANSWER_SECONDS)
     connection.request("GET", "/auth", headers=fields)
     answer = connection.getresponse()
     text = answer.read()
@@ -194,7 +194,7 @@ class Apache:
 
     def ask(self, token, proofs, path, method="GET"):
         """The status that a client gets."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=live.ANSWER_SECONDS)
         connection.putrequest(method, path)
         connection.putheader("Authorization", f"DPoP {token}")
         for proof in proofs:

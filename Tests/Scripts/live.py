@@ -25,7 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REDIS_PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 APP_ID = "123456789012345"
 SUBJECT = "2954873201847263"
-START_SECONDS = 60
+# The patience for a program that starts, and for an answer: far more than any takes, since the machine may be slow.
+START_SECONDS = 180
+ANSWER_SECONDS = 60
 # What a service may be resident with, in KiB: what is promised, and that with the files of a program without optimisation.
 RESIDENT_KIB = 64 * 1024
 UNOPTIMISED_KIB = 80 * 1024
@@ -67,7 +69,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def request(port, method, path, body=None, fields=None, timeout=20):
+def request(port, method, path, body=None, fields=None, timeout=ANSWER_SECONDS):
     """One request on a connection of its own: status and body."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as client:
         client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
@@ -272,13 +274,13 @@ class Issuer(Process):
     def token(self, **claims):
         """A token with these claims on top of the usual ones."""
         body = json.dumps({"nonce": "n-1"} | claims).encode()
-        with urllib.request.urlopen(f"http://{self.address}/tokens", body, timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.address}/tokens", body, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)["id_token"]
 
     def access_token(self, query="", **members):
         """An access token of the subject with these members on top; `query` is `revoked` or `dead`."""
         body = json.dumps({"name": "Jane Doe"} | members).encode()
-        with urllib.request.urlopen(f"http://{self.address}/access-tokens?{query}", body, timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.address}/access-tokens?{query}", body, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)["access_token"]
 
     def bound(self, **claims):
@@ -288,7 +290,7 @@ class Issuer(Process):
     def proof(self, token, url, method="GET", **members):
         """A DPoP proof of that device for one request, as `proof`, and the thumbprint of its key."""
         body = json.dumps({"id_token": token, "method": method, "url": url} | members).encode()
-        with urllib.request.urlopen(f"http://{self.address}/proofs", body, timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.address}/proofs", body, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)
 
     def expired(self):
@@ -328,7 +330,7 @@ class Server(Process):
         if not wait_until_ready(self.admin_port):
             raise RuntimeError("the service has no keys:\n" + self.output())
 
-    def connect(self, timeout=10):
+    def connect(self, timeout=ANSWER_SECONDS):
         return socket.create_connection(("127.0.0.1", self.port), timeout)
 
     def metrics(self):

@@ -61,7 +61,7 @@ class Relay:
                         fields = {name: value for name, value in fields.items() if name.lower() != "x-api-key"}
                     question = urllib.request.Request(target + self.path, body or None, fields, method=self.command)
                     try:
-                        with urllib.request.urlopen(question, timeout=30) as answer:
+                        with urllib.request.urlopen(question, timeout=live.ANSWER_SECONDS) as answer:
                             status, text = answer.status, answer.read()
                     except urllib.error.HTTPError as error:
                         status, text = error.code, error.read()

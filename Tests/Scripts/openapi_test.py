@@ -207,7 +207,7 @@ def main():
         service.wait_until_ready()
         # The person of the document's examples, as far as Graph knows.
         issuer.token(email="jane@example.com")
-        with urllib.request.urlopen(f"http://{service.address}/openapi.json", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{service.address}/openapi.json", timeout=live.ANSWER_SECONDS) as answer:
             document = json.load(answer)
         outcomes = [
             validate(choices.tools, document),

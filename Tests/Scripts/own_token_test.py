@@ -41,8 +41,8 @@ SHORT, FORGIVEN = 4, 12
 def post(service, path, body, fields, authority=None):
     """One request of the service's backend; over TLS with an authority."""
     context = authority and ssl.create_default_context(cafile=str(authority))
-    client = http.client.HTTPSConnection("localhost", service.port, timeout=20, context=context) if authority \
-        else http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+    client = http.client.HTTPSConnection("localhost", service.port, timeout=live.ANSWER_SECONDS, context=context) if authority \
+        else http.client.HTTPConnection("127.0.0.1", service.port, timeout=live.ANSWER_SECONDS)
     with contextlib.closing(client):
         client.request("POST", path, body, {"X-Api-Key": service.key} | fields)
         answer = client.getresponse()

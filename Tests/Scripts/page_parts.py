@@ -53,7 +53,7 @@ def require(holds, sentence):
 
 def get(url):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=10) as answer:
+    with opener.open(url, timeout=live.ANSWER_SECONDS) as answer:
         return json.load(answer)
 
 

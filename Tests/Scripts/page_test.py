@@ -203,7 +203,7 @@ def inspect(program, size, scheme, folder):
     issuer = live.Process([program, "issuer", "--listen", "127.0.0.1:0"])
     keys = issuer.find(r"JWK Set: (\S+)")
     token = json.loads(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-        keys.split("/.well-known")[0] + "/tokens", data=b'{"nonce": "n-1", "name": "Jane Doe"}', timeout=10,
+        keys.split("/.well-known")[0] + "/tokens", data=b'{"nonce": "n-1", "name": "Jane Doe"}', timeout=live.ANSWER_SECONDS,
     ).read())["id_token"]
     page = live.Process([program, "inspect"], {"LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_JWKS_URLS": keys})
     base = page.find(r"Open the page: (http://\S+)/")

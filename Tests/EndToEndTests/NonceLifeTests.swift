@@ -44,7 +44,7 @@ private final class Replicas: @unchecked Sendable {
     /// Asks a replica for a nonce until it gives one: its store may not be connected yet.
     func nonce(_ index: Int = 0) throws -> String {
         let request = "POST /nonces HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"
-        let deadline = MonotonicClock.now() + .seconds(20)
+        let deadline = MonotonicClock.now() + patienceOfTests
         while MonotonicClock.now() < deadline {
             let answer = try services[index].exchange(request)
             if answer.status == 503 { continue }
@@ -275,7 +275,7 @@ struct NonceLifeTests {
         let replicas = try Replicas(1)
         let service = replicas.services[0]
         let options = ["--app-ids", RunningService.appID, "--nonce-secret-file", replicas.secretFile]
-        let deadline = MonotonicClock.now() + .seconds(30)
+        let deadline = MonotonicClock.now() + patienceOfTests
         var answer: TestResponse?
         // The memory of a service that has just started vouches for what is five seconds younger.
         while answer?.status != 200, MonotonicClock.now() < deadline {

@@ -101,10 +101,11 @@ struct StartTests {
     @Test(
         "What it inherits stops no start: a file that may not grow, blocked and ignored signals, a folder that is gone",
         arguments: [
-            "ulimit -f 0; exec \"$0\" serve", "trap '' TERM HUP INT PIPE; exec \"$0\" serve",
+            "trap '' TERM HUP INT PIPE; exec \"$0\" serve",
             "mkdir gone && cd gone && rmdir \"$PWD\"; exec \"$0\" serve", "umask 777; exec \"$0\" serve",
             "ulimit -s 64; exec \"$0\" serve",
-        ]
+            // The thread sanitizer writes a file of its own before `main`.
+        ] + (Sanitizer.isActive ? [] : ["ulimit -f 0; exec \"$0\" serve"])
     )
     func inherited(shell: String) throws {
         let issuer = try IssuerProcess()

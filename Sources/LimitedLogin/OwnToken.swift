@@ -120,13 +120,18 @@ package final class OwnTokenVerifier {
         guard entry.key.isValidSignature(signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
     }
 
-    /// `exp` and `iat`. The issuer uses this service's clock, so `exp` has no skew; the clock of another replica may be
+    /// `exp`, `iat` and `nbf`. The issuer uses this service's clock, so `exp` has no skew; the clock of another replica may be
     /// ahead.
     private func times(_ payload: borrowing JSONObject, _ now: NumericDate) throws(Refusal) -> VerifiedClaims {
         guard let expiresAt = payload.date("exp") else { throw .malformedClaim(.expiration, .wrongType) }
         guard now < expiresAt else { throw .expired(at: expiresAt, now: now) }
         guard let issuedAt = payload.date("iat") else { throw .malformedClaim(.issuedAt, .wrongType) }
         guard !verification.isAhead(issuedAt, now) else { throw .notYetValid(.issuedAt, at: issuedAt, now: now) }
+        // The issuer writes no `nbf`; RFC 7519 section 4.1.5 has it obeyed in a token that another program signed.
+        if payload.member("nbf") != nil {
+            guard let notBefore = payload.date("nbf") else { throw .malformedClaim(.notBefore, .wrongType) }
+            guard !verification.isAhead(notBefore, now) else { throw .notYetValid(.notBefore, at: notBefore, now: now) }
+        }
         return VerifiedClaims(issuedAt: issuedAt, expiresAt: expiresAt)
     }
 

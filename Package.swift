@@ -46,7 +46,7 @@ let package = Package(
         .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
         .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
         .target(name: "LLBytes"),
-        .target(name: "LLThreads", dependencies: ["CLLThreads"]),
+        .target(name: "LLThreads", dependencies: ["CLLThreads", "LLBytes"]),
         .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"]),
         .target(name: "LLJOSE", dependencies: ["LLBytes"]),
         .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLThreads", "LLBytes"]),
@@ -54,7 +54,7 @@ let package = Package(
         .target(name: "LLSockets", dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes"]),
         .target(name: "LLHTTPServer", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
         .target(name: "LLHTTPClient", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
-        .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLCrypto", "LLThreads"]),
+        .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLCrypto", "LLThreads", "LLBytes"]),
         .target(name: "LimitedLoginHTTPS", dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"]),
         .target(name: "LLMint", dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"]),
         .target(

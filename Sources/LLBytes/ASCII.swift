@@ -87,6 +87,16 @@ package enum DecimalNumber {
         return parse(digits.span, digits.indices)
     }
 
+    /// The number as sentences write it, such as 32,768.
+    package static func grouped(_ number: Int) -> String {
+        var text = ""
+        for (index, digit) in String(number).reversed().enumerated() {
+            if index > 0, index % 3 == 0, digit != "-" { text = "," + text }
+            text = String(digit) + text
+        }
+        return text
+    }
+
     /// True for an id as Facebook writes it: a 64-bit number above 0 in 1 to 20 digits, without a leading zero.
     package static func isIdentifier(_ digits: some Collection<UInt8>) -> Bool {
         (1...20).contains(digits.count) && digits.first != UInt8(ascii: "0")

@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LLSockets
 
 /// A minimal HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size
@@ -146,8 +147,8 @@ package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertib
         case .proxyFailed(let reason): "the proxy did not open a tunnel: \(reason)"
         case .malformedRequest: "a header field holds a byte that is not allowed"
         case .malformedResponse(let reason): "the answer is not HTTP: \(reason)"
-        case .headTooLarge(let limit): "the answer's head is larger than \(limit) bytes"
-        case .bodyTooLarge(let limit): "the answer's body is larger than \(limit) bytes"
+        case .headTooLarge(let limit): "the answer's head is larger than \(DecimalNumber.grouped(limit)) bytes"
+        case .bodyTooLarge(let limit): "the answer's body is larger than \(DecimalNumber.grouped(limit)) bytes"
         case .redirectRefused(let reason): "the redirect was not followed: \(reason)"
         }
     }

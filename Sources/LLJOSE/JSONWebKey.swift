@@ -147,7 +147,7 @@ public struct JSONWebKeyError: Error, Hashable, Sendable, CustomStringConvertibl
     /// `n` has fewer than 2048 bits (RFC 7518 section 3.3).
     public static let modulusTooShort = Self("the modulus has less than 2048 bits")
     /// `n` has more than 8192 bits.
-    public static let modulusTooLong = Self("the modulus has more than 8192 bits")
+    public static let modulusTooLong = Self("the modulus has more than 8,192 bits")
     /// `n` is even or has a factor below 168, so it is not the product of two large primes.
     public static let modulusHasSmallFactor = Self("the modulus has a small factor")
     /// `n` has the fingerprint of the weak generator of CVE-2017-15361.

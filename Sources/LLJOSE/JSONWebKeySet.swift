@@ -120,7 +120,9 @@ public struct JSONWebKeySetError: Error, Equatable, Sendable, CustomStringConver
     private init(_ description: String) { self.description = description }
 
     /// The text is longer than 64 KiB.
-    public static let tooLong = Self("the JWK Set is longer than \(JSONWebKeySet.Limits.byteCount) bytes")
+    public static let tooLong = Self(
+        "the JWK Set is longer than \(DecimalNumber.grouped(JSONWebKeySet.Limits.byteCount)) bytes"
+    )
     /// The text is JSON but not an object with an array `keys` (RFC 7517 section 5.1), or it names `keys` twice.
     public static let notAKeySet = Self("the JSON text is no JWK Set: it is no object with one array \"keys\"")
     /// The array holds more than 64 keys.

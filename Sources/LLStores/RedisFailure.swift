@@ -1,3 +1,4 @@
+internal import LLBytes
 internal import LLSockets
 
 /// The reason why the store cannot be used. The description states the remedy and quotes no secret.
@@ -69,7 +70,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case .connection(let reason): reason
         case .timedOut: "the server does not answer in time"
         case .malformedAnswer: "what answers does not speak the Redis protocol, or speaks it through TLS"
-        case .answerTooLong: "an answer of the server is longer than \(RESPLimits.answerBytes) bytes"
+        case .answerTooLong:
+            "an answer of the server is longer than \(DecimalNumber.grouped(RESPLimits.answerBytes)) bytes"
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
         case .notPermitted(let command):

@@ -1,3 +1,5 @@
+internal import LLBytes
+
 #if canImport(Glibc)
 package import Glibc
 #elseif canImport(Musl)
@@ -97,7 +99,8 @@ private func readAll(_ descriptor: Int32, _ limit: Int) throws(FileContents.Fail
         }
         guard count > 0 else { return bytes }
         guard bytes.count + count <= limit else {
-            throw FileContents.Failure(reason: "the file is larger than \(limit) bytes", isMissing: false)
+            let size = DecimalNumber.grouped(limit)
+            throw FileContents.Failure(reason: "the file is larger than \(size) bytes", isMissing: false)
         }
         bytes.append(contentsOf: chunk[..<count])
     }

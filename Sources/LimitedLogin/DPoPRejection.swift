@@ -53,7 +53,10 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
 
     package static let missing = Self(.missing, "The token is bound to a key, and the request has no DPoP proof.")
     package static let repeated = Self(.repeated, "The request has more than one DPoP field.")
-    package static let tooLong = Self(.malformed, "The DPoP proof is longer than \(DPoPProof.byteLimit) bytes.")
+    package static let tooLong = Self(
+        .malformed,
+        "The DPoP proof is longer than \(DecimalNumber.grouped(DPoPProof.byteLimit)) bytes."
+    )
     package static let malformed = Self(
         .malformed,
         "The DPoP proof is not a JWT: three parts of base64url, two of them JSON objects."

@@ -1,3 +1,5 @@
+internal import LLBytes
+
 /// The catalogue of refusals of a token, with one row for each refusal.
 ///
 /// A row has the code that callers compare, the check that refused the token, the claim at fault, and one sentence each for
@@ -195,7 +197,7 @@ extension Refusal {
     package static let tokenTooLong = Refusal(
         .tokenTooLong,
         .size,
-        "The token is longer than \(VerificationLimits.tokenByteCount) bytes, so it is not read.",
+        "The token is longer than \(DecimalNumber.grouped(VerificationLimits.tokenByteCount)) bytes, so it is not read.",
         hint:
             "Look for what was pasted along with the token, or have the app ask for no user_friends, which puts the id of "
             + "each friend into it."

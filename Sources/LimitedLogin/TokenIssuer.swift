@@ -275,7 +275,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     private static func members(_ text: String) throws(InvalidConfiguration) -> String {
         let bytes = Array(text.utf8)
         guard bytes.count <= extraClaimsByteLimit else {
-            throw InvalidConfiguration("The additional claims have more than \(extraClaimsByteLimit) bytes.")
+            let limit = DecimalNumber.grouped(extraClaimsByteLimit)
+            throw InvalidConfiguration("The additional claims have more than \(limit) bytes.")
         }
         guard let object = JSONObject(bytes, limits: VerificationLimits.payload) else {
             throw InvalidConfiguration("The additional claims must be one JSON object that names no member twice.")

@@ -1,3 +1,5 @@
+internal import LLBytes
+
 /// The reason why a token was refused: always a fault of the token. Answer 401.
 ///
 /// It never contains the token, and a claim's value only if the signature was good. A mistake of the caller is an
@@ -72,7 +74,11 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     /// The expectation names a configured app and a login.
     public static let expectation = Self(0, "expectation", "You named an app and a login")
     /// The token is not too long.
-    public static let size = Self(1, "size", "The token has 1 to \(VerificationLimits.tokenByteCount) bytes")
+    public static let size = Self(
+        1,
+        "size",
+        "The token has 1 to \(DecimalNumber.grouped(VerificationLimits.tokenByteCount)) bytes"
+    )
     /// It has three parts in strict base64url.
     public static let serialization = Self(2, "serialization", "The token is a JWS of three parts in strict base64url")
     /// Its header is one JSON object.

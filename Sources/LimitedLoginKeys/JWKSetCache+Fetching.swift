@@ -1,3 +1,4 @@
+internal import LLBytes
 internal import LLJOSE
 internal import LLThreads
 
@@ -215,7 +216,7 @@ extension JWKSetCache {
     /// Parses a source's document. A set without a usable key is a failure of its source: the good keys stay.
     func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JSONWebKeySet {
         guard document.bytes.count <= limits.keySetBytes else {
-            throw JWKSetSourceError("the answer is larger than \(limits.keySetBytes) bytes")
+            throw JWKSetSourceError("the answer is larger than \(DecimalNumber.grouped(limits.keySetBytes)) bytes")
         }
         let keySet: JSONWebKeySet
         do {

@@ -1,3 +1,4 @@
+internal import LLBytes
 internal import LLJOSE
 
 /// Every limit of the key cache, with its default and reason.
@@ -87,7 +88,7 @@ extension JWKSetCacheLimits {
             (maximumBackOff <= .seconds(86_400), "the maximum back-off exceeds a day"),
             (
                 (1...Self.greatestKeySetBytes).contains(keySetBytes),
-                "the size of a key set lies outside 1 … \(Self.greatestKeySetBytes) bytes"
+                "the size of a key set lies outside 1 … \(DecimalNumber.grouped(Self.greatestKeySetBytes)) bytes"
             ),
         ]
         if let broken = rules.first(where: { !$0.holds }) { throw .invalidLimits(broken.reason) }

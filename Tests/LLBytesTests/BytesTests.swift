@@ -115,6 +115,13 @@ struct BytesTests {
         }
     }
 
+    @Test("Sentences write a number with a comma before each three digits")
+    func grouped() {
+        let numbers = [0, 7, 999, 1_000, 32_768, 1_048_576, -999, -1_000, -123_456]
+        let words = ["0", "7", "999", "1,000", "32,768", "1,048,576", "-999", "-1,000", "-123,456"]
+        #expect(numbers.map { DecimalNumber.grouped($0) } == words)
+    }
+
     @Test("Numbers are appended as the library writes them")
     func numbers() {
         for value in [0, 1, -1, 9, 10, 99, 100, -101, 1_234_567, Int.max, Int.min] {

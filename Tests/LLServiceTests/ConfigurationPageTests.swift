@@ -17,7 +17,9 @@ struct ConfigurationPageTests {
             case .file, .secretFile: "path of a file"
             case .integer(let range): "integer, \(range.lowerBound) to \(range.upperBound)"
             case .duration(let range): "time, \(range.lowerBound) to \(range.upperBound) s"
-            case .size(let range): "size, \(range.lowerBound) to \(range.upperBound) bytes"
+            case .size(let range):
+                "size, "
+                    + [range.lowerBound, range.upperBound].map(definition.kind.withUnit).joined(separator: " to ")
             case .choice(let words): "one of " + words.map { "`\($0)`" }.joined(separator: ", ")
             }
         let row =

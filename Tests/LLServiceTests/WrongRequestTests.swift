@@ -344,7 +344,7 @@ struct WrongRequestTests {
             ("`GET /verify`", "The method GET is not allowed at this path: use POST."),
             ("`/verify/`", "There is nothing at this path; did you mean /verify?"),
             ("`/v1/verify`", "There is nothing at this path; did you mean /verify?"),
-            ("60 KB of body", "The body is larger than the 49152 bytes that this path takes."),
+            ("60 KB of body", "The body is larger than the 49,152 bytes that this path takes."),
             (
                 "a form (`curl -d`)",
                 "The body is declared as application/x-www-form-urlencoded; it must be application/json in UTF-8."

@@ -111,7 +111,7 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
                     total: 1 << 30
                 )
             },
-            sentence: "larger than 65536 bytes"
+            sentence: "larger than 65,536 bytes"
         ),
         IssuerFault(
             testDescription: "endless chunks",
@@ -122,7 +122,7 @@ struct IssuerFault: Sendable, CustomTestStringConvertible {
                     total: 1 << 30
                 )
             },
-            sentence: "larger than 65536 bytes"
+            sentence: "larger than 65,536 bytes"
         ),
     ]
 

@@ -49,7 +49,7 @@ struct EnvelopeTests {
         let refusal = try #require(try Login.rejection(of: long))
         #expect(refusal == .tokenTooLong)
         #expect(refusal.code?.rawValue == "token_too_long" && refusal.check == .size)
-        #expect(refusal.detail.contains("32768 bytes"))
+        #expect(refusal.detail.contains("32,768 bytes"))
     }
 
     @Test("A person may have many friends, each of whom is told", arguments: [0, 1, 257, 258, 1_000, 1_100])

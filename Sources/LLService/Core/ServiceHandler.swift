@@ -132,7 +132,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         if problem.code == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
-                ? "The body is larger than the \(limit) bytes that this path takes." : "This path takes no body."
+                ? "The body is larger than the \(DecimalNumber.grouped(limit)) bytes that this path takes."
+                : "This path takes no body."
             problem = Problem(.bodyTooLarge, sentence)
         }
         worker.clientOfForm = nil

@@ -132,7 +132,7 @@ public struct DPoPProof: Equatable, Codable, Sendable {
     ) throws(DPoPRejection) -> NumericDate {
         guard claims.member("iat") != nil else { throw .noIssueTime }
         guard let issuedAt = claims.date("iat") else { throw .unreadableTime("iat") }
-        guard !issuedAt.isInMilliseconds else { throw .issuedInMilliseconds }
+        if let unit = issuedAt.mistakenUnit { throw .notInSeconds("iat", unit) }
         guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .issuedAhead(issuedAt, now) }
         guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkewSeconds: skew, now: now) else {
             throw .issuedBehind(issuedAt, now)
@@ -152,6 +152,7 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         }
         if claims.member("nbf") != nil {
             guard let start = claims.date("nbf") else { throw .unreadableTime("nbf") }
+            if let unit = start.mistakenUnit { throw .notInSeconds("nbf", unit) }
             guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .notYetValid(start, now) }
         }
     }
@@ -197,9 +198,4 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         else { throw .malformed }
         return part
     }
-}
-
-extension NumericDate {
-    /// True if the number looks like milliseconds: 10¹¹ seconds and 10¹⁴ milliseconds are both in the year 5138.
-    fileprivate var isInMilliseconds: Bool { secondsSince1970 >= 1e11 && secondsSince1970 < 1e14 }
 }

@@ -74,10 +74,6 @@ public struct DPoPRejection: Error, Equatable, Sendable, CustomStringConvertible
     )
     package static let noURL = Self(.wrongRequest, "The URL given for the request is no http or https URL.")
     package static let noIssueTime = Self(.outOfTime, "The DPoP proof has no iat.")
-    package static let issuedInMilliseconds = Self(
-        .outOfTime,
-        "The DPoP proof's iat counts milliseconds; it must be whole seconds since 1970, such as Date.now() / 1000."
-    )
     package static let missingTokenID = Self(
         .missingTokenID,
         "The DPoP proof's jti is missing, empty, or longer than 256 bytes."
@@ -128,7 +124,18 @@ extension DPoPRejection {
     }
 
     package static func unreadableTime(_ claim: StaticString) -> Self {
-        Self(.outOfTime, "The DPoP proof's \(claim) is no number of seconds since 1970; it stands without quotes.")
+        Self(
+            .outOfTime,
+            "The DPoP proof's \(claim) is no number of seconds since 1970: write it in seconds and without quotes."
+        )
+    }
+
+    package static func notInSeconds(_ claim: StaticString, _ unit: StaticString) -> Self {
+        Self(
+            .outOfTime,
+            "The DPoP proof's \(claim) counts \(unit); it must be whole seconds since 1970, such as "
+                + "Math.floor(Date.now() / 1000)."
+        )
     }
 
     package static func expired(_ end: NumericDate, _ now: NumericDate) -> Self {

@@ -235,6 +235,30 @@ extension Refusal {
     }
 }
 
+extension Refusal {
+    /// The token is not valid yet.
+    package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Refusal {
+        if let unit = date.mistakenUnit {
+            return Refusal(
+                .notYetValid,
+                .times,
+                claim: claim,
+                "The claim \(claim.spelling) counts \(unit); it must be seconds since 1970.",
+                hint:
+                    "Facebook's tokens count seconds, so find out which issuer made this one, and have it write seconds."
+            )
+        }
+        return Refusal(
+            .notYetValid,
+            .times,
+            claim: claim,
+            "The claim \(claim.spelling) lies \(seconds(from: now, to: date)) in the future: a clock is wrong.",
+            hint:
+                "Set this machine's clock right (is NTP running?), or allow for it with LIMITED_LOGIN_CLOCK_SKEW_SECONDS."
+        )
+    }
+}
+
 /// The tie between the token and the login.
 extension Refusal {
     /// The difference between the nonces.

@@ -267,17 +267,6 @@ extension Refusal {
         let detail = "The token expired \(seconds(from: date, to: now)) ago, at \(date.wholeSeconds)."
         return Refusal(.expired, .times, claim: .expiration, detail, hint: "Have the app log in again for a new token.")
     }
-    /// The token is not valid yet.
-    package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Refusal {
-        Refusal(
-            .notYetValid,
-            .times,
-            claim: claim,
-            "The claim \(claim.spelling) lies \(seconds(from: now, to: date)) in the future: a clock is wrong.",
-            hint:
-                "Set this machine's clock right (is NTP running?), or allow for it with LIMITED_LOGIN_CLOCK_SKEW_SECONDS."
-        )
-    }
     package static func tooOld(issuedAt date: NumericDate, maximumAgeSeconds: Int, now: NumericDate) -> Refusal {
         Refusal(
             .tooOld,

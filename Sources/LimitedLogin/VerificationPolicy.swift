@@ -156,6 +156,13 @@ public struct NumericDate: Comparable, Hashable, Sendable {
         Int64(secondsSince1970)
     }
 
+    /// The unit that the number seems to count in place of seconds; nil for a time that seconds may mean. 10¹¹ seconds, 10¹⁴
+    /// milliseconds and 10¹⁷ microseconds are all in the year 5138.
+    var mistakenUnit: StaticString? {
+        if secondsSince1970 < 1e11 { return nil }
+        return secondsSince1970 < 1e14 ? "milliseconds" : "microseconds"
+    }
+
     /// True if this is at most `seconds` ago, and not ahead.
     func isRecent(within seconds: Int, clockSkewSeconds: Int, now: NumericDate) -> Bool {
         !isAhead(of: now, clockSkewSeconds: clockSkewSeconds)

@@ -68,7 +68,8 @@ extension ProofFault {
             11,
             name,
             json,
-            telling: "The DPoP proof's \(name) is no number of seconds since 1970; it stands without quotes."
+            telling:
+                "The DPoP proof's \(name) is no number of seconds since 1970: write it in seconds and without quotes."
         )
     }
 
@@ -189,7 +190,8 @@ extension ProofFault {
             telling:
                 "The DPoP proof's iat is # s ahead: the device's clock is wrong: correct it by the Date of this answer."
         ) { $0.set("iat", "\($0.now + ahead)") },
-        fault(11, "iat: milliseconds", .issuedInMilliseconds) { $0.set("iat", "\($0.now * 1_000)") },
+        fault(11, "iat: milliseconds", .notInSeconds("iat", "milliseconds")) { $0.set("iat", "\($0.now * 1_000)") },
+        fault(11, "iat: microseconds", .notInSeconds("iat", "microseconds")) { $0.set("iat", "\($0.now * 1_000_000)") },
         noTime("iat", #""1700000000""#), noTime("iat", "null"), noTime("iat", "-1"), noTime("iat", "1e300"),
         fault(
             11,

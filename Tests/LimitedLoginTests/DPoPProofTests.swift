@@ -240,7 +240,10 @@ struct DPoPProofTests {
             ("iat", "\(Login.now + 180)", "iat is 180 s ahead: the device's clock is wrong: correct it by the Date"),
             ("iat", "\(Login.now + 60).5", "iat is 61 s ahead"), ("iat", "\(Login.now - 400)", "iat is 400 s behind"),
             ("iat", "\(Login.now - 301)", "iat is 301 s behind, and at most 300 s are allowed"),
-            ("iat", "\(Login.now)000", "iat counts milliseconds"), ("iat", "\"\(Login.now)\"", "iat is no number"),
+            ("iat", "\(Login.now)000", "iat counts milliseconds; it must be whole seconds"),
+            ("iat", "\(Login.now)000000", "iat counts microseconds; it must be whole seconds"),
+            ("iat", "\(Login.now)000000000", "iat is no number of seconds"),
+            ("nbf", "\(Login.now)000", "nbf counts milliseconds"), ("iat", "\"\(Login.now)\"", "iat is no number"),
             ("iat", "0", "iat is \(Login.now) s behind"), ("exp", "\(Login.now - 61)", "exp is 61 s behind"),
             ("nbf", "\(Login.now + 61)", "nbf is 61 s ahead"), ("exp", "[]", "exp is no number"),
         ]

@@ -42,6 +42,18 @@ struct TimeTests {
         #expect(try rejection("nbf", -100_000) == nil)
     }
 
+    @Test(
+        "A time that counts milliseconds or microseconds is told by its unit, and not as a wrong clock",
+        arguments: ["iat", "nbf"],
+        [(Login.now * 1_000, "milliseconds"), (Login.now * 1_000_000, "microseconds")]
+    )
+    func units(claim: String, time: (value: Int64, unit: String)) throws {
+        let refusal = try #require(try Login.rejection(of: Login.token(claim, "\(time.value)")))
+        #expect(refusal.code == .notYetValid && refusal.claim == claim)
+        #expect(refusal.detail == "The claim \(claim) counts \(time.unit); it must be seconds since 1970.")
+        #expect(!refusal.hint.contains("clock"))
+    }
+
     @Test("A token older than the policy allows is refused, though it has not expired")
     func age() throws {
         let token = try StandInKeys.current.mint(Login.claims)

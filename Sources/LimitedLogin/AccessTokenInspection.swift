@@ -78,6 +78,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         }
         guard (leastByteCount...greatestByteCount).contains(token.count) else { return .malformed }
         for index in 0..<token.count where !ASCII.isVisible(token[index]) { return .malformed }
+        guard !PastedToken.isWrapped(token) else { return .malformed }
         return token.equal(0..<3, "GG|") ? .gaming : .accessToken
     }
 

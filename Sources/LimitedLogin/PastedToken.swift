@@ -7,17 +7,11 @@ package enum PastedToken {
         guard !token.isEmpty else { return nil }
         var bytes: [UInt8] = []
         bytes.append(token)
-        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
-        let start = text.drop { $0.isWhitespace }.lowercased()
-        if start.hasPrefix("\"") || start.hasPrefix("'") { return "Take away the quotation marks around the token." }
-        if start.hasPrefix("optional(") {
-            return
-                "Unwrap AuthenticationToken.current?.tokenString before it is sent: the app printed a Swift Optional."
-        }
+        let start = start(of: token)
+        if let remedy = remedyForWrapping(start) { return remedy }
         if ["/", "./", "../", "~/"].contains(where: start.hasPrefix) {
             return "Pass the token itself, or name its file with --token-file of the command line."
         }
-        if start.hasPrefix("{") { return Refusal.MalformedToken.jsonSerialization.hint }
         if start.hasPrefix("bearer ") || start.hasPrefix("authorization:") || hasTextBefore(bytes.prefix(64)) {
             return "Take away the text before the token: an id token begins with eyJ, an access token with EAA."
         }
@@ -35,14 +29,36 @@ package enum PastedToken {
         return nil
     }
 
+    /// True if the text is a token within quotation marks, a printed Optional or JSON. Facebook's tokens begin with a letter,
+    /// and none with `Optional(`.
+    static func isWrapped(_ token: Span<UInt8>) -> Bool { remedyForWrapping(start(of: token)) != nil }
+
+    private static func remedyForWrapping(_ start: String) -> String? {
+        if start.hasPrefix("\"") || start.hasPrefix("'") { return "Take away the quotation marks around the token." }
+        if start.hasPrefix("optional(") {
+            return "Unwrap the app's tokenString before it is sent: the app printed a Swift Optional."
+        }
+        if start.hasPrefix("{") { return Refusal.MalformedToken.jsonSerialization.hint }
+        return nil
+    }
+
+    /// The first 64 bytes in lower case, without white space before them.
+    private static func start(of token: Span<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        bytes.append(token.extracting(first: 64))
+        return String(decoding: bytes, as: UTF8.self).drop { $0.isWhitespace }.lowercased()
+    }
+
     /// True if a token follows other text, such as a scheme, a name or a sign of a text processor.
     private static func hasTextBefore(_ bytes: ArraySlice<UInt8>) -> Bool {
         let text = bytes.drop(while: isBlank)
-        let mark = text.indices.first { text[$0...].starts(with: "eyJ".utf8) }
+        let mark = text.indices.first { start in
+            text[start...].starts(with: "eyJ".utf8) || text[start...].starts(with: "EAA".utf8)
+        }
         guard let mark, mark > text.startIndex else { return false }
         // After a letter, a digit or a full stop it may be a part of the token itself.
         let last = text[mark - 1]
-        return !ASCII.isAlphanumeric(last) && !"-_.".utf8.contains(last)
+        return !ASCII.isAlphanumeric(last) && !"-_.+/".utf8.contains(last)
     }
 
     /// True if the word stands in the text. The search of the standard library takes 13 ms for 32 KiB, and any client can

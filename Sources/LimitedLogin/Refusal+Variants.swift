@@ -44,7 +44,7 @@ extension Refusal.MalformedToken {
     package static let jsonSerialization = Self(
         check: .serialization,
         detail: "The token is in the JSON serialization; only the compact one is accepted.",
-        hint: "Pass the token itself, which begins with eyJ, not the JSON around it."
+        hint: "Pass the token itself, which begins with eyJ or EAA, not the JSON around it."
     )
 
     package static func emptyPart(_ part: Refusal.Part) -> Self {

@@ -244,8 +244,8 @@ extension CheckReport {
         guard shape == .accessToken else {
             let refusal = FailedCheck(
                 code: ProblemCode.accessTokenInvalid.text,
-                detail: "An access token has 20 to 4,096 visible ASCII characters, and is no JWT.",
-                remedy: ProblemCode.accessTokenInvalid.hint
+                detail: "An access token has 20 to 4,096 visible ASCII characters, nothing around it, and is no JWT.",
+                remedy: PastedToken.remedy(for: token.span) ?? ProblemCode.accessTokenInvalid.hint
             )
             return report(.shape, refusal)
         }

@@ -106,6 +106,7 @@ struct RejectionTests {
             ("\u{201C}\(whole)\u{201D}", "before the token"), ("\u{FEFF}\(whole)", "before the token"),
             ("\"\(whole)\"", "quotation marks"),
             ("'\(whole)'", "quotation marks"), ("Optional(\"\(whole)\")", "Swift Optional"),
+            ("Optional(\(whole))", "Swift Optional"),
             ("\(whole)\n", "line break"), ("\(whole)\r\n", "line break"), (" \(whole)", "white space around"),
             ("\(whole)\t", "white space around"), ("\(whole.prefix(20))\n\(whole.dropFirst(20))", "Join the lines"),
             (whole.split(separator: ".").joined(separator: "%2E"), "percent-encoding"),
@@ -123,6 +124,21 @@ struct RejectionTests {
         #expect(refusal.hint(for: bytes.span).contains(words), "\(refusal.hint(for: bytes.span))")
         #expect(!refusal.hint(for: bytes.span).contains(Self.whole.prefix(8)))
         #expect(PastedToken.remedy(for: Array(Self.whole.utf8).span) == nil)
+    }
+
+    @Test(
+        "A mistake in copying an access token is named, and the text is not quoted",
+        arguments: [
+            ("\"EAABwz\"", "quotation marks"), ("Optional(\"EAABwz\")", "Swift Optional"),
+            ("Optional(EAABwz)", "Swift Optional"), ("{\"access_token\":\"EAABwz\"}", "JSON around"),
+            ("Bearer EAABwz", "before the token"), ("access_token=EAABwz", "before the token"),
+            ("\u{201C}EAABwz\u{201D}", "before the token"), ("EAABwz\n", "line break"), ("EAABwz", nil),
+        ]
+    )
+    func pastedAccessToken(text: String, words: String?) {
+        let remedy = PastedToken.remedy(for: Array(text.utf8).span)
+        #expect(words.map { remedy?.contains($0) == true } ?? (remedy == nil), "\(remedy ?? "none")")
+        #expect(remedy?.contains("EAABwz") != true)
     }
 
     @Test("The checks stand in the order of the verdict and each has a title")

@@ -100,7 +100,7 @@ struct AccessTokenRequest {
         guard shape == .accessToken else {
             throw Problem(
                 .accessTokenInvalid,
-                "An access token has 20 to 4,096 visible ASCII characters.",
+                "An access token has 20 to 4,096 visible ASCII characters, and nothing around it.",
                 hint: PastedToken.remedy(for: token.span)
             )
         }

@@ -173,8 +173,9 @@ struct RedisGreeting {
             return isSameRun ? last.greeting.life.written == written : try isOwn(facts)
         }
 
-        /// The beginning of a memory that goes on, by this server's clock: later if that of the last server was later by
-        /// more than the margin.
+        /// The beginning of a memory that this server continues, by its own clock. `lateness` is added to it later, for the
+        /// time by this machine's clock. If the last server's clock was further behind, the difference is added here, so
+        /// that ``RedisGreeting/completeSince`` does not become earlier.
         private func continued(
             _ inherited: RedisMemoryEpoch.Beginning,
             _ lastLife: RedisMemoryEpoch.Beginning?,

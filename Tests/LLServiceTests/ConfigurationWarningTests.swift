@@ -30,6 +30,8 @@ struct ConfigurationWarningTests {
         ([.binding: "optional"], ["binding is optional", "stolen"]),
         ([.accessTokens: "accept", .appSecretsFile: "/none"], ["access_tokens is accept", "client_keys_file"]),
         ([.listen: "0.0.0.0:8080"], ["0.0.0.0:8080", "open to anybody"]),
+        ([.jwksFile: "/nonexistent/keys.json"], ["jwks_file", "/nonexistent (no such file or directory)"]),
+        ([.jwksFile: "/dev/null/keys.json"], ["jwks_file", "/dev/null (not a directory)"]),
     ]
 
     @Test("Each is told of in one sentence", arguments: doubtful)
@@ -48,7 +50,8 @@ struct ConfigurationWarningTests {
             [.listen: "unix:/run/x/socket", .listenMode: "0664"], [.trustedPeers: "10.0.0.0/8,fd00::/8"],
             [.gateway: "enabled", .dpop: "required_if_bound", .gatewayOrigin: "https://api.example.com"],
             [.accessTokens: "accept", .appSecretsFile: "/none", .clientKeysFile: "/none"],
-            [.listen: "0.0.0.0:8080", .clientKeysFile: "/none"],
+            [.listen: "0.0.0.0:8080", .clientKeysFile: "/none"], [.jwksFile: "/tmp/keys.json"],
+            [.jwksFile: "keys.json"],
         ] as [[ConfigurationKey: String]]
     )
     func untold(flags: [ConfigurationKey: String]) throws {

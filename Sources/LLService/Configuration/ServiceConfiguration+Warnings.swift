@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LLSockets
 internal import LLStores
+internal import LLThreads
 
 extension ServiceConfiguration {
     /// Warnings, one sentence each, about accepted settings that may be a mistake. They are not errors: a refusal could
@@ -66,7 +67,20 @@ extension ServiceConfiguration {
             warnings += Self.looseness(of: path, key.rawValue)
         }
         if let fileWithPassword { warnings += Self.looseness(of: fileWithPassword, "the password in replay_store") }
+        if let jwksFile { warnings += Self.seedWarnings(jwksFile) }
         return warnings
+    }
+
+    /// Warnings about the folder of `jwks_file`, in which the file is replaced after each fetch; empty if that can be. The
+    /// folder behind a symbolic link is not looked at.
+    private static func seedWarnings(_ path: String) -> [String] {
+        var information = stat()
+        if unsafe lstat(path, &information) == 0, information.st_mode & S_IFMT == S_IFLNK { return [] }
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard unsafe access("\(folder)/.", W_OK | X_OK) != 0 else { return [] }
+        let reason = SystemReason.sentence(for: errno).lowercased()
+        return ["jwks_file: no file can be written into \(folder) (\(reason)), so no keys are kept for the next start."]
     }
 
     /// Warnings about access to the service, and the rate of calls.

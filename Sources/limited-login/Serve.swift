@@ -100,6 +100,12 @@ extension Application {
             inForce.withLock { $0 = new }
             logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
             warnOfDoubts(in: configuration)
+            for change in configuration.weakenings(since: old.configuration) {
+                core.logger.warning(
+                    "the reload made a setting less strict",
+                    metadata: ["setting": "\(change.key.rawValue)", "old": "\(change.old)", "new": "\(change.new)"]
+                )
+            }
             core.logger.notice(
                 "configuration reloaded",
                 metadata: ["apps": "\(configuration.appIDs.count)", "file": "\(new.file ?? "none")"]

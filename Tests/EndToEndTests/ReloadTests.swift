@@ -50,13 +50,20 @@ struct ReloadTests {
         #expect(client.exchange(gateway)?.status == 404)
         try hup("{\(own), \"gateway\": \"enabled\"}", expecting: "\"configuration reloaded\"", count: 3)
         #expect(client.exchange(gateway)?.status == 200)
+        #expect(!service.process.errorText.contains("less strict"))
+        try hup(
+            "{\(own), \"gateway\": \"enabled\", \"binding\": \"optional\"}",
+            expecting: "\"configuration reloaded\"",
+            count: 4
+        )
+        #expect(service.process.errorText.contains(#""new":"optional","old":"required","setting":"binding""#))
 
         let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
         try clients.write(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
         try hup(
             "{\(own), \"client_keys_file\": \"\(clients.path)\"}",
             expecting: "\"configuration reloaded\"",
-            count: 4
+            count: 5
         )
         #expect(client.exchange(request)?.code == "unauthorized_client")
         let key = try #require(made.first).dropFirst("key:  ".count)

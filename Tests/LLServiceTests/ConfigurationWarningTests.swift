@@ -41,6 +41,26 @@ struct ConfigurationWarningTests {
         for word in words { #expect(warnings.first?.contains(word) == true, "\(word): \(warnings)") }
     }
 
+    @Test("A reload tells the settings that it makes less strict, with the value before and after it, and no other")
+    func weakenings() throws {
+        func configuration(_ flags: [ConfigurationKey: String]) throws -> ServiceConfiguration {
+            let flags = Self.required.merging(flags) { $1 }
+            return try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
+                .configuration
+        }
+        let strict = try configuration([.tracking: "limited", .replay: "reject", .dpop: "required_if_bound"])
+        let lax = try configuration([.binding: "optional", .dpop: "ignored"])
+        let told = lax.weakenings(since: strict).map { "\($0.key.rawValue): \($0.old), \($0.new)" }
+        #expect(
+            told == [
+                "binding: required, optional", "tracking: limited, any", "replay: reject, accept",
+                "dpop: required_if_bound, ignored",
+            ]
+        )
+        #expect(strict.weakenings(since: lax).isEmpty && lax.weakenings(since: lax).isEmpty)
+        #expect(try configuration([.dpop: "ignored"]).weakenings(since: configuration([:])).map(\.old) == ["if_sent"])
+    }
+
     @Test(
         "Of what is well nothing is told",
         arguments: [

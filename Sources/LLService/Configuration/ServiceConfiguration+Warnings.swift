@@ -83,6 +83,22 @@ extension ServiceConfiguration {
         return ["jwks_file: no file can be written into \(folder) (\(reason)), so no keys are kept for the next start."]
     }
 
+    /// The settings that a reload from another configuration makes less strict, with their values before and after it.
+    package func weakenings(since old: ServiceConfiguration) -> [(key: ConfigurationKey, old: String, new: String)] {
+        Self.strictness.compactMap { key, words in
+            guard case .text(let before) = old.values[key], case .text(let after) = values[key],
+                let from = words.firstIndex(of: before), let to = words.firstIndex(of: after), to > from
+            else { return nil }
+            return (key, before, after)
+        }
+    }
+
+    /// The values of the settings that a verdict rests on, from the strictest.
+    private static let strictness: [(key: ConfigurationKey, words: [String])] = [
+        (.binding, ["required", "optional"]), (.tracking, ["limited", "any"]), (.replay, ["reject", "accept"]),
+        (.dpop, [DPoPDemand.requiredIfBound, .ifSent, .ignored].map(\.rawValue)),
+    ]
+
     /// Warnings about access to the service, and the rate of calls.
     private var callerWarnings: [String] {
         var warnings: [String] = []

@@ -74,10 +74,14 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     static func isServiceLink(_ name: String, _ value: String) -> Bool {
         let rest = name.dropFirst(environmentPrefix.count)
         if rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
-        if rest == "PORT" { return value.hasPrefix("tcp://") || value.hasPrefix("udp://") }
+        if rest == "PORT" { return serviceProtocols.contains { value.hasPrefix("\($0.lowercased())://") } }
         let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
-        return parts.count >= 3 && parts[0] == "PORT" && UInt16(parts[1]) != nil && ["TCP", "UDP"].contains(parts[2])
+        return parts.count >= 3 && parts[0] == "PORT" && UInt16(parts[1]) != nil
+            && serviceProtocols.contains(String(parts[2]))
     }
+
+    /// The protocols of a Service's ports (Kubernetes, "Protocols for Services").
+    private static let serviceProtocols = ["TCP", "UDP", "SCTP"]
 
     /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
     package var environmentName: String { Self.environmentPrefix + rawValue.uppercased() }

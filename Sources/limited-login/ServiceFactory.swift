@@ -136,7 +136,7 @@ enum ServiceFactory {
     /// Greatest size of a file of certificates, in bytes: a system's whole trust store has 250 KB.
     private static let pemByteLimit = 16_777_216
 
-    /// Requires a setting's file to be a regular one that holds PEM, and no key with a passphrase. OpenSSL would name
+    /// Requires a setting's file to be a regular one that holds PEM of the right kind, and no key with a passphrase. OpenSSL would name
     /// neither the setting nor the fault, or would wait at a pipe.
     private static func requirePEM(_ key: ConfigurationKey, _ path: String) throws(StartError) {
         let text: [UInt8]
@@ -150,6 +150,19 @@ enum ServiceFactory {
             throw StartError(
                 "\(key.rawValue): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
                     + "'openssl \(tool) -in FILE -out FILE.pem' makes it"
+            )
+        }
+        let wanted = key == .tlsKeyFile ? "PRIVATE KEY" : "CERTIFICATE"
+        let labels = text.split(separator: "-----BEGIN ".utf8, omittingEmptySubsequences: false).dropFirst().map {
+            String(decoding: $0.prefix { $0 != UInt8(ascii: "-") }, as: UTF8.self)
+        }
+        guard labels.contains(where: { $0.hasSuffix(wanted) }) else {
+            let found = ["PRIVATE KEY", "PUBLIC KEY", "CERTIFICATE REQUEST", "CERTIFICATE"].filter { label in
+                labels.contains { $0.hasSuffix(label) }
+            }
+            throw StartError(
+                "\(key.rawValue): \(path) holds \(found.isEmpty ? "other PEM" : found.joined(separator: ", ")) alone; name a "
+                    + "file with -----BEGIN \(wanted)-----"
             )
         }
         guard !text.contains("-----BEGIN ENCRYPTED PRIVATE KEY".utf8), !text.contains("Proc-Type: 4,ENCRYPTED".utf8)

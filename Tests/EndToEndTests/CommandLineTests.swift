@@ -51,6 +51,23 @@ struct CommandLineTests {
             ("app_secrets_file", "FILE", "\u{FEFF}1 0123456789\n", "begins with a byte order mark (BOM)"),
             ("tls_certificate_file", "FILE", "0\u{1}", "/file is no PEM"),
             (
+                "tls_certificate_file", "FILE", "-----BEGIN EC PRIVATE KEY-----\nMII\n",
+                "/file holds PRIVATE KEY alone; name a file with -----BEGIN CERTIFICATE-----"
+            ),
+            (
+                "tls_certificate_file", "FILE", "-----BEGIN CERTIFICATE REQUEST-----\nMII\n",
+                "/file holds CERTIFICATE REQUEST alone; name a file with -----BEGIN CERTIFICATE-----"
+            ),
+            (
+                "ca_file", "FILE", "-----BEGIN PRIVATE KEY-----\nMII\n-----BEGIN PUBLIC KEY-----\n",
+                "/file holds PRIVATE KEY, PUBLIC KEY alone; name a file with -----BEGIN CERTIFICATE-----"
+            ),
+            ("ca_file", "FILE", "-----BEGIN X-----\n", "/file holds other PEM alone"),
+            (
+                "tls_key_file", "FILE", "-----BEGIN CERTIFICATE-----\nMII\n",
+                "/file holds CERTIFICATE alone; name a file with -----BEGIN PRIVATE KEY-----"
+            ),
+            (
                 "tls_key_file", "FILE", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII\n", "/file has a passphrase"
             ),
             (

@@ -152,10 +152,14 @@ struct MalformedConfigurationTests {
 
     static let files: [MalformedConfiguration] = [
         .member("", "not valid JSON"), .member("{", "not valid JSON"), .member("[]", "one JSON object"),
-        .member("{} {}", "not valid JSON"), .member(#"{"app_ids": ["1"],}"#, "not valid JSON"),
+        .member("{} {}", "not valid JSON"),
+        .member(#"{"app_ids": ["1"],}"#, "no comma stands before a closing bracket"),
         .member(#"{"app_ids": ["1"], "app_ids": ["2"]}"#, "line 1, column 20: the member 'app_ids' comes twice"),
         .member(#"{"app_ids": ["1"], "\u0061pp_ids": ["2"]}"#, "comes twice"),
         .member("{\n  \"workers\": 2,\n  // comment\n}", "line 3, column 3: the file is not valid JSON: a byte"),
+        .member(#"{"app_ids": [123]}"#, "the list may hold strings alone: write each in double quotes"),
+        .member(#"{"app_ids": 123}"#, #"app_ids: a list of strings is needed, as in ["123"]"#),
+        .member(#"{"app_ids": ["1"], "workers": "2"}"#, "workers: a whole number without quotation marks is needed"),
         .member("{} // comment", "not valid JSON"), .member(#"{"app_id": ["1"]}"#, "did you mean 'app_ids'?"),
         .member(#"{"listne": "127.0.0.1:1"}"#, "did you mean 'listen'?"),
         .member(#"{"colour": "red"}"#, "unknown key 'colour'"), .member(#"{"app_ids": "1"}"#, "app_ids"),

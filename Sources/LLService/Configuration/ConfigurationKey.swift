@@ -131,10 +131,10 @@ package enum ConfigurationKind: Sendable, Equatable {
     /// The message for a value of another kind in the file, and the placeholder of the value in the usage.
     package var wording: (need: String, placeholder: String) {
         switch self {
-        case .list: ("a list of strings is needed", "list")
+        case .list: ("a list of strings is needed, as in [\"123\"]", "list")
         case .text: ("a string is needed", "text")
         case .file, .secretFile: ("a string is needed", "file")
-        case .integer: ("a whole number is needed", "number")
+        case .integer: ("a whole number without quotation marks is needed", "number")
         case .duration: ("a time is needed: 90, or \"90s\"", "time")
         case .size: ("a size is needed: \"64MiB\", or its bytes", "size")
         case .choice(let words):

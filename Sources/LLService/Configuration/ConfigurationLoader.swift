@@ -189,7 +189,13 @@ enum ConfigurationFile {
         let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
         guard error.reason == .repeatedMember else {
-            return ConfigurationError(place: place, reason: "the file is not valid JSON: \(error.reason.rawValue)")
+            let cure =
+                "; names and texts stand in double quotes, no comma stands before a closing bracket, and JSON has no comments"
+            return ConfigurationError(
+                place: place,
+                reason: "the file is not valid JSON: \(error.reason.rawValue)"
+                    + (error.reason == .unexpectedByte ? cure : "")
+            )
         }
         let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
         let member = String(decoding: name, as: UTF8.self)
@@ -217,7 +223,9 @@ enum ConfigurationFile {
         case (.list, .array):
             var values: [String] = []
             for element in document.children(of: node) {
-                guard document.kind(element) == .string else { throw origin.error("the list may hold strings alone") }
+                guard document.kind(element) == .string else {
+                    throw origin.error("the list may hold strings alone: write each in double quotes, as in [\"123\"]")
+                }
                 values.append(document.string(element, in: bytes.span))
             }
             return .list(values)

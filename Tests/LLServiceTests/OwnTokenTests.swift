@@ -308,7 +308,10 @@ struct OwnTokenTests {
             #expect(answer["cache-control"] == "public, max-age=300")
             #expect(answer.text.contains(#""issuer":"https://login.example.com""#))
             #expect(answer.text.contains(#""jwks_uri":"https://login.example.com/.well-known/jwks.json""#))
+            #expect(answer.text.contains(#""authorization_endpoint":"https://login.example.com/authorize""#))
         }
+        let login = try service.answer("GET", "/authorize", fields: [])
+        #expect(login.status == 404 && login.detail.contains("No login begins at this path"), "\(login.text)")
         let keys = try service.answer("GET", "/.well-known/jwks.json", fields: [])
         #expect(keys.text == (try OwnTokens.settings()).issuer.keys.jsonWebKeySet)
         let plain = try await InProcessService()

@@ -178,6 +178,7 @@ struct WrongRequest: Sendable {
         WrongRequest("`/verfy`", "POST", "/verfy", words: ["verfy"]),
         WrongRequest("`/users/1/permissions` without secrets", "GET", "/users/1/permissions", []),
         WrongRequest("`/`", "GET", "/", []),
+        WrongRequest("`/metrics` at the service's listener", "GET", "/metrics", []),
         WrongRequest("no key", "POST", "/verify", hasKeys: true, body: "{}"),
         WrongRequest(
             "a wrong key",

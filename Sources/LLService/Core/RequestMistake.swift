@@ -121,11 +121,29 @@ enum RequestMistake {
     /// The problem of an unknown path.
     /// - Parameter routes: The known routes.
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Problem {
+        // The metadata name this path, because OpenID Connect Discovery requires an `authorization_endpoint`.
+        if routes.contains(where: { $0 === Route.token }), bytes.equal(path, "/authorize") {
+            return Problem(
+                .notFound,
+                "No login begins at this path: people log in with Facebook, in the app.",
+                hint: "Have the app log in, and exchange its token at POST /token."
+            )
+        }
+        let isService = routes.contains { $0 === Route.verify }
+        // This listener's routes were compared before, so a route that matches is the other listener's.
+        if Route.table.contains(where: { $0.matches(path, bytes) }) {
+            let key = isService ? ConfigurationKey.adminListen : .listen
+            return Problem(
+                .notFound,
+                "This path is on the other listener, the \(isService ? "operators'" : "service's").",
+                hint: "Ask the address that \(key.rawValue) (\(key.environmentName)) names."
+            )
+        }
         let proposal = nearestPath(path, in: bytes, routes)
         return Problem(
             .notFound,
             "There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."),
-            hint: routes.contains { $0 === Route.verify }
+            hint: isService
                 ? "Send tokens to POST /verify; GET /openapi.json lists all paths."
                 : "This listener is the operators': GET /metrics, /livez and /readyz."
         )

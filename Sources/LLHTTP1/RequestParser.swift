@@ -23,7 +23,7 @@ package struct RequestParser: ~Copyable {
     }
 
     /// The head, complete after ``Outcome/complete``.
-    package internal(set) var head = RequestHead()
+    package var head = RequestHead()
     package let limits: HTTPLimits
 
     var state = State.start

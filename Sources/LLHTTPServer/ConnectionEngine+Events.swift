@@ -186,13 +186,15 @@ extension ConnectionEngine {
                 return
             }
         }
-        response.reset()
+        exchange.response.reset()
+        exchange.context = context(connection, .first, now)
+        exchange.body = 0..<0
+        buffer.swapHead(with: &exchange.head)
         let decision = handler.receiveHead(
-            buffer.parser.head,
-            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end),
-            context: context(connection, .first, now),
-            response: &response
+            &exchange,
+            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
         )
+        buffer.swapHead(with: &exchange.head)
         switch decision {
         case .respond: respond(connection, &buffer, bodyIsRead: false, now)
         case .readBody(let most): beginBody(connection, &buffer, min(most, limits.http.bodyBytes), now)
@@ -251,17 +253,14 @@ extension ConnectionEngine {
         _ visit: RequestVisit,
         _ now: MonotonicInstant
     ) {
-        response.reset()
+        exchange.response.reset()
+        exchange.context = context(connection, visit, now)
+        exchange.body = buffer.bodyRange
         // A second reference during the call, as in `RequestBuffer.parseHead`.
-        let bytes = buffer.bytes
-        let request = bytes.span.extracting(buffer.start..<buffer.start + buffer.requestEnd)
-        let decision = handler.receiveRequest(
-            buffer.parser.head,
-            bytes: request,
-            body: request.extracting(buffer.bodyRange),
-            context: context(connection, visit, now),
-            response: &response
-        )
+        let (bytes, end) = (buffer.bytes, buffer.start + buffer.requestEnd)
+        buffer.swapHead(with: &exchange.head)
+        let decision = handler.receiveRequest(&exchange, bytes: bytes.span.extracting(buffer.start..<end))
+        buffer.swapHead(with: &exchange.head)
         switch decision {
         case .respond: respond(connection, &buffer, bodyIsRead: true, now)
         case .park(let deadline):

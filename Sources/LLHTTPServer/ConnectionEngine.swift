@@ -40,7 +40,8 @@ package struct ConnectionEngine: ~Copyable {
     package var requestCount: UInt64 = 0
     package var overloadedCount: UInt64 = 0
 
-    var response = HTTPResponse()
+    /// The request that the handler sees, and its response.
+    var exchange: HTTPExchange
     var encoder = ResponseEncoder()
     /// A small buffer that a connection released, kept for the next request that comes in pieces.
     private var spareBuffer: KeptBuffer?
@@ -51,6 +52,16 @@ package struct ConnectionEngine: ~Copyable {
         self.limits = limits
         self.worker = worker
         self.handler = handler
+        // Every call of the handler sets the context anew.
+        let context = RequestContext(
+            firstByteAt: .never,
+            now: .never,
+            worker: worker,
+            request: ParkedRequest(connectionID: 0, requestsBefore: 0),
+            isDraining: false,
+            descriptor: -1
+        )
+        exchange = HTTPExchange(context: context)
         queueDelayNanoseconds = limits.queueDelay.wholeNanoseconds
         idleNanoseconds = limits.idleTimeout.wholeNanoseconds
     }
@@ -133,18 +144,18 @@ extension ConnectionEngine {
         spareBuffer = own
     }
 
-    /// Encodes ``response`` and prepares for the bytes behind the request.
+    /// Encodes the response and prepares for the bytes behind the request.
     mutating func respond(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
         bodyIsRead: Bool,
         _ now: MonotonicInstant
     ) {
-        if response.status < 200 || response.status > 599 {
-            render(.handlerFailed, connection, buffer, now)
+        if exchange.response.status < 200 || exchange.response.status > 599 {
+            render(.handlerFailed, connection, &buffer, now)
         }
         let bodyFollows = !bodyIsRead && buffer.parser.head.hasBody
-        if bodyFollows, !canDiscard(buffer) { response.closesConnection = true }
+        if bodyFollows, !canDiscard(buffer) { exchange.response.closesConnection = true }
         let keepAlive = encodeResponse(connection, buffer, now)
         if !keepAlive {
             close(connection, cause: isDraining ? .stopped : .finished)
@@ -164,10 +175,10 @@ extension ConnectionEngine {
         _ cause: ConnectionCloseCause,
         _ now: MonotonicInstant
     ) {
-        render(failure, connection, buffer, now)
+        render(failure, connection, &buffer, now)
         if failure == .overloaded, !connection.isOverLimit, !buffer.parser.head.hasBody {
             // The request was understood, so the connection stays open for the next one.
-            response.closesConnection = false
+            exchange.response.closesConnection = false
             respond(connection, &buffer, bodyIsRead: false, now)
             return
         }
@@ -186,7 +197,7 @@ extension ConnectionEngine {
         let isLate = connection.phase != .parked && isSlow(connection, now)
         if connection.phase == .parked { handler.didAbandon(connection.request) }
         if !isLate { overloadedCount += 1 }
-        render(isLate ? .timedOut : .overloaded, connection, own.buffer, now)
+        render(isLate ? .timedOut : .overloaded, connection, &own.buffer, now)
         _ = encodeResponse(connection, own.buffer, now)
         close(connection, cause: .memory)
         return true
@@ -200,25 +211,24 @@ extension ConnectionEngine {
     private mutating func render(
         _ failure: HTTPFailure,
         _ connection: Connection,
-        _ buffer: borrowing RequestBuffer,
+        _ buffer: inout RequestBuffer,
         _ now: MonotonicInstant
     ) {
-        response.reset()
-        response.status = failure.status
+        exchange.response.reset()
+        exchange.response.status = failure.status
         if failure == .overloaded {
             // RFC 9110 §15.6.4.
-            response.addField("Retry-After", String(limits.retryAfterSeconds))
+            exchange.response.addField("Retry-After", String(limits.retryAfterSeconds))
         }
-        let bytes = buffer.bytes.span.extracting(buffer.start..<buffer.end)
-        let context = context(connection, .first, now)
-        if buffer.parser.head.byteCount > 0 {
-            handler.renderFailure(failure, buffer.parser.head, bytes: bytes, context: context, response: &response)
-        } else {
-            // A head that was not read completely is not passed on.
-            handler.renderFailure(failure, RequestHead(), bytes: bytes, context: context, response: &response)
-        }
-        response.status = failure.status
-        response.closesConnection = true
+        exchange.context = context(connection, .first, now)
+        exchange.body = 0..<0
+        // A head that was not read completely is not passed on.
+        let isComplete = buffer.parser.head.byteCount > 0
+        if isComplete { buffer.swapHead(with: &exchange.head) }
+        handler.renderFailure(failure, &exchange, bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end))
+        if isComplete { buffer.swapHead(with: &exchange.head) }
+        exchange.response.status = failure.status
+        exchange.response.closesConnection = true
     }
 
     /// - Returns: True if the connection serves further requests.
@@ -232,20 +242,22 @@ extension ConnectionEngine {
         let method = buffer.parser.head.method
         connection.requestsServed += 1
         let keepAlive =
-            buffer.parser.head.keepAlive && !response.closesConnection && !isDraining
+            buffer.parser.head.keepAlive && !exchange.response.closesConnection && !isDraining
             && connection.requestsServed < limits.requestsPerConnection && !connection.isOverLimit
             && now < connection.endsAt
         encoder.encode(
-            response,
+            exchange.response,
             method: method,
             minorVersion: buffer.parser.head.minorVersion,
             keepAlive: keepAlive,
             unixSeconds: unixSeconds,
             to: &output
         )
-        if response.bodyIsShared, response.hasContent(for: method) { sharedOutput = response.body }
+        if exchange.response.bodyIsShared, exchange.response.hasContent(for: method) {
+            sharedOutput = exchange.response.body
+        }
         requestCount += 1
-        handler.didRespond(status: response.status, context: context(connection, .first, now))
+        handler.didRespond(status: exchange.response.status, context: context(connection, .first, now))
         return keepAlive
     }
 

@@ -12,39 +12,18 @@ package protocol HTTPRequestHandler: AnyObject {
     ///
     /// Answer at once if the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a body
     /// may be answered here too. The body of a request answered here is read and dropped, or the connection is closed.
-    /// - Parameters:
-    ///   - head: Ranges into `bytes`.
-    ///   - response: Empty; filled in by the handler for ``HeadDecision/respond``.
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision
+    /// - Parameter exchange: Its response is empty; filled in by the handler for ``HeadDecision/respond``.
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision
 
     /// The whole request is there. Called again on the same bytes after parking, with another
     /// ``RequestContext/visit``.
-    /// - Parameters:
-    ///   - body: The content, without chunked coding; empty if there is none.
-    ///   - response: Empty; filled in by the handler for ``RequestDecision/respond``.
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision
+    /// - Parameter exchange: Its response is empty; filled in by the handler for ``RequestDecision/respond``.
+    func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision
 
-    /// The server itself refuses the request. `response` has its status set and the fields that the status needs
+    /// The server itself refuses the request. The response has its status set and the fields that the status needs
     /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
-    /// - Parameter head: The head of the request; empty if it was not read completely.
-    func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    )
+    /// - Parameter exchange: Its head is empty if it was not read completely.
+    func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>)
 
     /// True for requests that are answered even while the server refuses others for overload: health checks.
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
@@ -72,15 +51,9 @@ extension HTTPRequestHandler {
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
     /// Writes the failure's sentence as plain text.
-    package func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
-        response.addField("Content-Type: text/plain; charset=utf-8")
-        response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
+    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+        exchange.response.addField("Content-Type: text/plain; charset=utf-8")
+        exchange.response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
     }
 }
 
@@ -111,6 +84,22 @@ package enum RequestVisit: Equatable, Sendable {
     case woken
     /// The parked request's time is over: it must be answered now.
     case expired
+
+    package var isFirst: Bool { self == .first }
+}
+
+/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept.
+///
+/// One value serves many requests, so that its storage is reused. It is handed on `inout`, even to be read: a function
+/// that borrows it would be given a copy, 224 bytes.
+package struct HTTPExchange: ~Copyable {
+    package internal(set) var head = RequestHead()
+    /// The content, without chunked coding; empty before it is read, and if there is none.
+    package internal(set) var body = 0..<0
+    package var context: RequestContext
+    package var response = HTTPResponse()
+
+    package init(context: RequestContext) { self.context = context }
 }
 
 /// The context of a request: every fact besides its bytes.
@@ -145,13 +134,6 @@ package struct RequestContext: Sendable {
         self.request = request
         self.isDraining = isDraining
         self.descriptor = descriptor
-    }
-
-    /// The context for another visit within the same call, once the work that the request waits for has begun.
-    package var again: RequestContext {
-        var context = self
-        context.visit = .woken
-        return context
     }
 
     /// The client's address; each read costs a system call. Nil if the client has disconnected, if there is no socket,

@@ -109,6 +109,9 @@ package struct RequestBuffer: ~Copyable {
         parser.dropBody()
     }
 
+    /// Hands out the head for a call of the handler; a second swap puts it back.
+    mutating func swapHead(with head: inout RequestHead) { swap(&parser.head, &head) }
+
     /// Clears everything except the storage.
     mutating func clear() {
         advance(by: 0)

@@ -1,6 +1,7 @@
 internal import LLBytes
 internal import LLCrypto
 internal import LLHTTP1
+internal import LLHTTPServer
 internal import LLJOSE
 internal import LLSockets
 
@@ -150,16 +151,17 @@ final class StandInGraph: Sendable {
 
 extension StandInIssuer {
     /// Answers a request to Graph; false if it is for another part.
-    func answerGraph(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
+    func answerGraph(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
         do throws(StandInGraph.Answer) {
-            let parameters = FormText.parameters(of: head.query.map { bytes.text($0) } ?? "")
-            let authorization = head.value(of: "authorization", in: bytes).map { bytes.text($0) }
-            guard let answer = try answer(head.method, bytes.text(head.path), parameters, authorization) else {
+            let parameters = FormText.parameters(of: exchange.head.query.map { bytes.text($0) } ?? "")
+            let authorization = exchange.head.value(of: "authorization", in: bytes).map { bytes.text($0) }
+            let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
+            guard let answer = try answer(method, path, parameters, authorization) else {
                 return false
             }
-            write(answer, &response)
+            write(answer, &exchange.response)
         } catch {
-            write(error, &response)
+            write(error, &exchange.response)
         }
         return true
     }

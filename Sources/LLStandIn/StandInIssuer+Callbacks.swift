@@ -52,22 +52,22 @@ extension StandInIssuer {
         _ name: String,
         _ userID: String,
         _ query: [String: String],
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange
     ) -> RequestDecision {
-        switch callbacks.visit(context) {
+        switch callbacks.visit(exchange.context) {
         case .none:
             _ = graph.revoke(nil, of: userID, appID: query["app_id"] ?? template.audience)
             let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
             guard let service = service.withLock({ $0 }),
                 let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
             else {
-                _ = refuse(503, "the stand-in does not know the service: start it with --service-url", &response)
+                let reason = "the stand-in does not know the service: start it with --service-url"
+                _ = refuse(503, reason, &exchange.response)
                 return .respond
             }
             let signed = try? SignedRequestMinter.mint(userID: userID, issuedAt: issuedAt, appSecret: graph.appSecret)
             let deadline = MonotonicClock.now() + Self.patience
-            let isBegun = callbacks.begin(context, keeping: (), until: deadline) { request in
+            let isBegun = callbacks.begin(exchange.context, keeping: (), until: deadline) { request in
                 guard let signed else { return false }
                 DedicatedQueue.start("callback") {
                     self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
@@ -75,13 +75,13 @@ extension StandInIssuer {
                 return true
             }
             if isBegun { return .park(until: deadline) }
-            _ = refuse(503, "too many callbacks are under way", &response)
+            _ = refuse(503, "too many callbacks are under way", &exchange.response)
         case .waiting(let moment): return .park(until: moment)
-        case .expired: _ = refuse(502, "the service did not answer", &response)
+        case .expired: _ = refuse(502, "the service did not answer", &exchange.response)
         case .done(_, let answer):
-            response.status = answer.status
-            response.addField("Content-Type: application/json")
-            response.body = answer.body
+            exchange.response.status = answer.status
+            exchange.response.addField("Content-Type: application/json")
+            exchange.response.body = answer.body
         }
         return .respond
     }

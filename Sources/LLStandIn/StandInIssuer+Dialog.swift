@@ -2,6 +2,7 @@ internal import LLBytes
 internal import LLCrypto
 internal import LLHTTP1
 internal import LLHTTPClient
+internal import LLHTTPServer
 internal import LLJOSE
 internal import LLSockets
 
@@ -26,19 +27,19 @@ struct DialogCode {
 extension StandInIssuer {
     /// Answers the dialog, at `/dialog/oauth` with or without a version before it; false if the request is for another
     /// part.
-    func answerDialog(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) -> Bool {
-        let place = bytes.text(head.path).split(separator: "/").drop { $0.first == "v" }
-        guard head.method == .get, place == ["dialog", "oauth"] else { return false }
-        let query = FormText.parameters(of: head.query.map { bytes.text($0) } ?? "")
+    func answerDialog(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
+        let place = bytes.text(exchange.head.path).split(separator: "/").drop { $0.first == "v" }
+        guard exchange.head.method == .get, place == ["dialog", "oauth"] else { return false }
+        let query = FormText.parameters(of: exchange.head.query.map { bytes.text($0) } ?? "")
         do {
             let target = try redirect(query, now: WallClock.unixSeconds())
-            response.status = 302
-            response.addField("Location", target)
-            response.addField("Cache-Control: no-store")
+            exchange.response.status = 302
+            exchange.response.addField("Location", target)
+            exchange.response.addField("Cache-Control: no-store")
         } catch let error as StandInRefusal {
-            _ = refuse(400, error.description, &response)
+            _ = refuse(400, error.description, &exchange.response)
         } catch {
-            _ = refuse(500, "\(error)", &response)
+            _ = refuse(500, "\(error)", &exchange.response)
         }
         return true
     }

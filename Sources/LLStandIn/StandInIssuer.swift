@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 package import LLCrypto
-package import LLHTTP1
+internal import LLHTTP1
 internal import LLHTTPClient
 package import LLHTTPServer
 internal import LLJOSE
@@ -93,69 +93,59 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
 
-    package func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        let path = bytes.text(head.path)
+    package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        let path = bytes.text(exchange.head.path)
         let name = Self.name(of: path)
         let isForReading = name == Self.discoveryPath || name == Self.keySetPath
         guard isForReading || Self.postPaths.contains(name) || Self.callback(path) != nil else {
             let isAnswered =
-                answerGraph(head, bytes, &response) || answerLogin(head, bytes, &response)
-                || answerDialog(head, bytes, &response)
-            return isAnswered ? .respond : refuse(404, "not found", &response)
+                answerGraph(&exchange, bytes) || answerLogin(&exchange, bytes) || answerDialog(&exchange, bytes)
+            return isAnswered ? .respond : refuse(404, "not found", &exchange.response)
         }
-        guard isForReading ? head.method == .get || head.method == .head : head.method == .post else {
-            response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
-            return refuse(405, "method not allowed", &response)
+        let method = exchange.head.method
+        guard isForReading ? method == .get || method == .head : method == .post else {
+            exchange.response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
+            return refuse(405, "method not allowed", &exchange.response)
         }
         guard isForReading else { return .readBody(atMost: Self.bodyByteLimit) }
         if name == Self.keySetPath {
-            writeKeySet(head, bytes, &response)
+            writeKeySet(exchange.head, bytes, &exchange.response)
         } else {
-            writeDiscovery(head.authority.map { bytes.text($0) } ?? "", &response)
+            writeDiscovery(exchange.head.authority.map { bytes.text($0) } ?? "", &exchange.response)
         }
         return .respond
     }
 
-    package func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        let path = bytes.text(head.path)
-        let query = head.query.map { bytes.text($0) } ?? ""
+    package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        let path = bytes.text(exchange.head.path)
+        let query = exchange.head.query.map { bytes.text($0) } ?? ""
         let parameters = FormText.parameters(of: query)
-        if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, context, &response) }
-        let content = body.indices.map { body[$0] }
+        if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, &exchange) }
+        let content = exchange.body.map { bytes[$0] }
         let text = String(decoding: content, as: UTF8.self)
         let now = WallClock.unixSeconds()
         do {
             switch Self.name(of: path) {
-            case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &response)
-            case "/refresh": write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &response)
-            case "/proofs": json(try proof(content, now: now), &response)
-            case "/player-info": json(try playerInfo(content, now: now), &response)
+            case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &exchange.response)
+            case "/refresh":
+                write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &exchange.response)
+            case "/proofs": json(try proof(content, now: now), &exchange.response)
+            case "/player-info": json(try playerInfo(content, now: now), &exchange.response)
             case "/rotate":
                 try keys.rotate()
-                json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &response)
+                json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &exchange.response)
             case "/access-tokens":
                 let request = Array(text.utf8)
                 let token = try graph.mintAccessToken(request, fate: query, appID: template.audience, now: now)
-                json("{\"access_token\":\"\(token)\"}", &response)
+                json("{\"access_token\":\"\(token)\"}", &exchange.response)
             default:
                 let token = try token(claims: text, statuses: FormText.statuses(parameters), now: now)
-                json("{\"id_token\":\"\(token)\"}", &response)
+                json("{\"id_token\":\"\(token)\"}", &exchange.response)
             }
         } catch let error as StandInRefusal {
-            _ = refuse(400, error.description, &response)
+            _ = refuse(400, error.description, &exchange.response)
         } catch {
-            _ = refuse(500, "\(error)", &response)
+            _ = refuse(500, "\(error)", &exchange.response)
         }
         return .respond
     }
@@ -240,13 +230,9 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
     /// service's `POST /verify`; false if the request is for another part.
-    private func answerLogin(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) -> Bool {
-        let path = bytes.text(head.path)
-        guard head.method == .get || head.method == .head, path == "/login" || path.hasPrefix("/login/") else {
+    private func answerLogin(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
+        let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
+        guard method == .get || method == .head, path == "/login" || path.hasPrefix("/login/") else {
             return false
         }
         let name = path.dropFirst("/login/".count)
@@ -258,9 +244,9 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             let token = try entry.token(workshop)
             graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
             let members = [("id_token", token)] + entry.requestMembers(workshop)
-            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &response)
+            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &exchange.response)
         } catch {
-            _ = refuse(500, "\(error)", &response)
+            _ = refuse(500, "\(error)", &exchange.response)
         }
         return true
     }

@@ -235,37 +235,28 @@ final class DemonstrationBackend: HTTPRequestHandler {
 
     init(key: [UInt8]) { self.key = key }
 
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        if head.method == .post, bytes.equal(head.path, "/webhooks") { return .readBody(atMost: 16_384) }
-        let query = head.query.map { bytes.text($0) }
-        if head.method == .get, bytes.equal(head.path, "/deletion"),
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        let (method, path) = (exchange.head.method, exchange.head.path)
+        if method == .post, bytes.equal(path, "/webhooks") { return .readBody(atMost: 16_384) }
+        let query = exchange.head.query.map { bytes.text($0) }
+        if method == .get, bytes.equal(path, "/deletion"),
             let found = deletions.last(where: { $0.query == query })
         {
-            response.body = Array("Everything about user \(found.userID) was deleted.\n".utf8)
+            exchange.response.body = Array("Everything about user \(found.userID) was deleted.\n".utf8)
         } else {
-            response.status = 404
+            exchange.response.status = 404
         }
-        response.addField("Content-Type: text/plain; charset=utf-8")
+        exchange.response.addField("Content-Type: text/plain; charset=utf-8")
         return .respond
     }
 
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        response.addField("Content-Type: application/json")
-        if isGenuine(head, bytes, body), take(body) {
-            response.body = Array("{}".utf8)
+    func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        let body = bytes.extracting(exchange.body)
+        exchange.response.addField("Content-Type: application/json")
+        if isGenuine(exchange.head, bytes, body), take(body) {
+            exchange.response.body = Array("{}".utf8)
         } else {
-            response.status = 400
+            exchange.response.status = 400
         }
         return .respond
     }

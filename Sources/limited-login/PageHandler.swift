@@ -62,60 +62,50 @@ final class PageHandler: HTTPRequestHandler {
         behind?.didAbandon(request)
     }
 
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        if let refusal = SameOrigin.refusal(of: head, bytes) {
-            return refuse(refusal.status, refusal.sentence, &response)
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        if let refusal = SameOrigin.refusal(of: exchange.head, bytes) {
+            return refuse(refusal.status, refusal.sentence, &exchange.response)
         }
-        let path = bytes.text(head.path)
+        let path = bytes.text(exchange.head.path)
         let isRun = path == "/run"
         let file = Self.files[path]
         guard isRun || path == "/state" || file != nil else {
-            return behind?.receiveHead(head, bytes: bytes, context: context, response: &response)
-                ?? refuse(404, "There is nothing here; the page is at /.", &response)
+            return behind?.receiveHead(&exchange, bytes: bytes)
+                ?? refuse(404, "There is nothing here; the page is at /.", &exchange.response)
         }
-        guard isRun ? head.method == .post : head.method == .get || head.method == .head else {
-            response.addField(isRun ? "Allow: POST" : "Allow: GET, HEAD")
-            return refuse(405, "This path takes another method.", &response)
+        let method = exchange.head.method
+        guard isRun ? method == .post : method == .get || method == .head else {
+            exchange.response.addField(isRun ? "Allow: POST" : "Allow: GET, HEAD")
+            return refuse(405, "This path takes another method.", &exchange.response)
         }
         if isRun {
             // Only a script can send this type, and only one of this origin: other origins need a preflight.
-            guard let type = head.value(of: "content-type", in: bytes), MediaType.isJSON(bytes, type) else {
-                return refuse(415, "The body must be application/json.", &response)
+            let type = exchange.head.value(of: "content-type", in: bytes)
+            guard let type, MediaType.isJSON(bytes, type) else {
+                return refuse(415, "The body must be application/json.", &exchange.response)
             }
             return .readBody(atMost: Self.bodyByteLimit)
         }
         if let file {
-            response.addField("Content-Type", file.mediaType)
-            response.share(file.content)
+            exchange.response.addField("Content-Type", file.mediaType)
+            exchange.response.share(file.content)
         } else {
-            response.addField("Content-Type: application/json")
-            response.body = backend.state().bytes
+            exchange.response.addField("Content-Type: application/json")
+            exchange.response.body = backend.state().bytes
         }
-        protect(&response)
+        protect(&exchange.response)
         return .respond
     }
 
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        guard bytes.equal(head.path, "/run") else {
-            return behind?.receiveRequest(head, bytes: bytes, body: body, context: context, response: &response)
-                ?? .respond
+    func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        guard bytes.equal(exchange.head.path, "/run") else {
+            return behind?.receiveRequest(&exchange, bytes: bytes) ?? .respond
         }
-        switch jobs.visit(context) {
+        switch jobs.visit(exchange.context) {
         case .none:
-            let deadline = context.now + Self.patience
-            let text = body.indices.map { body[$0] }
-            let isBegun = jobs.begin(context, keeping: (), until: deadline) { request in
+            let deadline = exchange.context.now + Self.patience
+            let text = exchange.body.map { bytes[$0] }
+            let isBegun = jobs.begin(exchange.context, keeping: (), until: deadline) { request in
                 queue.async { [jobs, backend] in
                     let outcome = Result { () throws(PageRefusal) in try backend.run(text) }
                     jobs.finish(request, outcome, now: MonotonicClock.now())
@@ -123,17 +113,17 @@ final class PageHandler: HTTPRequestHandler {
                 return true
             }
             guard isBegun else {
-                _ = refuse(503, "Too much is asked at once; try again.", &response)
+                _ = refuse(503, "Too much is asked at once; try again.", &exchange.response)
                 return .respond
             }
             return .park(until: deadline)
         case .waiting(let deadline): return .park(until: deadline)
-        case .expired: _ = refuse(503, "This took longer than 15 s; try again.", &response)
-        case .done(_, .failure(let refusal)): _ = refuse(400, refusal.sentence, &response)
+        case .expired: _ = refuse(503, "This took longer than 15 s; try again.", &exchange.response)
+        case .done(_, .failure(let refusal)): _ = refuse(400, refusal.sentence, &exchange.response)
         case .done(_, .success(let json)):
-            response.addField("Content-Type: application/json")
-            response.body = json.bytes
-            protect(&response)
+            exchange.response.addField("Content-Type: application/json")
+            exchange.response.body = json.bytes
+            protect(&exchange.response)
         }
         return .respond
     }

@@ -49,39 +49,22 @@ final class LoopbackHostHandler: HTTPRequestHandler {
 
     func attach(_ waker: RequestWaker) { inner.attach(waker) }
 
-    func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        guard SameOrigin.loopbackHost(of: head, bytes) != nil else {
-            response.status = SameOrigin.unknownHost.status
-            response.addField("Content-Type: text/plain; charset=utf-8")
-            response.body.append(contentsOf: "\(SameOrigin.unknownHost.sentence)\n".utf8)
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        guard SameOrigin.loopbackHost(of: exchange.head, bytes) != nil else {
+            exchange.response.status = SameOrigin.unknownHost.status
+            exchange.response.addField("Content-Type: text/plain; charset=utf-8")
+            exchange.response.body.append(contentsOf: "\(SameOrigin.unknownHost.sentence)\n".utf8)
             return .respond
         }
-        return inner.receiveHead(head, bytes: bytes, context: context, response: &response)
+        return inner.receiveHead(&exchange, bytes: bytes)
     }
 
-    func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        inner.receiveRequest(head, bytes: bytes, body: body, context: context, response: &response)
+    func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        inner.receiveRequest(&exchange, bytes: bytes)
     }
 
-    func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
-        inner.renderFailure(failure, head, bytes: bytes, context: context, response: &response)
+    func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+        inner.renderFailure(failure, &exchange, bytes: bytes)
     }
 
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {

@@ -16,26 +16,27 @@ struct BackgroundJobsTests {
 
     /// Parks requests for jobs that a test ends.
     private static func makeHandler(_ jobs: Jobs, _ log: Locked<Log> = Locked(Log())) -> TestHandler {
-        let handler = TestHandler(request: { head, bytes, _, context, response in
+        let handler = TestHandler(request: { exchange, bytes in
+            let (path, context) = (exchange.head.path, exchange.context)
             let visit = jobs.visit(context)
             log.withLock { $0.visits += 1 }
             switch visit {
             case .none:
-                let isBrief = bytes.equal(head.path, "/wait-briefly")
+                let isBrief = bytes.equal(path, "/wait-briefly")
                 let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
                 let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
                     log.withLock { $0.began.append(request) }
-                    if bytes.equal(head.path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
+                    if bytes.equal(path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
                     return true
                 }
                 guard isBegun else {
-                    response.body += Array("full".utf8)
+                    exchange.response.body += Array("full".utf8)
                     return .respond
                 }
                 return .park(until: deadline)
             case .waiting(let deadline): return .park(until: deadline)
-            case .done(let kept, let outcome): response.body += Array("\(kept) \(outcome)".utf8)
-            case .expired(let kept): response.body += Array("\(kept) expired".utf8)
+            case .done(let kept, let outcome): exchange.response.body += Array("\(kept) \(outcome)".utf8)
+            case .expired(let kept): exchange.response.body += Array("\(kept) expired".utf8)
             }
             return .respond
         })

@@ -154,7 +154,7 @@ struct ConnectionDeadlineTests {
 
     @Test("Parking again when the time is over is an error of the handler")
     func parkingForEver() {
-        let handler = TestHandler(request: { _, _, _, context, _ in .park(until: context.now + .seconds(1)) })
+        let handler = TestHandler(request: { exchange, _ in .park(until: exchange.context.now + .seconds(1)) })
         let driver = ConnectionDriver(handler: handler)
         driver.send(Self.get)
         driver.advance(by: .seconds(2))

@@ -92,11 +92,11 @@ struct ConnectionMemoryTests {
         let closedBefore = Locked<UInt64?>(nil)
         // On a Unix socket what is sent is there at once: over TCP it may come late on a busy machine, in several turns.
         let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
-            TestHandler(head: { _, _, _, response in
+            TestHandler(head: { exchange, _ in
                 if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
                 let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
                 closedBefore.withLock { $0 = closed }
-                response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
+                exchange.response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
                 return .respond
             })
         }

@@ -10,9 +10,9 @@ struct IgnoredBodyTests {
 
     /// Answers by the head alone, and says how much of a body it was shown.
     private func makeHandler(parks: Bool = false) -> TestHandler {
-        TestHandler(head: { _, _, _, _ in .ignoreBody }) { _, _, body, context, response in
-            if parks, context.visit == .first { return .park(until: context.now + .seconds(1)) }
-            response.body = Array("\(body.count) bytes".utf8)
+        TestHandler(head: { _, _ in .ignoreBody }) { exchange, _ in
+            if parks, exchange.context.visit == .first { return .park(until: exchange.context.now + .seconds(1)) }
+            exchange.response.body = Array("\(exchange.body.count) bytes".utf8)
             return .respond
         }
     }

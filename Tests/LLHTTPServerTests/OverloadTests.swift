@@ -46,11 +46,11 @@ struct OverloadTests {
 
     /// Needs the processor for a while for each request but health checks. One to `/held` waits at the gate instead.
     private func makeHandler() -> TestHandler {
-        TestHandler(head: { [gate] head, bytes, _, _ in
-            if bytes.equal(head.path, "/held") {
+        TestHandler(head: { [gate] exchange, bytes in
+            if bytes.equal(exchange.head.path, "/held") {
                 gate.reached.signal()
                 gate.open.wait()
-            } else if !bytes.equal(head.path, "/livez") {
+            } else if !bytes.equal(exchange.head.path, "/livez") {
                 let end = MonotonicClock.now() + Self.requestTime
                 while MonotonicClock.now() < end {}
             }

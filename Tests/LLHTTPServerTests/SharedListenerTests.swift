@@ -125,10 +125,10 @@ final class Gate: Sendable {
 extension TestHandler {
     /// Answers each head with a name, once the gate is open.
     static func named(_ name: String, _ gate: Gate? = nil) -> TestHandler {
-        TestHandler(head: { _, _, _, response in
+        TestHandler(head: { exchange, _ in
             gate?.reached.signal()
             gate?.open.wait()
-            response.body = Array(name.utf8)
+            exchange.response.body = Array(name.utf8)
             return .respond
         })
     }

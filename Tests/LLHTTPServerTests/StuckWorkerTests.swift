@@ -11,7 +11,7 @@ struct StuckWorkerTests {
     func stuck() async throws {
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let server = try TestServer(workerCount: 1) { _ in
-            TestHandler(head: { _, _, _, _ in
+            TestHandler(head: { _, _ in
                 begun.signal()
                 gate.wait()
                 return .respond

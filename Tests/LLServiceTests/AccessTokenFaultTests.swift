@@ -120,7 +120,7 @@ struct AccessTokenFaultTests {
         }
         let worker = WorkerContext(core: service.core, listener: .service)
         let now = MonotonicClock.now()
-        var context = RequestContext(
+        let context = RequestContext(
             firstByteAt: now,
             now: now,
             worker: 0,
@@ -132,10 +132,10 @@ struct AccessTokenFaultTests {
         let body = Array(#"{"access_token":"EAA0123456789012345678"}"#.utf8)
         try document.parse(body.span)
         let request = try AccessTokenRequest(document, body.span)
-        _ = AccessTokenEndpoint.answer(worker, request, context, owner: .all, trace: nil)
-        context.visit = .expired
-        var response = HTTPResponse()
-        guard case .refused(.accessToken, let problem) = try worker.resumeWaiting(context, &response) else {
+        var exchange = HTTPExchange(context: context)
+        _ = AccessTokenEndpoint.answer(worker, request, &exchange, Span())
+        exchange.context.visit = .expired
+        guard case .refused(.accessToken, let problem) = try worker.resumeWaiting(&exchange) else {
             Issue.record("the request is not answered")
             return
         }

@@ -1,5 +1,4 @@
 import LLHTTP1
-import LLHTTPServer
 import LLSockets
 import LLStandIn
 import LLStores
@@ -9,6 +8,7 @@ import LimitedLoginKeys
 import Logging
 import Testing
 
+@testable import LLHTTPServer
 @testable import LLService
 
 /// A JWK Set source that answers what a test says, and counts.
@@ -117,24 +117,18 @@ final class InProcessService {
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
         var parser = RequestParser(limits: HTTPLimits())
         try #require(parser.parse(bytes.span) == .complete)
-        var context = context(connectionID: 1)
-        var response = HTTPResponse()
-        let content = Array(body.utf8)
-        if handler.receiveHead(parser.head, bytes: bytes.span, context: context, response: &response) != .respond {
-            response.reset()
-            context.visit = visit
-            let request = bytes + content
-            let decision = handler.receiveRequest(
-                parser.head,
-                bytes: request.span,
-                body: content.span,
-                context: context,
-                response: &response
-            )
+        var exchange = HTTPExchange(context: context(connectionID: 1))
+        swap(&exchange.head, &parser.head)
+        if handler.receiveHead(&exchange, bytes: bytes.span) != .respond {
+            exchange.response.reset()
+            exchange.context.visit = visit
+            let request = bytes + Array(body.utf8)
+            exchange.body = bytes.count..<request.count
+            let decision = handler.receiveRequest(&exchange, bytes: request.span)
             if case .park(let moment) = decision { return .parked(until: moment) }
         }
-        handler.didRespond(status: response.status, context: context)
-        return .answered(Self.read(response))
+        handler.didRespond(status: exchange.response.status, context: exchange.context)
+        return .answered(Self.read(exchange.response))
     }
 
     private func context(connectionID: UInt64) -> RequestContext {
@@ -153,10 +147,10 @@ final class InProcessService {
         var parser = RequestParser(limits: HTTPLimits())
         let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n".utf8)
         try #require(parser.parse(bytes.span) == .complete)
-        let context = context(connectionID: 2)
-        var response = HTTPResponse()
-        handler.renderFailure(failure, parser.head, bytes: bytes.span, context: context, response: &response)
-        return Self.read(response)
+        var exchange = HTTPExchange(context: context(connectionID: 2))
+        swap(&exchange.head, &parser.head)
+        handler.renderFailure(failure, &exchange, bytes: bytes.span)
+        return Self.read(exchange.response)
     }
 
     /// Has the client of the last request leave.

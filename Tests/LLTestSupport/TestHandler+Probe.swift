@@ -10,50 +10,50 @@ extension TestHandler {
     /// The server under test by the contract of Http11Probe: `GET /` answers 200, `POST /` echoes the body, `/echo` shows
     /// the fields that came, `/cookie` the cookies; HEAD and OPTIONS work, other methods are refused with `Allow`.
     package static func probe() -> TestHandler {
-        TestHandler(writesFailures: true) { head, _, _, response in
-            switch head.method {
+        TestHandler(writesFailures: true) { exchange, _ in
+            switch exchange.head.method {
             case .get, .head, .post: return .readBody(atMost: .max)
             case .options:
-                response.status = 204
-                response.addField("Allow: GET, HEAD, POST, OPTIONS")
+                exchange.response.status = 204
+                exchange.response.addField("Allow: GET, HEAD, POST, OPTIONS")
                 return .respond
             case .unrecognized:
-                response.status = 501
+                exchange.response.status = 501
             default:
-                response.status = 405
-                response.addField("Allow: GET, HEAD, POST, OPTIONS")
+                exchange.response.status = 405
+                exchange.response.addField("Allow: GET, HEAD, POST, OPTIONS")
             }
             return .respond
-        } request: { head, bytes, body, context, response in
-            response.addField("Content-Type: text/plain")
-            if bytes.equal(head.path, "/park") {
-                switch context.visit {
-                case .first: return .park(until: context.now + .seconds(600))
-                case .woken: response.body += Array("woken".utf8)
+        } request: { exchange, bytes in
+            exchange.response.addField("Content-Type: text/plain")
+            if bytes.equal(exchange.head.path, "/park") {
+                switch exchange.context.visit {
+                case .first: return .park(until: exchange.context.now + .seconds(600))
+                case .woken: exchange.response.body += Array("woken".utf8)
                 case .expired:
-                    response.status = 503
-                    response.body += Array("expired".utf8)
+                    exchange.response.status = 503
+                    exchange.response.body += Array("expired".utf8)
                 }
-            } else if bytes.equal(head.path, "/echo") {
-                for field in head.fields {
-                    append(bytes, field.name, to: &response.body)
-                    response.body += Array(": ".utf8)
-                    append(bytes, field.value, to: &response.body)
-                    response.body += Array("\n".utf8)
+            } else if bytes.equal(exchange.head.path, "/echo") {
+                for field in exchange.head.fields {
+                    append(bytes, field.name, to: &exchange.response.body)
+                    exchange.response.body += Array(": ".utf8)
+                    append(bytes, field.value, to: &exchange.response.body)
+                    exchange.response.body += Array("\n".utf8)
                 }
-            } else if bytes.equal(head.path, "/shared") {
-                response.share(sharedBody)
-            } else if bytes.equal(head.path, "/cookie") {
-                for field in head.fields where bytes.equalIgnoringCase(field.name, "cookie") {
+            } else if bytes.equal(exchange.head.path, "/shared") {
+                exchange.response.share(sharedBody)
+            } else if bytes.equal(exchange.head.path, "/cookie") {
+                for field in exchange.head.fields where bytes.equalIgnoringCase(field.name, "cookie") {
                     for pair in Array(bytes, field.value).split(separator: UInt8(ascii: ";")) {
-                        response.body += pair.drop { $0 == UInt8(ascii: " ") }
-                        response.body.append(UInt8(ascii: "\n"))
+                        exchange.response.body += pair.drop { $0 == UInt8(ascii: " ") }
+                        exchange.response.body.append(UInt8(ascii: "\n"))
                     }
                 }
-            } else if head.method == .post {
-                append(body, 0..<body.count, to: &response.body)
+            } else if exchange.head.method == .post {
+                append(bytes, exchange.body, to: &exchange.response.body)
             } else {
-                response.body += Array("OK".utf8)
+                exchange.response.body += Array("OK".utf8)
             }
             return .respond
         }

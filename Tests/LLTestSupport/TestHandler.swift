@@ -5,11 +5,8 @@ package import LLHTTPServer
 /// Answers as a test says. Without closures it takes any body and answers 200 without one to everything, so that any
 /// other status is the server's own.
 package final class TestHandler: HTTPRequestHandler {
-    package typealias HeadAnswer =
-        (borrowing RequestHead, _ bytes: Span<UInt8>, RequestContext, inout HTTPResponse) -> HeadDecision
-    package typealias Answer =
-        (borrowing RequestHead, _ bytes: Span<UInt8>, _ body: Span<UInt8>, RequestContext, inout HTTPResponse)
-        -> RequestDecision
+    package typealias HeadAnswer = (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> HeadDecision
+    package typealias Answer = (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> RequestDecision
 
     private let writesFailures: Bool
     private let answerHead: HeadAnswer
@@ -26,8 +23,8 @@ package final class TestHandler: HTTPRequestHandler {
     ///   - request: The answer to a whole request.
     package init(
         writesFailures: Bool = false,
-        head answerHead: @escaping HeadAnswer = { _, _, _, _ in .readBody(atMost: .max) },
-        request answer: @escaping Answer = { _, _, _, _, _ in .respond }
+        head answerHead: @escaping HeadAnswer = { _, _ in .readBody(atMost: .max) },
+        request answer: @escaping Answer = { _, _ in .respond }
     ) {
         self.writesFailures = writesFailures
         self.answerHead = answerHead
@@ -38,35 +35,18 @@ package final class TestHandler: HTTPRequestHandler {
 
     package func didAbandon(_ request: ParkedRequest) { onAbandon(request) }
 
-    package func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        answerHead(head, bytes, context, &response)
+    package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        answerHead(&exchange, bytes)
     }
 
-    package func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        answer(head, bytes, body, context, &response)
+    package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        answer(&exchange, bytes)
     }
 
-    package func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
+    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         guard writesFailures else { return }
-        response.addField("Content-Type: text/plain")
-        response.body += Array("\(failure)\n".utf8)
+        exchange.response.addField("Content-Type: text/plain")
+        exchange.response.body += Array("\(failure)\n".utf8)
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {

@@ -11,7 +11,7 @@ internal import LimitedLogin
 /// error of their own. The answer has the token's claims in the fields of the setting `auth_headers`. Fields of the
 /// same names in the request are ignored.
 enum AuthEndpoint {
-    static let answer: Route.Answer = { worker, head, bytes, _, context, response in
+    static let answer: Route.Answer = { worker, exchange, bytes in
         let settings = worker.settings
         // A reload may have disabled the routes while the request waited for keys.
         guard let gateway = settings.gateway else {
@@ -19,9 +19,9 @@ enum AuthEndpoint {
         }
         var scheme = AuthScheme.bearer
         do throws(Problem) {
-            let credentials = try AuthCredentials(head, bytes, gateway.dpop)
+            let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
-            let demand = try AuthDemand(head, bytes)
+            let demand = try AuthDemand(exchange.head, bytes)
             let (claims, payload, app): (VerifiedClaims, [UInt8], Range<Int>)
             if let tokens = settings.tokens,
                 worker.ownTokens.isOwn(bytes.extracting(credentials.token), tokens, settings)
@@ -38,8 +38,8 @@ enum AuthEndpoint {
                     expectation,
                     remembered: (worker.signatures, texts),
                     verifier: settings.unboundVerifier,
-                    context: context,
-                    trace: TraceParent.passedOn(head, bytes)
+                    context: exchange.context,
+                    trace: TraceParent.passedOn(exchange.head, bytes)
                 )
                 switch verdict {
                 case .wait(let moment): return .wait(until: moment)
@@ -48,7 +48,7 @@ enum AuthEndpoint {
                 }
             }
             let proof = try credentials.judgeProof(
-                head,
+                exchange.head,
                 bytes,
                 claims,
                 payload: payload,
@@ -58,11 +58,10 @@ enum AuthEndpoint {
             try demand.require(claims)
             let person = worker.auditName(claims, payload, app: app)
             guard let proof else {
-                export(claims, payload, gateway.fields, isProven: false, &response)
+                export(claims, payload, gateway.fields, isProven: false, &exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, context, &response) {
-                response in
+            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, &exchange) { response in
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {

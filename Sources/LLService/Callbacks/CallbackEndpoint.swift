@@ -16,22 +16,23 @@ enum CallbackEndpoint {
     private static let grace = Duration.milliseconds(250)
 
     static func answer(_ kind: CallbackKind) -> Route.Answer {
-        { worker, head, bytes, body, context, response throws(Problem) in
+        { worker, exchange, bytes throws(Problem) in
             let patience: MonotonicInstant
             do throws(Problem) {
-                guard let event = try CallbackEvent(kind, body, worker) else {
+                guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
                     worker.core.metrics.count(kind, nil)
-                    VerifyEndpoint.addFields(to: &response)
-                    JSONWriter.raw("{}", to: &response.body)
+                    VerifyEndpoint.addFields(to: &exchange.response)
+                    JSONWriter.raw("{}", to: &exchange.response.body)
                     return .done
                 }
-                patience = try begin(event, worker, trace: TraceParent.passedOn(head, bytes), context)
+                patience = try begin(event, worker, trace: TraceParent.passedOn(exchange.head, bytes), exchange.context)
             } catch {
                 worker.core.metrics.count(kind, error.code)
                 throw error
             }
             // Without a backend and Redis the answer is ready already.
-            return try worker.resumeWaiting(context.again, &response) ?? .wait(until: patience)
+            exchange.context.visit = .woken
+            return try worker.resumeWaiting(&exchange) ?? .wait(until: patience)
         }
     }
 
@@ -114,7 +115,7 @@ enum CallbackEndpoint {
         _ webhook: WebhookTarget?,
         _ told: Result<DeletionStatus?, Problem>
     ) -> WorkerContext.Continuation {
-        { worker, _, response throws(Problem) in
+        { worker, exchange throws(Problem) in
             let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):
@@ -122,13 +123,13 @@ enum CallbackEndpoint {
                 throw problem
             case .success(let status):
                 metrics.count(event.kind, nil)
-                VerifyEndpoint.addFields(to: &response)
+                VerifyEndpoint.addFields(to: &exchange.response)
                 if event.kind == .dataDeletion, let webhook {
                     // Facebook shows the person the backend's own page and code, or else these.
                     let (page, code) = ("\(webhook.statusURL)?code=\(event.confirmationCode)", event.confirmationCode)
-                    (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &response.body)
+                    (status ?? DeletionStatus(url: page, confirmationCode: code)).write(to: &exchange.response.body)
                 } else {
-                    JSONWriter.raw("{}", to: &response.body)
+                    JSONWriter.raw("{}", to: &exchange.response.body)
                 }
                 return .done
             }

@@ -35,32 +35,29 @@ enum RequestBody: Sendable {
     }
 
     /// Refuses a head that declares another kind of body.
-    func require(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) {
+    func require(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Problem) {
         switch self {
         case .none, .ignored, .empty: return
-        case .jsonOrNothing where !head.hasBody: return
+        case .jsonOrNothing where !exchange.head.hasBody: return
         case .json, .jsonOrNothing, .form: break
         }
-        if let coding = head.value(of: "content-encoding", in: bytes), !bytes.equalIgnoringCase(coding, "identity") {
-            response.addField("Accept-Encoding: identity")
+        let coding = exchange.head.value(of: "content-encoding", in: bytes)
+        if let coding, !bytes.equalIgnoringCase(coding, "identity") {
+            exchange.response.addField("Accept-Encoding: identity")
             throw Problem(
                 .unsupportedMediaType,
                 "The body must not be compressed.",
                 hint: "Send the body as it is, without Content-Encoding."
             )
         }
-        let type = head.value(of: "content-type", in: bytes)
+        let type = exchange.head.value(of: "content-type", in: bytes)
         if case .form = self {
             if let type, MediaType.isForm(bytes, type) { return }
-            response.addField("Accept: application/x-www-form-urlencoded")
+            exchange.response.addField("Accept: application/x-www-form-urlencoded")
             throw RequestMistake.mediaType(type, in: bytes, wanted: "application/x-www-form-urlencoded")
         }
         if let type, MediaType.isJSON(bytes, type) { return }
-        response.addField("Accept: application/json")
+        exchange.response.addField("Accept: application/json")
         throw RequestMistake.mediaType(type, in: bytes, wanted: "application/json in UTF-8")
     }
 }

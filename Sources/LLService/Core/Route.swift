@@ -31,11 +31,8 @@ package final class Route: Sendable {
     typealias Answer =
         @Sendable (
             _ worker: WorkerContext,
-            _ head: borrowing RequestHead,
-            _ bytes: Span<UInt8>,
-            _ body: Span<UInt8>,
-            _ context: RequestContext,
-            _ response: inout HTTPResponse
+            _ exchange: inout HTTPExchange,
+            _ bytes: Span<UInt8>
         ) throws(Problem) -> Outcome
 
     private let template: [UInt8]
@@ -227,14 +224,14 @@ extension Route {
 
     private static func published(_ path: StaticString, _ text: @escaping @Sendable (TokenSettings) -> [UInt8]) -> Route
     {
-        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, _, _, _, _, response throws(Problem) in
+        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, exchange, _ throws(Problem) in
             guard let tokens = worker.settings.tokens else {
                 throw Problem(.notFound, Requirement.tokenIssuer.sentence)
             }
-            response.addField("Content-Type: application/json")
+            exchange.response.addField("Content-Type: application/json")
             // A new key is published 300 s before it signs.
-            response.addField("Cache-Control: public, max-age=300")
-            response.body += text(tokens)
+            exchange.response.addField("Cache-Control: public, max-age=300")
+            exchange.response.body += text(tokens)
             return .done
         }
     }
@@ -333,9 +330,9 @@ extension Route {
     static let openapi = Route(
         "/openapi.json",
         methods: [.get, .head],
-        answer: { _, _, _, _, _, response in
-            response.addField("Content-Type: application/json")
-            response.share(OpenAPIDocument.bytes)
+        answer: { _, exchange, _ in
+            exchange.response.addField("Content-Type: application/json")
+            exchange.response.share(OpenAPIDocument.bytes)
             return .done
         }
     )
@@ -363,9 +360,9 @@ extension Route {
         "/metrics",
         methods: [.get, .head],
         listeners: [.administration],
-        answer: { worker, _, _, _, _, response in
-            response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
-            response.body.append(contentsOf: worker.core.exposition().utf8)
+        answer: { worker, exchange, _ in
+            exchange.response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
+            exchange.response.body.append(contentsOf: worker.core.exposition().utf8)
             return .done
         }
     )

@@ -76,9 +76,7 @@ package final class ServiceCore: Sendable {
 final class WorkerContext {
     /// Continues a request when its job has ended or its time is over.
     typealias Continuation =
-        @Sendable (_ worker: WorkerContext, _ context: RequestContext, _ response: inout HTTPResponse) throws(Problem)
-        ->
-        Outcome
+        @Sendable (_ worker: WorkerContext, _ exchange: inout HTTPExchange) throws(Problem) -> Outcome
     /// The requests that wait for jobs. Each job is kept with the continuation for a job that does not end in time.
     typealias Jobs = BackgroundJobs<Continuation, Continuation>
 
@@ -134,11 +132,11 @@ final class WorkerContext {
     }
 
     /// Continues a request that started a job; nil for a request that started none, or that waited for keys.
-    func resumeWaiting(_ context: RequestContext, _ response: inout HTTPResponse) throws(Problem) -> Outcome? {
-        switch jobs.visit(context) {
+    func resumeWaiting(_ exchange: inout HTTPExchange) throws(Problem) -> Outcome? {
+        switch jobs.visit(exchange.context) {
         case .none: nil
         case .waiting(let moment): .wait(until: moment)
-        case .expired(let next), .done(_, let next): try next(self, context, &response)
+        case .expired(let next), .done(_, let next): try next(self, &exchange)
         }
     }
 }
@@ -146,14 +144,14 @@ final class WorkerContext {
 extension WorkerContext {
     /// The caller of a request, as the owner of jobs and other scarce resources. Its key identifies it if keys are
     /// configured, otherwise its address does.
-    func owner(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) -> JobOwner {
-        if let clients = settings.clients, let credentials = CallerCredentials(head, bytes: bytes),
+    func owner(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> JobOwner {
+        if let clients = settings.clients, let credentials = CallerCredentials(exchange.head, bytes: bytes),
             let client = clients.client(presenting: credentials, in: bytes)
         {
             return .client(client)
         }
         if let clientOfForm { return .client(clientOfForm) }
-        return context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
+        return exchange.context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
     }
 
     /// The name of the client with the key in the head, or in the form that was read just now; nil if no client has this key.

@@ -43,92 +43,75 @@ package final class ServiceHandler: HTTPRequestHandler {
         return refusals.untoldCount > 0 ? refusals.secondEnds : .never
     }
 
-    package func receiveHead(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> HeadDecision {
-        begin(head, bytes, context)
+    package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        begin(&exchange, bytes)
         do throws(Problem) {
-            guard let body = try check(head, bytes, &response) else {
-                response.status = 204
-                response.addField("X-Request-Id", requestID)
+            guard let body = try check(&exchange, bytes) else {
+                exchange.response.status = 204
+                exchange.response.addField("X-Request-Id", requestID)
                 return .respond
             }
             if let decision = body.decision { return decision }
         } catch {
-            refuse(error, "request refused", head, bytes, context, &response)
+            refuse(error, "request refused", &exchange, bytes)
             return .respond
         }
         // A request without a body is answered after its head; none of them waits.
-        _ = receiveRequest(head, bytes: bytes, body: Span(), context: context, response: &response)
+        _ = receiveRequest(&exchange, bytes: bytes)
         return .respond
     }
 
-    package func receiveRequest(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        body: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) -> RequestDecision {
-        begin(head, bytes, context)
+    package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
+        begin(&exchange, bytes)
         // The head was accepted, so there is a route.
         guard let place else { return .respond }
         worker.judge.requestByteCount = bytes.count
         worker.clientOfForm = nil
         do throws(Problem) {
             let outcome: Outcome
-            if context.visit != .first, let known = try worker.resumeWaiting(context, &response) {
+            if !exchange.context.visit.isFirst, let known = try worker.resumeWaiting(&exchange) {
                 outcome = known
             } else {
-                outcome = try routes[place].answer(worker, head, bytes, body, context, &response)
+                outcome = try routes[place].answer(worker, &exchange, bytes)
             }
             switch outcome {
             case .wait(let moment): return .park(until: moment)
             case .accepted(let credential, let person):
                 core.metrics.count(credential, nil)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
-                audit?.record(nil, person, routes[place], head, bytes, requestID: requestID)
-                if isDebugging { log("verification accepted", nil, head, bytes) }
+                audit?.record(nil, person, routes[place], exchange.head, bytes, requestID: requestID)
+                if isDebugging { log("verification accepted", nil, exchange.head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
-                noteRefusal(code, head, bytes, context)
-                if isDebugging { log("verification refused", nil, head, bytes) }
+                noteRefusal(code, &exchange, bytes)
+                if isDebugging { log("verification refused", nil, exchange.head, bytes) }
             case .refused(let credential, let problem):
                 core.metrics.count(credential, problem.code)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(problem.code) }
-                assert(response.isEmpty, "written before the verdict")
-                refuse(problem, "verification refused", head, bytes, context, &response)
+                assert(exchange.response.isEmpty, "written before the verdict")
+                refuse(problem, "verification refused", &exchange, bytes)
                 return .respond
             case .done:
-                if isDebugging { log("request answered", nil, head, bytes) }
+                if isDebugging { log("request answered", nil, exchange.head, bytes) }
             }
-            response.addField("X-Request-Id", requestID)
+            exchange.response.addField("X-Request-Id", requestID)
         } catch {
-            assert(response.isEmpty, "written before the verdict")
-            refuse(error, "request refused", head, bytes, context, &response)
+            assert(exchange.response.isEmpty, "written before the verdict")
+            refuse(error, "request refused", &exchange, bytes)
         }
         return .respond
     }
 
-    package func renderFailure(
-        _ failure: HTTPFailure,
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        response: inout HTTPResponse
-    ) {
+    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         place = nil
         method = .unrecognized
         named = nil
-        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
-        response.addField("Content-Type: application/problem+json")
-        response.addField("Cache-Control: no-store")
-        response.addField("X-Request-Id", requestID)
+        core.identifiers.write(&exchange, bytes: bytes, into: &requestID)
+        exchange.response.addField("Content-Type: application/problem+json")
+        exchange.response.addField("Cache-Control: no-store")
+        exchange.response.addField("X-Request-Id", requestID)
         var problem = Problem(failure)
-        let route = find(head.path, bytes).map { routes[$0] }
+        let route = find(exchange.head.path, bytes).map { routes[$0] }
         if problem.code == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
@@ -137,8 +120,9 @@ package final class ServiceHandler: HTTPRequestHandler {
             problem = Problem(.bodyTooLarge, sentence)
         }
         worker.clientOfForm = nil
-        ProblemAnswer.writeBody(problem, in: route?.dialect ?? .plain, requestID: requestID, to: &response.body)
-        noteRefusal(problem.code, head, bytes, context)
+        let dialect = route?.dialect ?? .plain
+        ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
+        noteRefusal(problem.code, &exchange, bytes)
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
@@ -158,12 +142,16 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     /// Finds the route and makes the request's identifier, unless both are known already: most bodies arrive together
     /// with their head.
-    private func begin(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ context: RequestContext) {
-        guard named != context.request else { return }
-        named = context.request
-        place = find(head.path, bytes)
-        method = head.method
-        core.identifiers.write(head, bytes: bytes, context: context, into: &requestID)
+    private func begin(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
+        let request = exchange.context.request
+        // The two numbers identify the request; comparing the whole values takes more instructions.
+        guard named?.connectionID != request.connectionID || named?.requestsBefore != request.requestsBefore else {
+            return
+        }
+        named = request
+        place = find(exchange.head.path, bytes)
+        method = exchange.head.method
+        core.identifiers.write(&exchange, bytes: bytes, into: &requestID)
     }
 
     @inline(__always)
@@ -173,43 +161,37 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     /// Checks a request's head against its route's row.
     /// - Returns: The body to read; nil for OPTIONS, which the header fields answer.
-    private func check(
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ response: inout HTTPResponse
-    ) throws(Problem) -> RequestBody? {
+    private func check(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Problem) -> RequestBody? {
         let route = place.map { routes[$0] }
-        if let route, route.allows(head.method) {
+        if let route, route.allows(method) {
             worker.refreshSettings()
             if let requirement = route.requirement, !requirement.isMet(worker.settings) {
                 throw Problem(.notFound, requirement.sentence)
             }
-            try worker.require(route.caller, head, bytes)
-            try route.body.require(head, bytes, &response)
+            try worker.require(route.caller, exchange.head, bytes)
+            try route.body.require(&exchange, bytes)
             return route.body
         }
         // An unknown method is 501 on every path (RFC 9110 section 9.1).
-        guard head.method != .unrecognized else {
+        guard method != .unrecognized else {
             throw Problem(.notImplemented, "The request method is not known to this server.")
         }
-        guard route != nil || head.method == .options || head.method == .connect else {
+        guard route != nil || method == .options || method == .connect else {
             let there = routes.filter { $0.requirement?.isMet(worker.settings) ?? true }
-            throw RequestMistake.path(head.path, in: bytes, routes: there)
+            throw RequestMistake.path(exchange.head.path, in: bytes, routes: there)
         }
         // For a path outside the table OPTIONS lists the methods of the other paths (RFC 9110 section 9.3.7).
-        response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
-        if head.method == .options { return nil }
+        exchange.response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
+        if method == .options { return nil }
         guard let route else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
-        throw RequestMistake.method(head.method.name, allowed: route.methods ?? [])
+        throw RequestMistake.method(method.name, allowed: route.methods ?? [])
     }
 
     private func refuse(
         _ problem: Problem,
         _ message: Logger.Message,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) {
         assert(
             place.map { routes[$0].mayAnswer(problem.code) } ?? ProblemCode.ofAnyPath.contains(problem.code),
@@ -219,31 +201,26 @@ package final class ServiceHandler: HTTPRequestHandler {
             problem,
             in: place.map { routes[$0].dialect } ?? .plain,
             requestID: requestID,
-            to: &response
+            to: &exchange.response
         )
         if let place {
-            audit?.record(problem, nil, routes[place], head, bytes, requestID: requestID)
+            audit?.record(problem, nil, routes[place], exchange.head, bytes, requestID: requestID)
         }
-        noteRefusal(problem.code, head, bytes, context)
-        if isDebugging { log(message, problem, head, bytes) }
+        noteRefusal(problem.code, &exchange, bytes)
+        if isDebugging { log(message, problem, exchange.head, bytes) }
     }
 
     /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
     /// No line names a person.
-    private func noteRefusal(
-        _ code: ProblemCode,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext
-    ) {
+    private func noteRefusal(_ code: ProblemCode, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         guard core.logger.logLevel <= .info else { return }
-        reportUntold(context.now)
-        guard refusals.admits(at: context.now) else { return }
+        reportUntold(exchange.context.now)
+        guard refusals.admits(at: exchange.context.now) else { return }
         var facts: Logger.Metadata = [
             "code": "\(code.text)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
         facts["route"] = place.map { "\(routes[$0].path)" }
-        facts["caller"] = worker.callerName(head, bytes).map { "\($0)" }
+        facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
         core.logger.info("refused", metadata: facts)
     }
 
@@ -312,24 +289,20 @@ package struct RequestIdentifier: Sendable {
     package init(process: UInt32) { self.process = process }
 
     /// Replaces the text of `buffer` by the identifier of a request.
-    package func write(
-        _ head: borrowing RequestHead,
-        bytes: Span<UInt8>,
-        context: RequestContext,
-        into buffer: inout [UInt8]
-    ) {
+    package func write(_ exchange: inout HTTPExchange, bytes: Span<UInt8>, into buffer: inout [UInt8]) {
         buffer.removeAll(keepingCapacity: true)
-        if let value = head.value(of: "x-request-id", in: bytes), Self.isWellFormed(bytes, value) {
+        if let value = exchange.head.value(of: "x-request-id", in: bytes), Self.isWellFormed(bytes, value) {
             buffer.append(bytes, value)
             return
         }
         // Three numbers of at most 16 digits and two hyphens.
+        let request = exchange.context.request
         buffer.append(addingCapacity: 50) { (output: inout OutputSpan<UInt8>) in
             output.append(hexadecimal: UInt64(process))
             output.append(UInt8(ascii: "-"))
-            output.append(hexadecimal: context.request.connectionID)
+            output.append(hexadecimal: request.connectionID)
             output.append(UInt8(ascii: "-"))
-            output.append(hexadecimal: UInt64(truncatingIfNeeded: context.request.requestsBefore))
+            output.append(hexadecimal: UInt64(truncatingIfNeeded: request.requestsBefore))
         }
     }
 

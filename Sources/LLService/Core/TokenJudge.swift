@@ -50,7 +50,7 @@ final class TokenJudge {
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         // A request that must keep waiting takes a place again.
-        let hasWaited = context.visit != .first && keyWaits.remove(context.request)
+        let hasWaited = !context.visit.isFirst && keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {

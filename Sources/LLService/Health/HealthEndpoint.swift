@@ -10,27 +10,28 @@ enum HealthEndpoint {
     /// - Parameter readiness: True for readiness: the service has keys and is not stopping. False for liveness: the
     ///   process serves.
     static func answer(readiness: Bool) -> Route.Answer {
-        { worker, head, bytes, _, context, response throws(Problem) in
+        { worker, exchange, bytes throws(Problem) in
             let core = worker.core
             // Only the operators may see the state of the keys.
-            let isVerbose = worker.listener == .administration && isVerbose(head, bytes)
+            let isVerbose = worker.listener == .administration && isVerbose(exchange.head, bytes)
             if readiness {
                 guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
-                guard core.cache.snapshot.isUsable(at: context.now) else {
+                guard core.cache.snapshot.isUsable(at: exchange.context.now) else {
                     let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
                     throw Problem(.keysUnavailable, "No usable keys\(reason).")
                 }
                 guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
-            } else if worker.listener == .administration, let name = core.stuckThread(context.now) {
+            } else if worker.listener == .administration, let name = core.stuckThread(exchange.context.now) {
                 throw Problem(.overloaded, "The thread \(name) has not turned for 10 s.")
             }
-            response.addField("Cache-Control: no-store")
+            exchange.response.addField("Cache-Control: no-store")
             if isVerbose {
-                response.addField("Content-Type: application/json")
-                HealthReport.write(core.cache.status, core.replayStore, isDraining: core.isDraining, to: &response.body)
+                exchange.response.addField("Content-Type: application/json")
+                let status = core.cache.status
+                HealthReport.write(status, core.replayStore, isDraining: core.isDraining, to: &exchange.response.body)
             } else {
-                response.addField("Content-Type: text/plain; charset=utf-8")
-                JSONWriter.raw("ok\n", to: &response.body)
+                exchange.response.addField("Content-Type: text/plain; charset=utf-8")
+                JSONWriter.raw("ok\n", to: &exchange.response.body)
             }
             return .done
         }

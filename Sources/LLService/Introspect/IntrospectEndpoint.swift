@@ -9,8 +9,8 @@ enum IntrospectEndpoint {
     /// The greatest body, in bytes: the greatest token, and half its size for the rest of the body.
     static let bodyLimit = 49_152
 
-    static let answer: Route.Answer = { worker, head, bytes, body, context, response in
-        let form = try form(body, worker, head, bytes, context)
+    static let answer: Route.Answer = { worker, exchange, bytes in
+        let form = try form(worker, &exchange, bytes)
         do throws(Problem) {
             let request = try IntrospectRequest(form)
             let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
@@ -25,23 +25,23 @@ enum IntrospectEndpoint {
                     request.expectation,
                     remembered: (worker.signatures, .all),
                     verifier: worker.settings.unboundVerifier,
-                    context: context,
-                    trace: TraceParent.passedOn(head, bytes)
+                    context: exchange.context,
+                    trace: TraceParent.passedOn(exchange.head, bytes)
                 )
                 switch verdict {
                 case .wait(let moment): return .wait(until: moment)
                 case .verified(let facts): (claims, payload, client) = (facts, worker.judge.workspace.payload, nil)
                 }
             }
-            VerifyEndpoint.addFields(to: &response)
-            IntrospectAnswer.write(claims, payload: payload, client: client, to: &response.body)
+            VerifyEndpoint.addFields(to: &exchange.response)
+            IntrospectAnswer.write(claims, payload: payload, client: client, to: &exchange.response.body)
             return .accepted(.idToken, person: nil)
         } catch {
             switch error.code {
             // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
             case .rejectedToken, .invalidNonce, .unknownApp:
-                VerifyEndpoint.addFields(to: &response)
-                JSONWriter.raw("{\"active\":false}", to: &response.body)
+                VerifyEndpoint.addFields(to: &exchange.response)
+                JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
                 return .inactive(error.code)
             // A malformed request or an outage is not the token's fault.
             default: return .refused(.idToken, error)
@@ -64,17 +64,15 @@ enum IntrospectEndpoint {
 
     /// Reads the form, and checks that the caller may use the route.
     static func form(
-        _ body: Span<UInt8>,
         _ worker: WorkerContext,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Problem) -> FormParameters {
-        guard let form = FormParameters(body, 0..<body.count) else {
+        guard let form = FormParameters(bytes, exchange.body) else {
             throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
         // After a wait the caller has been checked already.
-        if context.visit == .first { try worker.requireCaller(form, head, bytes) }
+        if exchange.context.visit.isFirst { try worker.requireCaller(form, exchange.head, bytes) }
         return form
     }
 }

@@ -8,8 +8,8 @@ package import LimitedLogin
 
 /// `POST /nonces`: issues a nonce for one login.
 enum NoncesEndpoint {
-    static let answer: Route.Answer = { worker, _, _, body, _, response throws(Problem) in
-        let request = try NonceRequest(body)
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+        let request = try NonceRequest(bytes.extracting(exchange.body))
         let settings = worker.settings
         // The secret was configured when the head came; a reload in between may have removed it.
         guard let nonces = settings.verifier.nonces else {
@@ -35,8 +35,8 @@ enum NoncesEndpoint {
                 randomBytes: random
             )
         else { throw Problem(.internalError, "No nonce could be made.") }
-        VerifyEndpoint.addFields(to: &response)
-        NonceAnswer.write(issued, to: &response.body)
+        VerifyEndpoint.addFields(to: &exchange.response)
+        NonceAnswer.write(issued, to: &exchange.response.body)
         worker.core.metrics.countIssuedNonce()
         return .done
     }

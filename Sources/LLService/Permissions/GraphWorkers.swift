@@ -59,14 +59,15 @@ package final class GraphWorkers: Sendable {
     static func ask(
         _ call: GraphCall,
         _ worker: WorkerContext,
-        _ context: RequestContext,
-        trace: String?
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Problem) -> Outcome {
         let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
         guard let graph = worker.core.graph else { throw busy }
-        let (jobs, deadline) = (worker.jobs, context.now + graph.callTimeout)
+        let (jobs, deadline) = (worker.jobs, exchange.context.now + graph.callTimeout)
+        let trace = TraceParent.passedOn(exchange.head, bytes)
         let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
-        let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
+        let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline + grace) { request in
             graph.unfinished.enter()
             let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
             // A revocation is carried out even if the client has disconnected.
@@ -196,15 +197,16 @@ enum GraphCall: Sendable {
 
     /// Answers the request with the result of the call.
     fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerContext.Continuation {
-        { _, _, response throws(Problem) in
+        { _, exchange throws(Problem) in
             let permissions = try outcome.get()
-            response.addField("Cache-Control: no-store")
+            exchange.response.addField("Cache-Control: no-store")
             guard case .list(let user, let app, let needed) = self, let permissions else {
-                response.status = 204
+                exchange.response.status = 204
                 return .done
             }
-            response.addField("Content-Type: application/json")
-            PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &response.body)
+            exchange.response.addField("Content-Type: application/json")
+            let appID = app.appID
+            PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &exchange.response.body)
             return .done
         }
     }

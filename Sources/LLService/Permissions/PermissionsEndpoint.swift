@@ -6,12 +6,12 @@ internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: lists a person's permissions, and revokes them.
 enum PermissionsEndpoint {
-    static let answer: Route.Answer = { worker, head, bytes, _, context, _ throws(Problem) in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
         // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = worker.settings.appSecrets else {
             throw Problem(.notFound, Requirement.permissions.sentence)
         }
-        let request = try PermissionsRequest(head, bytes)
+        let request = try PermissionsRequest(exchange.head, bytes)
         let app: AppSecret
         do throws(AppSecrets.Missing) {
             app = try secrets.secret(of: request.appID)
@@ -24,9 +24,9 @@ enum PermissionsEndpoint {
             }
         }
         let call: GraphCall =
-            head.method == .delete
+            exchange.head.method == .delete
             ? .revoke(request.permission, request.user, app) : .list(request.user, app, needed: request.needed)
-        return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
+        return try GraphWorkers.ask(call, worker, &exchange, bytes)
     }
 }
 
@@ -141,8 +141,8 @@ enum UninstallEndpoint {
     /// Answers one request, which may wait for keys, and waits for Graph.
     ///
     /// The token is judged first: only a good token is sent to Facebook.
-    static let answer: Route.Answer = { worker, head, bytes, body, context, _ throws(Problem) in
-        let members = try JSONDocument.texts(body, known: ["id_token", "app_id"])
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+        let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["id_token", "app_id"])
         guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
         guard let token = members["id_token"], !token.isEmpty else {
             throw Problem(.invalidRequest, "The member id_token is missing or empty.")
@@ -153,8 +153,8 @@ enum UninstallEndpoint {
                 token.utf8.span,
                 TokenExpectation(binding: .unbound, appID: members["app_id"]),
                 verifier: worker.settings.unboundVerifier,
-                context: context,
-                trace: TraceParent.passedOn(head, bytes)
+                context: exchange.context,
+                trace: TraceParent.passedOn(exchange.head, bytes)
             )
         } catch {
             return .refused(.idToken, error)
@@ -168,7 +168,7 @@ enum UninstallEndpoint {
                 appID: JSONText.value(payload, claims.audience),
                 userID: JSONText.value(payload, claims.subject)
             )
-            return try GraphWorkers.ask(call, worker, context, trace: TraceParent.passedOn(head, bytes))
+            return try GraphWorkers.ask(call, worker, &exchange, bytes)
         }
     }
 }

@@ -13,8 +13,8 @@ enum RevocationsEndpoint {
     static let bodyLimit = 1_024
 
     /// The revocation holds when this returns or the request is answered, independent of the answer.
-    static let answer: Route.Answer = { worker, _, _, body, context, response throws(Problem) in
-        let members = try JSONDocument.texts(body, known: ["user_id", "app_id"])
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+        let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["user_id", "app_id"])
         guard let text = members["user_id"] else { throw Problem(.invalidRequest, "The member user_id is missing.") }
         guard let user = GraphUserID(text)?.text.utf8 else {
             throw Problem(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
@@ -22,7 +22,7 @@ enum RevocationsEndpoint {
         let app = try worker.settings.app(named: members["app_id"]).utf8
         let (jobs, deadline) = (worker.jobs, MonotonicClock.now() + ReplayGuard.patience)
         let late = continuation(isRemembered: false)
-        let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
+        let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { request in
             worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in
                 let next = continuation(isRemembered: answer == .remembered)
                 jobs.finish(request, next, now: MonotonicClock.now())
@@ -31,14 +31,15 @@ enum RevocationsEndpoint {
         }
         guard isBegun else { throw unavailable }
         // With the store in memory the answer is ready already.
-        return try worker.resumeWaiting(context.again, &response) ?? .wait(until: deadline)
+        exchange.context.visit = .woken
+        return try worker.resumeWaiting(&exchange) ?? .wait(until: deadline)
     }
 
     private static func continuation(isRemembered: Bool) -> WorkerContext.Continuation {
-        { _, _, response throws(Problem) in
+        { _, exchange throws(Problem) in
             guard isRemembered else { throw unavailable }
-            response.status = 204
-            response.addField("Cache-Control: no-store")
+            exchange.response.status = 204
+            exchange.response.addField("Cache-Control: no-store")
             return .done
         }
     }

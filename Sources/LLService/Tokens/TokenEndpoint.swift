@@ -14,25 +14,20 @@ enum TokenEndpoint {
     /// The greatest body, in bytes; the same as at `POST /verify`.
     static let bodyLimit = VerifyEndpoint.bodyLimit
 
-    static let answer: Route.Answer = { (worker, head, bytes, body, context, response) throws(Problem) in
+    static let answer: Route.Answer = { (worker, exchange, bytes) throws(Problem) in
         // A refusal before the form is read is not a refusal of a token.
-        let form = try IntrospectEndpoint.form(body, worker, head, bytes, context)
+        let form = try IntrospectEndpoint.form(worker, &exchange, bytes)
         guard let tokens = worker.settings.tokens else { throw Problem(.notFound, Requirement.tokenIssuer.sentence) }
         let request = try TokenRequest(form, tokens.issuer.policy)
         guard request.isIDToken else {
-            return AccessTokenEndpoint.answer(
-                worker,
-                try request.accessToken(),
-                context,
-                owner: worker.owner(head, bytes, context),
-                trace: TraceParent.passedOn(head, bytes)
-            ) { (verified, _, worker) throws(Problem) in
+            let asked = try request.accessToken()
+            return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes) { verified, _, worker throws(Problem) in
                 let token = try issue(try login(verified, worker), request, worker)
                 return { write(token, request, &$0) }
             }
         }
         do throws(Problem) {
-            return try exchange(request, worker, head, bytes, context, &response)
+            return try judge(request, worker, &exchange, bytes)
         } catch {
             return .refused(.idToken, error)
         }
@@ -56,21 +51,19 @@ enum TokenEndpoint {
         return login
     }
 
-    private static func exchange(
+    private static func judge(
         _ request: TokenRequest,
         _ worker: WorkerContext,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Problem) -> Outcome {
         try VerifyEndpoint.requireNonces(request.expectation, worker.settings)
         let verdict = try worker.judge.judge(
             request.token.span,
             request.expectation,
             verifier: worker.settings.verifier,
-            context: context,
-            trace: TraceParent.passedOn(head, bytes)
+            context: exchange.context,
+            trace: TraceParent.passedOn(exchange.head, bytes)
         )
         switch verdict {
         case .wait(let moment): return .wait(until: moment)
@@ -87,10 +80,10 @@ enum TokenEndpoint {
             }
             let person = worker.auditName(login.appID, login.userID)
             guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
-                answer(&response)
+                answer(&exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, context, &response, write: answer)
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, write: answer)
         }
     }
 

@@ -16,13 +16,11 @@ enum AccessTokenEndpoint {
         @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerContext) throws(Problem) -> ReplayGuard.Writer
 
     /// Answers one request, which waits for Graph and perhaps for the replay store.
-    /// - Parameter owner: The caller; all callers share the queue of waiting requests.
     static func answer(
         _ worker: WorkerContext,
         _ request: AccessTokenRequest,
-        _ context: RequestContext,
-        owner: JobOwner,
-        trace: String?,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>,
         prepare: @escaping Preparation = { verified, request, _ throws(Problem) in
             { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
         }
@@ -38,14 +36,16 @@ enum AccessTokenEndpoint {
             // service.
             let busy = Problem(.tooManyAccessTokens, "Too many access tokens are waiting for Graph; try again shortly.")
             guard let graph = worker.core.graph else { throw busy }
-            let deadline = context.now + graph.callTimeout
+            let deadline = exchange.context.now + graph.callTimeout
             let (jobs, metrics) = (worker.jobs, worker.core.metrics)
-            let late: WorkerContext.Continuation = { _, _, _ in
+            // All callers share the queue of waiting requests.
+            let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
+            let late: WorkerContext.Continuation = { _, _ in
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }
-            let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { name in
+            let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline + grace) { name in
                 let drop = { @Sendable () -> Void in
-                    jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
+                    jobs.finish(name, { _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
                 }
                 let isWanted = { @Sendable in jobs.isAwaited(name) }
                 return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
@@ -55,9 +55,9 @@ enum AccessTokenEndpoint {
                         guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
                     }.mapError { Problem($0) }
-                    let next: WorkerContext.Continuation = { worker, context, response in
+                    let next: WorkerContext.Continuation = { worker, exchange in
                         do throws(Problem) {
-                            return try accept(outcome.get(), request, worker, context, &response, prepare)
+                            return try accept(outcome.get(), request, worker, &exchange, prepare)
                         } catch {
                             return .refused(.accessToken, error)
                         }
@@ -76,8 +76,7 @@ enum AccessTokenEndpoint {
         _ verified: VerifiedAccessToken,
         _ request: AccessTokenRequest,
         _ worker: WorkerContext,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse,
+        _ exchange: inout HTTPExchange,
         _ prepare: Preparation
     ) throws(Problem) -> Outcome {
         // Refuses the token of a login that was revoked since it was issued.
@@ -96,7 +95,7 @@ enum AccessTokenEndpoint {
         let person = worker.auditName(token.appID, token.userID)
         let usesToken = worker.settings.rejectsReplays
         guard usesToken || verified.nonce?.issued != nil else {
-            write(&response)
+            write(&exchange.response)
             return .accepted(.accessToken, person: person)
         }
         let question = ReplayLookup(request.token, verified, usesToken: usesToken, now: now)
@@ -106,8 +105,7 @@ enum AccessTokenEndpoint {
             person,
             birthIsKnown: token.issuedAt != nil,
             worker,
-            context,
-            &response,
+            &exchange,
             write: write
         )
     }

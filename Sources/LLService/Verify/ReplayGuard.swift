@@ -30,8 +30,7 @@ enum ReplayGuard {
         _ person: String?,
         birthIsKnown: Bool = true,
         _ worker: WorkerContext,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse,
+        _ exchange: inout HTTPExchange,
         write: @escaping Writer
     ) throws(Problem) -> Outcome {
         guard let question else { throw unavailable }
@@ -41,20 +40,20 @@ enum ReplayGuard {
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
             metrics.countReplayAnswer(verdict)
             try require(verdict, birthIsKnown)
-            write(&response)
+            write(&exchange.response)
             return .accepted(credential, person: person)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
             let jobs = worker.jobs
-            let late: WorkerContext.Continuation = { _, _, _ in .refused(credential, unavailable) }
-            let isBegun = jobs.begin(context, keeping: late, until: deadline) { request in
+            let late: WorkerContext.Continuation = { _, _ in .refused(credential, unavailable) }
+            let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
-                    let next: WorkerContext.Continuation = { _, _, response in
+                    let next: WorkerContext.Continuation = { _, exchange in
                         do throws(Problem) { try require(verdict, birthIsKnown) } catch {
                             return .refused(credential, error)
                         }
-                        write(&response)
+                        write(&exchange.response)
                         return .accepted(credential, person: person)
                     }
                     jobs.finish(request, next, now: MonotonicClock.now())

@@ -43,11 +43,10 @@ enum SignedPlayerInfoEndpoint {
     static func answer(
         _ worker: WorkerContext,
         _ request: SignedPlayerInfoRequest,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange
     ) -> Outcome {
         do throws(Problem) {
-            return try judge(worker, request, context, &response)
+            return try judge(worker, request, &exchange)
         } catch {
             return .refused(.signedPlayerInfo, error)
         }
@@ -56,8 +55,7 @@ enum SignedPlayerInfoEndpoint {
     private static func judge(
         _ worker: WorkerContext,
         _ request: SignedPlayerInfoRequest,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
         let policy = settings.verifier.policy
@@ -107,7 +105,7 @@ enum SignedPlayerInfoEndpoint {
         }
         let person = (player.appScopedID ?? player.playerID).flatMap { worker.auditName(player.appID, $0) }
         guard settings.rejectsReplays || player.issuedNonce != nil else {
-            write(&response)
+            write(&exchange.response)
             return .accepted(.signedPlayerInfo, person: person)
         }
         let question = ReplayLookup(player, request.text, usesInfo: settings.rejectsReplays)
@@ -116,8 +114,7 @@ enum SignedPlayerInfoEndpoint {
             of: .signedPlayerInfo,
             person,
             worker,
-            context,
-            &response,
+            &exchange,
             write: write
         )
     }

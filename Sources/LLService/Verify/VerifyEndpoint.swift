@@ -9,22 +9,16 @@ enum VerifyEndpoint {
     /// The greatest body, in bytes: the greatest token, and half its size for the rest of the body.
     static let bodyLimit = 49_152
 
-    static let answer: Route.Answer = { worker, head, bytes, body, context, response in
+    static let answer: Route.Answer = { worker, exchange, bytes in
         do throws(Problem) {
-            try worker.verifyRequest.read(body)
+            try worker.verifyRequest.read(bytes.extracting(exchange.body))
             if let asked = worker.verifyRequest.accessToken {
-                return AccessTokenEndpoint.answer(
-                    worker,
-                    asked,
-                    context,
-                    owner: worker.owner(head, bytes, context),
-                    trace: TraceParent.passedOn(head, bytes)
-                )
+                return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes)
             }
             if let asked = worker.verifyRequest.signedPlayerInfo {
-                return SignedPlayerInfoEndpoint.answer(worker, asked, context, &response)
+                return SignedPlayerInfoEndpoint.answer(worker, asked, &exchange)
             }
-            return try judge(worker, worker.verifyRequest, head, bytes, context, &response)
+            return try judge(worker, worker.verifyRequest, &exchange, bytes)
         } catch {
             return .refused(.idToken, error)
         }
@@ -33,10 +27,8 @@ enum VerifyEndpoint {
     private static func judge(
         _ worker: WorkerContext,
         _ request: borrowing VerifyRequestReader,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>,
-        _ context: RequestContext,
-        _ response: inout HTTPResponse
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Problem) -> Outcome {
         let settings = worker.settings
         try requireNonces(request.expectation, settings)
@@ -44,8 +36,8 @@ enum VerifyEndpoint {
             request.token.span,
             request.expectation,
             verifier: settings.verifier,
-            context: context,
-            trace: TraceParent.passedOn(head, bytes)
+            context: exchange.context,
+            trace: TraceParent.passedOn(exchange.head, bytes)
         )
         switch verdict {
         case .wait(let moment): return .wait(until: moment)
@@ -54,10 +46,10 @@ enum VerifyEndpoint {
             let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
             let person = worker.auditName(claims, payload)
             guard let uses = try uses(claims, request.expectation, worker) else {
-                write(claims, payload, keyID, asked, isRefresh, &response)
+                write(claims, payload, keyID, asked, isRefresh, &exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, context, &response) { response in
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange) { response in
                 write(claims, payload, keyID, asked, isRefresh, &response)
             }
         }

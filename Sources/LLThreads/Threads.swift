@@ -65,9 +65,43 @@ package enum DedicatedQueue {
     }
 }
 
-/// A value that several threads share, each while it holds the lock. Threads can wait for its changes.
+/// A value that several threads share, each while it holds the lock.
+///
+/// It uses a POSIX mutex and not the library's `Mutex`, because the thread sanitizer knows only the POSIX one. With
+/// `Mutex` it reports every guarded access as a race, and a true race would be lost among these reports.
 ///
 /// `value` is accessed only while `mutex` is held; hence `@unchecked Sendable`.
+@safe package final class Locked<Value: Sendable>: @unchecked Sendable {
+    // A mutex must not move, so it has its own memory for the life of this object.
+    fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    fileprivate var value: Value
+
+    package init(_ value: Value) {
+        self.value = value
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        // With default attributes this cannot fail.
+        _ = unsafe pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        _ = unsafe pthread_mutex_destroy(mutex)
+        unsafe mutex.deallocate()
+    }
+
+    /// Runs `body` while no other thread does. `body` must not take the same lock again.
+    package func withLock<Result, Failure>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        _ = unsafe pthread_mutex_lock(mutex)
+        defer { _ = unsafe pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}
+
+/// A value that several threads share, each while it holds the lock. Threads can wait for its changes.
+///
+/// The condition is safe to use from any thread; hence `@unchecked Sendable`.
 @safe package final class Monitor<Value: Sendable>: @unchecked Sendable {
     /// A waiting thread's decision after a look at the value.
     package enum Look<Result> {
@@ -76,49 +110,39 @@ package enum DedicatedQueue {
         case wait(until: MonotonicInstant)
     }
 
-    // The mutex and the condition must not move, so each has its own memory for the life of this object.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let lock: Locked<Value>
+    // A condition must not move, so it has its own memory for the life of this object.
     private let changed: UnsafeMutablePointer<pthread_cond_t>
-    private var value: Value
 
     package init(_ value: Value) {
-        self.value = value
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
+        lock = Locked(value)
         unsafe changed = .allocate(capacity: 1)
         unsafe changed.initialize(to: pthread_cond_t())
-        // With these attributes neither call can fail.
-        _ = unsafe pthread_mutex_init(mutex, nil)
+        // With these attributes this cannot fail.
         _ = unsafe platform_make_condition(changed)
     }
 
     deinit {
         _ = unsafe pthread_cond_destroy(changed)
-        _ = unsafe pthread_mutex_destroy(mutex)
         unsafe changed.deallocate()
-        unsafe mutex.deallocate()
     }
 
     /// Runs `body` while no other thread does. `body` must not take the same lock again.
-    package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
-        _ = unsafe pthread_mutex_lock(mutex)
-        defer { _ = unsafe pthread_mutex_unlock(mutex) }
-        return body(&value)
-    }
+    package func withLock<Result>(_ body: (inout Value) -> Result) -> Result { lock.withLock(body) }
 
     /// Makes every waiting thread look again.
     package func wake() { _ = unsafe pthread_cond_broadcast(changed) }
 
     /// Blocks the calling thread until `look` returns `done`; `look` runs under the lock.
     package func wait<Result>(_ look: (inout Value) -> Look<Result>) -> Result {
-        _ = unsafe pthread_mutex_lock(mutex)
-        defer { _ = unsafe pthread_mutex_unlock(mutex) }
+        // `lock.withLock` would keep its access to the value while another thread changes the value.
+        _ = unsafe pthread_mutex_lock(lock.mutex)
+        defer { _ = unsafe pthread_mutex_unlock(lock.mutex) }
         while true {
-            switch look(&value) {
+            switch look(&lock.value) {
             case .done(let result): return result
-            case .wait(.never): _ = unsafe pthread_cond_wait(changed, mutex)
-            case .wait(let moment):
-                unsafe platform_wait_until(changed, mutex, moment.nanoseconds)
+            case .wait(.never): _ = unsafe pthread_cond_wait(changed, lock.mutex)
+            case .wait(let moment): unsafe platform_wait_until(changed, lock.mutex, moment.nanoseconds)
             }
         }
     }

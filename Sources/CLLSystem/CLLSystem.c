@@ -129,21 +129,18 @@ int platform_socket_error(int fd) {
     return error;
 }
 
-int platform_local_address(int fd, struct platform_address *address) {
+/* `get` is getsockname or getpeername. */
+static int get_address(int get(int, struct sockaddr *, socklen_t *), int fd, struct platform_address *address) {
     struct sockaddr_storage storage;
     socklen_t length = sizeof storage;
-    if (getsockname(fd, (struct sockaddr *)&storage, &length) < 0)
+    if (get(fd, (struct sockaddr *)&storage, &length) < 0)
         return -errno;
     return from_system(&storage, address);
 }
 
-int platform_peer_address(int fd, struct platform_address *address) {
-    struct sockaddr_storage storage;
-    socklen_t length = sizeof storage;
-    if (getpeername(fd, (struct sockaddr *)&storage, &length) < 0)
-        return -errno;
-    return from_system(&storage, address);
-}
+int platform_local_address(int fd, struct platform_address *address) { return get_address(getsockname, fd, address); }
+
+int platform_peer_address(int fd, struct platform_address *address) { return get_address(getpeername, fd, address); }
 
 /* A path needs its terminating NUL. An abstract name (first byte '@') may fill the whole field. */
 static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr_un *out) {
@@ -161,21 +158,18 @@ static socklen_t to_unix_address(const char *name, size_t count, struct sockaddr
 
 int platform_unix_socket(void) { NEGATED(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
-int platform_unix_bind(int fd, const char *path, size_t count) {
+/* `call` is bind or connect. */
+static int call_with_path(int call(int, const struct sockaddr *, socklen_t), int fd, const char *path, size_t count) {
     struct sockaddr_un address;
     socklen_t length = to_unix_address(path, count, &address);
     if (length == 0)
         return -EINVAL;
-    NEGATED(bind(fd, (struct sockaddr *)&address, length));
+    NEGATED(call(fd, (struct sockaddr *)&address, length));
 }
 
-int platform_unix_connect(int fd, const char *path, size_t count) {
-    struct sockaddr_un address;
-    socklen_t length = to_unix_address(path, count, &address);
-    if (length == 0)
-        return -EINVAL;
-    NEGATED(connect(fd, (struct sockaddr *)&address, length));
-}
+int platform_unix_bind(int fd, const char *path, size_t count) { return call_with_path(bind, fd, path, count); }
+
+int platform_unix_connect(int fd, const char *path, size_t count) { return call_with_path(connect, fd, path, count); }
 
 int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
 int platform_duplicate(int fd) { NEGATED(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }

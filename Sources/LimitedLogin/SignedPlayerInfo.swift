@@ -185,7 +185,7 @@ public struct SignedPlayerInfoRejection: Error, Equatable, Sendable, CustomStrin
     }
 
     fileprivate init(_ rejection: SignedRequestRejection) {
-        switch rejection {
+        switch rejection.code {
         case .cannotVerify: self = .cannotVerify
         case .invalidSignature: self = .invalidSignature
         case .unsupportedAlgorithm: self = .unsupportedAlgorithm

@@ -74,13 +74,15 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         let envelope = try SignedEnvelope(verifying: bytes, secrets: secrets)
         appID = envelope.appID
         let request = envelope.content
-        for (name, purpose) in Self.otherPurposes where request.member(name) != nil { throw purpose }
+        for (name, purpose) in Self.otherPurposes where request.member(name) != nil {
+            throw SignedRequestRejection(purpose)
+        }
         guard let user = request.identifier("user_id"), user == Self.pageUser || DecimalNumber.isIdentifier(user.utf8)
-        else { throw .invalidUser }
+        else { throw SignedRequestRejection(.invalidUser) }
         guard let issuedAt = request.date("issued_at"),
             issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
-        else { throw .outOfTime }
-        guard Self.isInForce(request, clockSkewSeconds, now) else { throw .expired }
+        else { throw SignedRequestRejection(.outOfTime) }
+        guard Self.isInForce(request, clockSkewSeconds, now) else { throw SignedRequestRejection(.expired) }
         guard user != Self.pageUser else { throw .noPerson }
         userID = user
         self.issuedAt = issuedAt
@@ -88,7 +90,7 @@ public struct SignedRequest: Equatable, Codable, Sendable {
 
     /// Members at the top level that no callback has, with any value. A login's members are in the web SDK's cookie, in
     /// the dialog's answer and in a canvas page (Meta, "Using the signed_request"; php-graph-sdk, `hasOAuthData`).
-    private static let otherPurposes: [(name: StaticString, SignedRequestRejection)] = [
+    private static let otherPurposes: [(name: StaticString, SignedRequestRejection.Code)] = [
         ("code", .login), ("oauth_token", .login), ("access_token", .login), ("page", .pageTab),
         ("player_id", .instantGame), ("asid", .instantGame), ("request_payload", .instantGame),
     ]
@@ -114,23 +116,25 @@ struct SignedEnvelope: ~Copyable {
         verifying bytes: Span<UInt8>,
         secrets: [(appID: String, secret: String)]
     ) throws(SignedRequestRejection) {
-        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw .malformed }
+        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw SignedRequestRejection(.malformed) }
         // The text is split at the first full stop. A second one is not a digit of base64url and is refused below.
         let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
-        guard stop > 0, stop + 1 < bytes.count else { throw .malformed }
+        guard stop > 0, stop + 1 < bytes.count else { throw SignedRequestRejection(.malformed) }
         var signature: [UInt8] = []
         var payload: [UInt8] = []
         guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
             Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
-        else { throw .malformed }
+        else { throw SignedRequestRejection(.malformed) }
         // The signature is over the payload in its encoded form, with its padding.
         let message = bytes.extracting(stop + 1..<bytes.count)
         let signer = try SignedRequest.signer(of: message, signature.span, secrets)
         // No part of the payload is read before this line.
-        guard let object = JSONObject(payload, limits: VerificationLimits.payload) else { throw .malformed }
+        guard let object = JSONObject(payload, limits: VerificationLimits.payload) else {
+            throw SignedRequestRejection(.malformed)
+        }
         guard let algorithm = object.string("algorithm"),
             algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
-        else { throw .unsupportedAlgorithm }
+        else { throw SignedRequestRejection(.unsupportedAlgorithm) }
         appID = signer
         content = object
     }
@@ -153,7 +157,7 @@ extension SignedRequest {
             // There is no `break`: every secret is tried, even after a match.
             if ConstantTime.areEqual(code.bytes.span, signature) { signer = signer ?? appID }
         }
-        guard let signer else { throw .invalidSignature }
+        guard let signer else { throw SignedRequestRejection(.invalidSignature) }
         return signer
     }
 }
@@ -164,31 +168,57 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The code as it is written in logs.
         public let rawValue: String
+        /// One sentence for the log.
+        fileprivate let sentence: String
 
-        private init(_ rawValue: String) { self.rawValue = rawValue }
+        private init(_ rawValue: String, _ sentence: String) { (self.rawValue, self.sentence) = (rawValue, sentence) }
 
         /// It is not two parts of base64url with a JSON object.
-        public static let malformed = Self("malformed_request")
+        public static let malformed = Self(
+            "malformed_request",
+            "The signed request is not two parts of base64url with a JSON object."
+        )
         /// No configured app's secret signed it.
-        public static let invalidSignature = Self("invalid_signature")
+        public static let invalidSignature = Self(
+            "invalid_signature",
+            "The signature was made with no configured app secret."
+        )
         /// `algorithm` is not HMAC-SHA256.
-        public static let unsupportedAlgorithm = Self("unsupported_algorithm")
+        public static let unsupportedAlgorithm = Self("unsupported_algorithm", "The algorithm is not HMAC-SHA256.")
         /// It belongs to a login, not to a callback.
-        public static let login = Self("login_request")
+        public static let login = Self(
+            "login_request",
+            "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
+        )
         /// It belongs to a page tab.
-        public static let pageTab = Self("page_tab_request")
+        public static let pageTab = Self(
+            "page_tab_request",
+            "This is a page tab's signed request (it has page), not a callback's."
+        )
         /// It belongs to an Instant Game.
-        public static let instantGame = Self("instant_game_request")
+        public static let instantGame = Self(
+            "instant_game_request",
+            "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
+        )
         /// `user_id` is missing or no id.
-        public static let invalidUser = Self("invalid_user")
+        public static let invalidUser = Self(
+            "invalid_user",
+            "The member user_id is missing or not 1 to 20 digits without a leading zero."
+        )
         /// `issued_at` is missing, too long ago, or ahead.
-        public static let outOfTime = Self("out_of_time")
+        public static let outOfTime = Self(
+            "out_of_time",
+            "The member issued_at is missing, more than a day ago, or in the future."
+        )
         /// `expires` is past.
-        public static let expired = Self("expired")
+        public static let expired = Self("expired", "The member expires is in the past, or no number of seconds.")
         /// `user_id` is 0: a page removed the app.
-        public static let noPerson = Self("no_person")
+        public static let noPerson = Self(
+            "no_person",
+            "The member user_id is 0: a page removed the app, and no person is named."
+        )
         /// No refusal: OpenSSL failed.
-        public static let cannotVerify = Self("cannot_verify")
+        public static let cannotVerify = Self("cannot_verify", "The signature cannot be verified now.")
         /// The same as `rawValue`.
         public var description: String { rawValue }
     }
@@ -196,45 +226,12 @@ public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringCo
     /// The stable code.
     public let code: Code
     /// One sentence for the log.
-    public let description: String
+    public var description: String { code.sentence }
 
-    package static let malformed = Self(
-        .malformed,
-        "The signed request is not two parts of base64url with a JSON object."
-    )
-    package static let invalidSignature = Self(
-        .invalidSignature,
-        "The signature was made with no configured app secret."
-    )
-    package static let unsupportedAlgorithm = Self(.unsupportedAlgorithm, "The algorithm is not HMAC-SHA256.")
-    package static let login = Self(
-        .login,
-        "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
-    )
-    package static let pageTab = Self(.pageTab, "This is a page tab's signed request (it has page), not a callback's.")
-    package static let instantGame = Self(
-        .instantGame,
-        "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
-    )
-    package static let invalidUser = Self(
-        .invalidUser,
-        "The member user_id is missing or not 1 to 20 digits without a leading zero."
-    )
-    package static let outOfTime = Self(
-        .outOfTime,
-        "The member issued_at is missing, more than a day ago, or in the future."
-    )
-    package static let expired = Self(.expired, "The member expires is in the past, or no number of seconds.")
     /// The member `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
-    public static let noPerson = Self(
-        .noPerson,
-        "The member user_id is 0: a page removed the app, and no person is named."
-    )
+    public static let noPerson = Self(.noPerson)
     /// OpenSSL failed; nothing is known about the request.
-    public static let cannotVerify = Self(.cannotVerify, "The signature cannot be verified now.")
+    public static let cannotVerify = Self(.cannotVerify)
 
-    private init(_ code: Code, _ description: String) {
-        self.code = code
-        self.description = description
-    }
+    package init(_ code: Code) { self.code = code }
 }

@@ -29,12 +29,7 @@ struct AccessTokenTests {
     }
 
     private static func rejection(_ answer: [UInt8], subject: String? = nil) -> AccessTokenRejection? {
-        do throws(AccessTokenRejection) {
-            _ = try inspect(answer, subject: subject)
-            return nil
-        } catch {
-            return error
-        }
+        Login.rejection { () throws(AccessTokenRejection) in try inspect(answer, subject: subject) }
     }
 
     @Test("Tells app, person, times and permissions of a good token")
@@ -318,11 +313,8 @@ struct VerifiedAccessTokenTests {
     func persons() throws {
         let inspection = try Self.inspection()
         func rejection(_ me: String) -> AccessTokenRejection? {
-            do throws(AccessTokenRejection) {
-                _ = try VerifiedAccessToken(me: Array(me.utf8), of: inspection)
-                return nil
-            } catch {
-                return error
+            Login.rejection { () throws(AccessTokenRejection) in
+                try VerifiedAccessToken(me: Array(me.utf8), of: inspection)
             }
         }
         #expect(rejection(#"{"id":"218471"}"#) == nil && rejection(#"{"id":218471}"#) == nil)

@@ -2,6 +2,7 @@ import LLJOSE
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
+import Testing
 
 /// One login with a good token, to be bent by each test.
 struct Login {
@@ -120,6 +121,27 @@ struct Login {
             return fault == .keys ? .keysUnavailable : nil
         }
     }
+
+    static func expectMalformed(_ claim: String, _ json: String) throws {
+        let rejection = try rejection(of: token(claim, json))
+        #expect(rejection?.code == .malformedClaim && rejection?.claim == claim)
+    }
+
+    /// The error that `body` throws; nil if it throws none.
+    static func rejection<Value, Rejection>(_ body: () throws(Rejection) -> Value) -> Rejection? {
+        do throws(Rejection) {
+            _ = try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Skews and times by which a credential lies ahead, in seconds, and whether it is accepted.
+    static let skews: [(seconds: Int, ahead: Int64, isAccepted: Bool)] = [
+        (0, 0, true), (0, 1, false), (60, 60, true), (60, 61, false), (300, 300, true), (60_000, 300, true),
+        (60_000, 301, false), (.max, 301, false), (-60, 0, true), (.min, 0, true), (.min, 1, false),
+    ]
 
     /// A token whose header is this JSON text.
     static func token(header: String) throws -> String {

@@ -14,9 +14,9 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case controlPoll = "change an epoll set"
         case createEventDescriptor = "create an event descriptor"
         case readAddress = "read the address of"
-        case lock = "lock"
+        case lock
         case setMode = "set the permissions of"
-        case replace = "replace"
+        case replace
         case duplicate = "duplicate the descriptor of"
         case startThread = "start a thread"
     }

@@ -5,7 +5,6 @@ internal import LLSockets
 
 struct ClientKey: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "client-key",
         abstract: "Makes keys for the callers of the service.",
         subcommands: [New.self]
     )

@@ -3,6 +3,7 @@ internal import Glibc
 internal import LLCrypto
 internal import LLService
 internal import LLSockets
+internal import LimitedLogin
 
 struct LimitedLoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -71,7 +72,7 @@ enum Main {
         } catch let error as ConfigurationError {
             error.sentences.forEach { StandardError.write("limited-login: \($0)") }
             return Exit.configuration
-        } catch let error where error is SocketError || error is OpenSSLError {
+        } catch let error where error is SocketError || error is OpenSSLError || error is InvalidConfiguration {
             return Exit.refusing("\(error)")
         } catch let error as ValidationError {
             // A running command threw this error: the library would print the usage of the whole program.

@@ -23,12 +23,8 @@ struct SigningKeyCommand: ParsableCommand {
         var ec = false
 
         func run() throws {
-            do throws(InvalidConfiguration) {
-                let key = try SigningKey(generating: ec ? .es256 : .rs256)
-                StandardOutput.write(try key.privatePEM().trimmedEnd)
-            } catch {
-                throw Exit.refusing("\(error)")
-            }
+            let key = try SigningKey(generating: ec ? .es256 : .rs256)
+            StandardOutput.write(try key.privatePEM().trimmedEnd)
         }
     }
 
@@ -56,14 +52,10 @@ struct SigningKeyCommand: ParsableCommand {
             }
             StandardOutput.write(keys.jsonWebKeySet)
             if json { return }
-            do throws(InvalidConfiguration) {
-                for key in keys.keys {
-                    StandardOutput.write(line: "")
-                    StandardOutput.write(line: "\(key)")
-                    StandardOutput.write(try key.publicPEM().trimmedEnd)
-                }
-            } catch {
-                throw Exit.refusing("\(error)")
+            for key in keys.keys {
+                StandardOutput.write(line: "")
+                StandardOutput.write(line: "\(key)")
+                StandardOutput.write(try key.publicPEM().trimmedEnd)
             }
         }
     }

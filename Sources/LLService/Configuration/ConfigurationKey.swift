@@ -5,7 +5,7 @@ internal import LLStores
 /// configuration page and the manual page follow from them.
 package enum ConfigurationKey: String, CaseIterable, Sendable {
     case appIDs = "app_ids"
-    case issuers = "issuers"
+    case issuers
     case jwksURLs = "jwks_urls"
     case jwksFile = "jwks_file"
     case caFile = "ca_file"
@@ -13,30 +13,30 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case jwksMinimumTTLSeconds = "jwks_minimum_ttl_seconds"
     case jwksMaximumTTLSeconds = "jwks_maximum_ttl_seconds"
     case jwksMaxStaleSeconds = "jwks_max_stale_seconds"
-    case listen = "listen"
+    case listen
     case listenMode = "listen_mode"
     case adminListen = "admin_listen"
-    case workers = "workers"
+    case workers
     case memoryLimit = "memory_limit"
     case idleTimeoutSeconds = "idle_timeout_seconds"
     case clockSkewSeconds = "clock_skew_seconds"
     case maxTokenAgeSeconds = "max_token_age_seconds"
-    case binding = "binding"
-    case tracking = "tracking"
+    case binding
+    case tracking
     case accessTokens = "access_tokens"
     case clientKeysFile = "client_keys_file"
     case tlsCertificateFile = "tls_certificate_file"
     case tlsKeyFile = "tls_key_file"
     case tlsClientCAFile = "tls_client_ca_file"
     case trustedPeers = "trusted_peers"
-    case gateway = "gateway"
+    case gateway
     case gatewayOrigin = "gateway_origin"
-    case dpop = "dpop"
+    case dpop
     case authHeaders = "auth_headers"
     case signatureCacheEntries = "signature_cache_entries"
     case nonceSecretFile = "nonce_secret_file"
     case nonceTTLSeconds = "nonce_ttl_seconds"
-    case replay = "replay"
+    case replay
     case replayStore = "replay_store"
     case replayStorePasswordFile = "replay_store_password_file"
     case replayStoreSentinelPasswordFile = "replay_store_sentinel_password_file"
@@ -48,7 +48,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case callbacksURL = "callbacks_url"
     case callbacksSecretFile = "callbacks_secret_file"
     case dataDeletionStatusURL = "data_deletion_status_url"
-    case issuer = "issuer"
+    case issuer
     case signingKeysFile = "signing_keys_file"
     case tokenAudiences = "token_audiences"
     case tokenClaims = "token_claims"

@@ -193,7 +193,7 @@ extension Route {
         "/introspect",
         methods: [.post],
         caller: .knownByForm,
-        body: .form(atMost: IntrospectEndpoint.bodyLimit),
+        body: .form(atMost: VerifyEndpoint.bodyLimit),
         dialect: .introspection,
         problems: [
             .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable,

@@ -6,9 +6,6 @@ internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
-    /// The greatest body, in bytes: the greatest token, and half its size for the rest of the body.
-    static let bodyLimit = 49_152
-
     static let answer: Route.Answer = { worker, exchange, bytes in
         let form = try form(worker, &exchange, bytes)
         do throws(Problem) {

@@ -151,9 +151,9 @@ enum GraphCall: Sendable {
         case listPermissions = "list_permissions"
         case revokePermission = "revoke_permission"
         case revokeLogin = "revoke_login"
-        case uninstall = "uninstall"
+        case uninstall
         case debugToken = "debug_token"
-        case me = "me"
+        case me
         case accessTokenInfo = "access_token_info"
     }
 

@@ -9,8 +9,14 @@ import requests
 APP_ID = "123456789012345"
 
 
+class Refused(Exception):
+    """The refusal of a program that has no exceptions of its own."""
+
+
 class Library:
-    """`versions` names the packages; `refusals` are the exceptions that the library documents for a token it refuses."""
+    """`packages` names the packages; `refusals` are the exceptions that the library documents for a token it refuses."""
+
+    refusals = (Refused,)
 
     def __init__(self, base):
         self.base = base
@@ -107,11 +113,6 @@ class Allauth(Library):
 class JWTKit(Library):
     """The README, "Verifying" and "Custom Payloads"; see jwt-kit-judge."""
 
-    class Refused(Exception):
-        pass
-
-    refusals = (Refused,)
-
     def __init__(self, base, program, keys):
         super().__init__(base)
         self.process = subprocess.Popen(
@@ -126,16 +127,11 @@ class JWTKit(Library):
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer.startswith("accepted"):
-            raise self.Refused(answer)
+            raise Refused(answer)
 
 
 class LimitedLogin(Library):
     """`POST /verify` of the service, with the nonce of the login."""
-
-    class Refused(Exception):
-        pass
-
-    refusals = (Refused,)
 
     def __init__(self, base, service, version):
         super().__init__(base)
@@ -148,7 +144,7 @@ class LimitedLogin(Library):
     def judge(self, token, nonce):
         answer = requests.post(f"http://{self.service.address}/verify", json={"id_token": token, "nonce": nonce}, timeout=20)
         if answer.status_code == 401:
-            raise self.Refused(answer.json()["code"])
+            raise Refused(answer.json()["code"])
         answer.raise_for_status()
 
 

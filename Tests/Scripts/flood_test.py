@@ -32,6 +32,7 @@ import urllib.error
 import urllib.parse
 
 import live
+import redis_groups
 from attack_parts import write
 from callbacks_test import Backend, reply, signed_request
 from dpop_test import forwarded
@@ -332,7 +333,7 @@ def third(world, users, name):
 
 
 def run(binary, name, store, choices):
-    redis = live.Redis("--maxmemory", "8mb", "--maxmemory-policy", "noeviction") if store == "redis" else None
+    redis = redis_groups.started("--maxmemory", "8mb", "--maxmemory-policy", "noeviction") if store == "redis" else None
     world = World(binary, 2 if redis else 1, redis)
     with contextlib.ExitStack() as stack:
         stack.callback(redis.stop if redis else lambda: None)

@@ -25,6 +25,7 @@ from_nothing=(--layers=false --no-cache)
 checks=0
 name=limited-login-test-$$
 work=$(mktemp -d)
+. "$(dirname "$0")/container_library.sh"
 background=()
 
 finish() {
@@ -47,18 +48,6 @@ expect() {
   passed "$1: $2"
 }
 
-# within SECONDS COMMAND...: until it succeeds; false when the time is up.
-within() {
-  local deadline=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$deadline" ] || return 1
-    sleep 0.1
-  done
-}
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-status_of() { curl --silent --max-time 5 --output "$work/answer" --write-out '%{http_code}' "$@" || true; }
-answers() { [ "$(status_of "$1")" = "$2" ]; }
 inspect() { podman inspect "$name" --format "$1"; }
 
 # build TAG OPTIONS...

@@ -11,6 +11,7 @@ scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
 tag=${IMAGE_TEST_TAG:-limited-login:ci}
 validator=${LINT_VENV:-$HOME/.cache/ct-lint}/bin/kubernetes-validate
 work=$(mktemp -d)
+. "$(dirname "$0")/container_library.sh"
 manifest=$work/played.yaml
 
 fail() { echo "kubernetes: FAILED: $*" >&2; exit 1; }
@@ -22,18 +23,6 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
-
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-status_of() { curl --silent --max-time 5 --output /dev/null --write-out '%{http_code}' "$1" || true; }
-# within SECONDS COMMAND...: until it succeeds; false when the time is up.
-within() {
-  local deadline=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$deadline" ] || return 1
-    sleep 0.1
-  done
-}
-answers() { [ "$(status_of "$1")" = "$2" ]; }
 
 # With the listener's own authority in that place, each holder of a certificate from it would be a caller.
 check_callers() {

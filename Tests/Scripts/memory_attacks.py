@@ -9,6 +9,7 @@ import threading
 import time
 
 import live
+import redis_groups
 from attack_parts import Issuer, Service, ask, certificates, known_latency, post_verify, run_known, write
 from live import check, read_answer
 
@@ -163,7 +164,7 @@ def parked(binary, _full):
         write(folder, "secrets", f"{live.APP_ID} a-secret-for-these-tests\n")
         write(folder, "clients", f"backend {hashlib.sha256(KEY.encode()).hexdigest()}\n")
         os.chmod(f"{folder}/secrets", 0o600)
-        issuer, silence, redis = Issuer(binary), Silence(), live.Redis()
+        issuer, silence, redis = Issuer(binary), Silence(), redis_groups.started()
         permissions = f"GET /users/42/permissions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
         waits = {
             "Redis": ({"replay": "reject", "replay_store": f"redis://127.0.0.1:{redis.port}"}, post_verify(issuer.token)),

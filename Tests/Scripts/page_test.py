@@ -56,6 +56,12 @@ def promises(base):
     return {one["name"]: one["expects"] for one in get(base + "/state")["scenarios"]}
 
 
+def opened(browser, base, size, scheme):
+    browser.show(*size, scheme)
+    browser.requests()
+    browser.open(base + "/")
+
+
 def scenarios(program, size, scheme, folder):
     """Every scenario in its order, by arrow keys and Enter, then by mouse; then a login of one's own."""
     process, base = demo(program)
@@ -63,9 +69,7 @@ def scenarios(program, size, scheme, folder):
     where = f"{size[0]} × {size[1]}, {scheme}"
     file = f"{size[0]}x{size[1]}-{scheme}"
     try:
-        browser.show(*size, scheme)
-        browser.requests()
-        browser.open(base + "/")
+        opened(browser, base, size, scheme)
         shown = judged(browser, base, "good", f"{where}: opened")
         require(shown == "200", f"{where}: the page opens with {shown}")
         browser.screenshot(folder / f"{file}-opened.png")
@@ -211,9 +215,7 @@ def inspect(program, size, scheme, folder):
     where = f"inspect, {size[0]} × {size[1]}, {scheme}"
     file = f"{size[0]}x{size[1]}-{scheme}"
     try:
-        browser.show(*size, scheme)
-        browser.requests()
-        browser.open(base + "/")
+        opened(browser, base, size, scheme)
         browser.wait("document.querySelector('#checks li')")
         tab_to(browser, "id_token")
         browser.press(token)

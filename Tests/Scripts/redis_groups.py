@@ -1,4 +1,4 @@
-"""Real Redis or Valkey servers in groups for tests: a cluster of three primaries with a replica each, and one primary with a
+"""Real Redis or Valkey servers for tests: a single one, and groups, namely a cluster of three primaries with a replica each, and one primary with a
 replica that three sentinels watch; each also with TLS alone."""
 import contextlib
 import pathlib
@@ -145,9 +145,15 @@ class Node:
         self.ask("ACL", "SETUSER", "default", "-psync", "-sync")
         self.ask("CLIENT", "KILL", "TYPE", "replica")
 
+    def hang(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def kill(self):
         if self.process:
-            self.process.send_signal(signal.SIGCONT)
+            self.go_on()
             self.process.kill()
             self.process.wait()
             self.process = None
@@ -155,6 +161,13 @@ class Node:
     def stop(self):
         self.kill()
         self.folder.cleanup()
+
+
+def started(*options):
+    """A server that belongs to no group."""
+    node = Node(live.free_port(), *options)
+    node.start()
+    return node
 
 
 class Cluster:

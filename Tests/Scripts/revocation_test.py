@@ -22,7 +22,8 @@ import threading
 import time
 
 import live
-from live import Redis, check
+import redis_groups
+from live import check
 from replicas import Fleet, request
 
 KEY = "a-key-for-these-tests"
@@ -60,7 +61,7 @@ def percentile(times, share):
 
 
 def agree(binary, rounds):
-    server = Redis()
+    server = redis_groups.started()
     fleet = KeyedFleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
 
     def one(number):
@@ -157,7 +158,7 @@ class Load:
 
 
 def disturbed(binary, _):
-    server = Redis()
+    server = redis_groups.started()
     fleet = KeyedFleet(binary, 2, {"LIMITED_LOGIN_REPLAY_STORE": f"redis://127.0.0.1:{server.port}"})
 
     def kill():

@@ -8,7 +8,8 @@ import subprocess
 import time
 
 import live
-from live import APP_ID, Redis, check, installed, request
+import redis_groups
+from live import APP_ID, check, installed, request
 
 from .world import Folder, Issuer, binary
 
@@ -219,7 +220,7 @@ def main():
             with closing(FakeClock(folder, lead), FakeClock.close) as clock:
                 step(issuer, clock, None, lead, f"memory, {name}")
                 if has_redis:
-                    with closing(Redis(), Redis.stop) as redis:
+                    with closing(redis_groups.started(), redis_groups.Node.stop) as redis:
                         step(issuer, clock, redis, lead, f"Redis, {name}")
         if has_redis and installed("cc"):
             with closing(FakeClock(folder, "right"), FakeClock.close) as right:

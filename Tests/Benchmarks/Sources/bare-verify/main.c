@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../load.h"
+
 static long allocations;
 
 static void *counted_malloc(size_t size, const char *file, int line) {
@@ -31,14 +33,6 @@ static void *counted_realloc(void *memory, size_t size, const char *file, int li
 static void counted_free(void *memory, const char *file, int line) {
     (void)file, (void)line;
     free(memory);
-}
-
-static size_t load(const char *path, unsigned char *bytes, size_t most) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return 0;
-    size_t count = fread(bytes, 1, most, file);
-    fclose(file);
-    return count;
 }
 
 static double processor_seconds(void) {

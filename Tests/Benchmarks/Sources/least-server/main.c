@@ -22,6 +22,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../load.h"
+
 enum { BUFFER_BYTES = 65536, EVENTS = 256 };
 
 static EVP_PKEY_CTX *verification;
@@ -31,14 +33,6 @@ static unsigned char digest[32], signature[1024];
 static size_t signature_count, hashed_count;
 static char request[BUFFER_BYTES], answer[BUFFER_BYTES];
 static size_t answer_count;
-
-static size_t load(const char *path, unsigned char *bytes, size_t most) {
-    FILE *file = fopen(path, "rb");
-    if (!file) return 0;
-    size_t count = fread(bytes, 1, most, file);
-    fclose(file);
-    return count;
-}
 
 static int prepare_verification(char **arguments) {
     FILE *file = fopen(arguments[2], "r");

@@ -1,0 +1,10 @@
+#include <stdio.h>
+
+/* Reads at most so many bytes of a file; 0 if there is none. */
+static size_t load(const char *path, unsigned char *bytes, size_t most) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return 0;
+    size_t count = fread(bytes, 1, most, file);
+    fclose(file);
+    return count;
+}

@@ -35,7 +35,7 @@ struct CallbackLifeTests {
 
     @Test(
         "A login is verified, the person removes the app, and every replica refuses the token; a new login is accepted",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+        .needsRedis
     )
     func life() throws {
         let redis = try RedisServer()

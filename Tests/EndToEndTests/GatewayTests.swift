@@ -14,10 +14,7 @@ struct GatewayTests {
 
     @Test("/auth lets a good token through with its facts, and stops an expired, a foreign and a missing one")
     func verdicts() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL, environment: Self.enabled)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer(Self.enabled)
         let good = try service.exchange(Self.request(try issuer.token(#"{"nonce":"n","email":"a@b.c"}"#)))
         #expect(good.status == 200)
         #expect(good["x-auth-audience"] == RunningService.appID)
@@ -39,10 +36,7 @@ struct GatewayTests {
 
     @Test("A declared body that never comes delays nothing, and the connection ends")
     func absentBody() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL, environment: Self.enabled)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer(Self.enabled)
         let token = try issuer.token()
         for framing in ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
             let client = try BlockingClient(service.address)

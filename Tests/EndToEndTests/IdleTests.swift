@@ -35,10 +35,7 @@ struct IdleTests {
 
     @Test("It does not wake at all: after the start, after work, after an unknown key and a reload")
     func sleeps() async throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer()
         #expect(try await fallsAsleep(service.process))
         #expect(try service.verify(try issuer.token()).status == 200)
         _ = try issuer.post("/rotate")

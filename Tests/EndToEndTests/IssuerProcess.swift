@@ -16,6 +16,8 @@ final class IssuerProcess {
         )
     }
 
+    deinit { process.end() }
+
     var jwksURL: String { "http://\(address)/.well-known/oauth/openid/jwks/" }
 
     func exchange(_ request: String) throws -> TestResponse {

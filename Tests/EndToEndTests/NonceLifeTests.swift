@@ -13,23 +13,20 @@ private final class Replicas: @unchecked Sendable {
     let services: [RunningService]
     let secretFile = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)").path
 
-    init(_ count: Int, environment: [String: String] = [:]) throws {
+    init(_ count: Int, redis: RedisServer? = nil) throws {
         let issuer = try IssuerProcess()
         self.issuer = issuer
-        let secretFile = secretFile
-        try Self.writeSecrets(try (0..<1).map { _ in try Self.secret() }, to: secretFile)
-        services = try (0..<count).map { _ in
-            try RunningService(
-                jwksURL: issuer.jwksURL,
-                environment: environment.merging(["LIMITED_LOGIN_NONCE_SECRET_FILE": secretFile]) { $1 }
-            )
+        try Self.writeSecrets([Self.secret()], to: secretFile)
+        var environment = ["LIMITED_LOGIN_NONCE_SECRET_FILE": secretFile, "LIMITED_LOGIN_GATEWAY": "enabled"]
+        environment["LIMITED_LOGIN_REPLAY_STORE"] = redis.map { "redis://127.0.0.1:\($0.port)" }
+        services = try (0..<count).map { [environment] _ in
+            try RunningService(jwksURL: issuer.jwksURL, environment: environment)
         }
         for service in services { #expect(try service.waitUntilReady()) }
     }
 
     deinit {
         for service in services { service.process.end() }
-        issuer.process.end()
         try? FileManager.default.removeItem(atPath: secretFile)
     }
 
@@ -74,14 +71,11 @@ private final class Replicas: @unchecked Sendable {
         let token = try issuer.token("{\"nonce\":\"\(nonce)\"}")
         return RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}")
     }
-}
 
-@Suite("Nonces from issue to use, in running services", .live, .serialized)
-struct NonceLifeTests {
     /// Sends the same request at once many times, in turn to each replica; the codes of the answers, 200 as "".
-    private static func race(_ replicas: Replicas, _ request: String, count: Int = 200) throws -> [String: Int] {
+    private func race(_ request: String, count: Int = 200) throws -> [String: Int] {
         let clients = try (0..<count).map { index in
-            try BlockingClient(replicas.services[index % replicas.services.count].address)
+            try BlockingClient(services[index % services.count].address)
         }
         for client in clients { client.send(request) }
         var outcomes: [String: Int] = [:]
@@ -93,132 +87,25 @@ struct NonceLifeTests {
     }
 
     /// A slow machine sheds some of the burst; who was shed was not told yes.
-    private static func expectOneWinner(_ replicas: Replicas, _ nonce: String) throws {
-        try expectOneWinner(replicas, of: replicas.use(nonce), "nonce_used")
+    func expectOneWinner(_ nonce: String) throws {
+        try expectOneWinner(of: use(nonce), "nonce_used")
     }
 
-    private static func expectOneWinner(_ replicas: Replicas, of request: String, _ code: String) throws {
-        let outcomes = try race(replicas, request)
+    func expectOneWinner(of request: String, _ code: String) throws {
+        let outcomes = try race(request)
         #expect(outcomes[""] == 1)
         #expect(outcomes[code, default: 0] + outcomes["overloaded", default: 0] == 199, "\(outcomes)")
     }
+}
 
+@Suite("Nonces from issue to use, in running services", .live, .serialized)
+struct NonceLifeTests {
     @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")
     func oneReplica() throws {
         let replicas = try Replicas(1)
         for _ in 0..<5 {
-            try Self.expectOneWinner(replicas, replicas.nonce())
+            try replicas.expectOneWinner(replicas.nonce())
         }
-    }
-
-    @Test(
-        "Two replicas with one Redis: of two hundred requests with one DPoP proof exactly one is let through",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
-    )
-    func oneProof() throws {
-        let redis = try RedisServer()
-        let replicas = try Replicas(
-            2,
-            environment: [
-                "LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)", "LIMITED_LOGIN_GATEWAY": "enabled",
-            ]
-        )
-        // A nonce is given once the store is connected.
-        for index in 0..<2 { _ = try replicas.nonce(index) }
-        for _ in 0..<5 { try Self.expectOneWinner(replicas, of: replicas.useProof(), "invalid_dpop_proof") }
-    }
-
-    @Test(
-        "Two replicas with one Redis: exactly one of two hundred, and a nonce of one is known to the other",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
-    )
-    func twoReplicas() throws {
-        let redis = try RedisServer()
-        let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
-        for round in 0..<5 {
-            try Self.expectOneWinner(replicas, replicas.nonce(round % 2))
-        }
-        #expect(
-            try replicas.services[0].get("/readyz?verbose", admin: true).text.contains(
-                #""replay_store":{"state":"up","kind":"redis"}"#
-            )
-        )
-        #expect(
-            try replicas.services[0].get("/metrics", admin: true).text.contains("limited_login_replay_store_up 1\n")
-        )
-        for service in replicas.services {
-            service.process.terminate()
-            #expect(service.process.waitForExit() == 0)
-            #expect(service.process.errorText.components(separatedBy: "replay store up").count == 2)
-        }
-    }
-
-    @Test(
-        "Two replicas with one Redis: a login is refreshed by either, as often as the SDK likes, and its nonce stays used",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
-    )
-    func refresh() throws {
-        let redis = try RedisServer()
-        let replicas = try Replicas(2, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
-        let login = try replicas.issuer.token("{\"nonce\":\"\(replicas.nonce())\",\"sub\":\"7\"}")
-        func verify(_ replica: Int, _ token: String, _ members: String) throws -> TestResponse {
-            try replicas.services[replica].exchange(
-                RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true\(members)}")
-            )
-        }
-        #expect(try verify(0, login, "").status == 200)
-        for round in 0..<10 {
-            let answer = try replicas.issuer.post("/refresh", "{\"id_token\":\"\(login)\"}")
-            let decoded = try JSONDecoder().decode([String: String].self, from: Data(answer.body))
-            let token = try #require(decoded["id_token"])
-            let refreshed = try verify(round % 2, token, ",\"subject\":\"7\"")
-            #expect(refreshed.status == 200 && refreshed.text.contains("\"refresh\":true"), "\(refreshed.text)")
-            #expect(try verify(round % 2, token, ",\"subject\":\"8\"").code == "subject_mismatch")
-            // Refreshed or not, it begins no second session.
-            #expect(try verify(round % 2, token, "").code == "nonce_used")
-        }
-        // No store need be asked about a refresh.
-        redis.kill()
-        #expect(try verify(1, login, ",\"subject\":\"7\"").status == 200)
-    }
-
-    @Test(
-        "Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
-    )
-    func outages() throws {
-        let redis = try RedisServer()
-        let replicas = try Replicas(1, environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)"])
-        let service = replicas.services[0]
-        let used = try replicas.use(replicas.nonce())
-        #expect(try service.exchange(used).status == 200)
-        let waiting = try replicas.use(replicas.nonce())
-
-        redis.suspend()
-        for _ in 0..<3 {
-            let start = MonotonicClock.now()
-            let answer = try service.exchange(waiting)
-            #expect(answer.status == 503)
-            #expect(answer.code == "replay_store_unavailable")
-            #expect(answer["retry-after"] == "1")
-            #expect(MonotonicClock.now().duration(since: start) < timeBound(.seconds(1)))
-        }
-        #expect(try service.verify(replicas.issuer.token()).status == 200)
-        #expect(try service.get("/readyz").status == 200)
-        redis.resume()
-        #expect(service.process.waitForErrors(2, of: "replay store up"))
-        #expect(try service.exchange(used).code == "nonce_used")
-
-        redis.kill()
-        #expect(service.process.waitForErrors(2, of: "replay store down"))
-        #expect(try service.exchange(used).code == "replay_store_unavailable")
-        try redis.start()
-        #expect(service.process.waitForErrors(3, of: "replay store up"))
-        let again = try service.exchange(used)
-        #expect(again.code == "nonce_expired")
-        #expect(again.text.contains("restarted"))
-        #expect(try service.exchange(replicas.use(replicas.nonce())).status == 200)
-        #expect(service.process.errorText.components(separatedBy: "replay store down").count == 3)
     }
 
     @Test("The secret is changed under load: no nonce that is good is refused, and a bad file changes nothing")
@@ -314,5 +201,101 @@ struct NonceLifeTests {
         let refused = try FinishedRun(["check-config", "--app-ids", "42", "--replay-store", "redis://:hunter2@:1/2"])
         #expect(refused.exitCode == 78)
         #expect(!refused.errors.contains("hunter2"))
+    }
+}
+
+@Suite("Two replicas with one Redis", .live, .serialized, .needsRedis)
+struct ReplicaTests {
+    private let redis: RedisServer
+    private let replicas: Replicas
+
+    init() throws {
+        redis = try RedisServer()
+        replicas = try Replicas(2, redis: redis)
+    }
+
+    @Test("Of two hundred requests with one DPoP proof exactly one is let through")
+    func oneProof() throws {
+        // A nonce is given once the store is connected.
+        for index in 0..<2 { _ = try replicas.nonce(index) }
+        for _ in 0..<5 { try replicas.expectOneWinner(of: replicas.useProof(), "invalid_dpop_proof") }
+    }
+
+    @Test("Exactly one of two hundred, and a nonce of one is known to the other")
+    func twoReplicas() throws {
+        for round in 0..<5 {
+            try replicas.expectOneWinner(replicas.nonce(round % 2))
+        }
+        #expect(
+            try replicas.services[0].get("/readyz?verbose", admin: true).text.contains(
+                #""replay_store":{"state":"up","kind":"redis"}"#
+            )
+        )
+        #expect(
+            try replicas.services[0].get("/metrics", admin: true).text.contains("limited_login_replay_store_up 1\n")
+        )
+        for service in replicas.services {
+            service.process.terminate()
+            #expect(service.process.waitForExit() == 0)
+            #expect(service.process.errorText.components(separatedBy: "replay store up").count == 2)
+        }
+    }
+
+    @Test("A login is refreshed by either, as often as the SDK likes, and its nonce stays used")
+    func refresh() throws {
+        let login = try replicas.issuer.token("{\"nonce\":\"\(replicas.nonce())\",\"sub\":\"7\"}")
+        func verify(_ replica: Int, _ token: String, _ members: String) throws -> TestResponse {
+            try replicas.services[replica].exchange(
+                RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true\(members)}")
+            )
+        }
+        #expect(try verify(0, login, "").status == 200)
+        for round in 0..<10 {
+            let answer = try replicas.issuer.post("/refresh", "{\"id_token\":\"\(login)\"}")
+            let decoded = try JSONDecoder().decode([String: String].self, from: Data(answer.body))
+            let token = try #require(decoded["id_token"])
+            let refreshed = try verify(round % 2, token, ",\"subject\":\"7\"")
+            #expect(refreshed.status == 200 && refreshed.text.contains("\"refresh\":true"), "\(refreshed.text)")
+            #expect(try verify(round % 2, token, ",\"subject\":\"8\"").code == "subject_mismatch")
+            // Refreshed or not, it begins no second session.
+            #expect(try verify(round % 2, token, "").code == "nonce_used")
+        }
+        // No store need be asked about a refresh.
+        redis.kill()
+        #expect(try verify(1, login, ",\"subject\":\"7\"").status == 200)
+    }
+
+    @Test("Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way")
+    func outages() throws {
+        let service = replicas.services[0]
+        let used = try replicas.use(replicas.nonce())
+        #expect(try service.exchange(used).status == 200)
+        let waiting = try replicas.use(replicas.nonce())
+
+        redis.suspend()
+        for _ in 0..<3 {
+            let start = MonotonicClock.now()
+            let answer = try service.exchange(waiting)
+            #expect(answer.status == 503)
+            #expect(answer.code == "replay_store_unavailable")
+            #expect(answer["retry-after"] == "1")
+            #expect(MonotonicClock.now().duration(since: start) < timeBound(.seconds(1)))
+        }
+        #expect(try service.verify(replicas.issuer.token()).status == 200)
+        #expect(try service.get("/readyz").status == 200)
+        redis.resume()
+        #expect(service.process.waitForErrors(2, of: "replay store up"))
+        #expect(try service.exchange(used).code == "nonce_used")
+
+        redis.kill()
+        #expect(service.process.waitForErrors(2, of: "replay store down"))
+        #expect(try service.exchange(used).code == "replay_store_unavailable")
+        try redis.start()
+        #expect(service.process.waitForErrors(3, of: "replay store up"))
+        let again = try service.exchange(used)
+        #expect(again.code == "nonce_expired")
+        #expect(again.text.contains("restarted"))
+        #expect(try service.exchange(replicas.use(replicas.nonce())).status == 200)
+        #expect(service.process.errorText.components(separatedBy: "replay store down").count == 3)
     }
 }

@@ -10,6 +10,8 @@ import Testing
 final class RunningService {
     let process: ServiceProcess
     private let secrets: [String]
+    /// The issuer that ``withIssuer(_:)`` started; it ends with the service.
+    private var issuer: IssuerProcess?
     /// Where the service listens, whatever it is.
     let listenAddress: ListenAddress
     let adminAddress: SocketAddress
@@ -41,6 +43,15 @@ final class RunningService {
         try #require(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
         listenAddress = try Self.address(after: "\"address\":\"", in: process.errorText)
         adminAddress = try #require(Self.address(after: "\"admin_address\":\"", in: process.errorText).network)
+    }
+
+    /// A stand-in issuer, and a service that is ready with its keys.
+    static func withIssuer(_ environment: [String: String] = [:]) throws -> (IssuerProcess, RunningService) {
+        let issuer = try IssuerProcess()
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
+        service.issuer = issuer
+        #expect(try service.waitUntilReady())
+        return (issuer, service)
     }
 
     deinit {

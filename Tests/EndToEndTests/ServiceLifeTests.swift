@@ -6,10 +6,7 @@ import Testing
 struct ServiceLifeTests {
     @Test("A rotation is picked up by the first token of the new key; keys that left the set verify nothing")
     func rotation() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer()
         let first = try issuer.token()
         #expect(try service.verify(first).status == 200)
         _ = try issuer.post("/rotate")
@@ -26,10 +23,7 @@ struct ServiceLifeTests {
 
     @Test("A connection stays usable after each refusal that HTTP allows to go on")
     func connectionStaysUsable() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer()
         let client = try BlockingClient(service.address)
         let good = RunningService.request("{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}")
         let refusals: [(String, Int)] = [
@@ -99,13 +93,7 @@ struct ServiceLifeTests {
 
     @Test("SIGTERM stops it with exit code 0; readiness fails while the drain delay lasts")
     func stopping() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(
-            jwksURL: issuer.jwksURL,
-            environment: ["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "10"]
-        )
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer(["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "10"])
         let token = try issuer.token()
         service.process.terminate()
         #expect(service.process.waitForError("\"message\":\"stopping\""))
@@ -133,10 +121,7 @@ struct ServiceLifeTests {
 
     @Test("Metrics stand on the administrative listener and count what happened")
     func metrics() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let service = try RunningService(jwksURL: issuer.jwksURL)
-        #expect(try service.waitUntilReady())
+        let (issuer, service) = try RunningService.withIssuer()
         #expect(try service.verify(try issuer.token()).status == 200)
         #expect(try service.verify("x").status == 401)
         let text = try service.get("/metrics", admin: true).text

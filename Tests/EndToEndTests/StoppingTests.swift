@@ -19,7 +19,7 @@ struct StoppingTests {
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
         #expect(try service.waitUntilReady())
         let body = "{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}"
-        let load = VerificationLoad(service.listenAddress, request: RunningService.request(body))
+        let load = RequestLoad(service.listenAddress, request: RunningService.request(body))
         load.start(persistent: 6, single: 6)
         #expect(load.waitUntilAnswered(1_000))
         service.process.terminate()
@@ -70,7 +70,7 @@ struct StoppingTests {
 
     @Test(
         "A login that Facebook may have ended is told to the other replicas, though client and service leave meanwhile",
-        .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+        .needsRedis
     )
     func revokedMeanwhile() throws {
         let redis = try RedisServer()

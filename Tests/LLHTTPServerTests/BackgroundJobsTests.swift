@@ -15,7 +15,7 @@ struct BackgroundJobsTests {
     }
 
     /// Parks requests for jobs that a test ends.
-    private static func makeHandler(_ jobs: Jobs, _ log: Locked<Log> = Locked(Log())) -> TestHandler {
+    private static func makeHandler(_ jobs: Jobs, _ log: Locked<Log>) -> TestHandler {
         let handler = TestHandler(request: { exchange, bytes in
             let (path, context) = (exchange.head.path, exchange.context)
             let visit = jobs.visit(context)
@@ -45,11 +45,14 @@ struct BackgroundJobsTests {
         return handler
     }
 
+    private static func start(capacity: Int = 8) throws -> (Jobs, Locked<Log>, TestServer) {
+        let (jobs, log) = (Jobs(capacity: capacity), Locked(Log()))
+        return (jobs, log, try TestServer { _ in makeHandler(jobs, log) })
+    }
+
     @Test("A job wakes its own request and no other, and the request takes what the job found")
     func wakesOne() async throws {
-        let jobs = Jobs(capacity: 8)
-        let log = Locked(Log())
-        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
+        let (jobs, log, server) = try Self.start()
         let waiting = try (0..<3).map { _ in try BlockingClient(server.address) }
         for (index, client) in waiting.enumerated() {
             client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -74,8 +77,7 @@ struct BackgroundJobsTests {
 
     @Test("An outcome that comes before its request is parked is not lost")
     func early() async throws {
-        let jobs = Jobs(capacity: 8)
-        let server = try TestServer { _ in Self.makeHandler(jobs) }
+        let (_, _, server) = try Self.start()
         let client = try BlockingClient(server.address)
         for _ in 0..<100 {
             let answer = client.exchange("GET /at-once HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -86,9 +88,7 @@ struct BackgroundJobsTests {
 
     @Test("A client that leaves takes its entry with it, and the late outcome is dropped")
     func abandoned() async throws {
-        let jobs = Jobs(capacity: 8)
-        let log = Locked(Log())
-        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
+        let (jobs, log, server) = try Self.start()
         do {
             let client = try BlockingClient(server.address)
             client.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -104,9 +104,7 @@ struct BackgroundJobsTests {
 
     @Test("Beyond the capacity no job begins, and a request whose time is over is told so")
     func bounded() async throws {
-        let jobs = Jobs(capacity: 1)
-        let log = Locked(Log())
-        let server = try TestServer { _ in Self.makeHandler(jobs, log) }
+        let (jobs, log, server) = try Self.start(capacity: 1)
         let first = try BlockingClient(server.address)
         first.send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(server.waitUntil { $0.parked == 1 })

@@ -6,8 +6,6 @@ import Testing
 
 @Suite("Deadlines of the connection machine, by a clock the test moves")
 struct ConnectionDeadlineTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     @Test("A silent connection is closed after the idle time, without an answer")
     func idle() {
         let driver = ConnectionDriver()
@@ -23,7 +21,7 @@ struct ConnectionDeadlineTests {
         let driver = ConnectionDriver()
         for _ in 0..<5 {
             driver.advance(by: .seconds(74))
-            driver.send(Self.get)
+            driver.send(ConnectionDriver.get)
         }
         #expect(driver.statuses.count == 5)
         driver.advance(by: .seconds(76))
@@ -95,7 +93,7 @@ struct ConnectionDeadlineTests {
         #expect(steady.statuses == [200])
         #expect(steady.closed == nil)
         steady.room = nil
-        steady.send(Self.get)
+        steady.send(ConnectionDriver.get)
         #expect(steady.statuses == [200, 200])
     }
 
@@ -103,7 +101,7 @@ struct ConnectionDeadlineTests {
     func blockedPipeline() {
         let driver = ConnectionDriver()
         driver.room = 10
-        driver.send(String(repeating: Self.get, count: 50))
+        driver.send(String(repeating: ConnectionDriver.get, count: 50))
         #expect(driver.connection.requestsServed == 32)
         #expect(driver.connection.interest == .outputSpace)
         driver.room = nil
@@ -134,7 +132,7 @@ struct ConnectionDeadlineTests {
     func parking() {
         let park = "GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
         let expiring = ConnectionDriver()
-        expiring.send(park + Self.get)
+        expiring.send(park + ConnectionDriver.get)
         #expect(expiring.received.isEmpty)
         #expect(expiring.connection.interest == .hangUp)
         expiring.advance(by: .milliseconds(599_999))
@@ -142,7 +140,7 @@ struct ConnectionDeadlineTests {
         expiring.advance(by: .milliseconds(2))
         #expect(expiring.responses.map(\.text) == ["expired", "OK"])
         let woken = ConnectionDriver()
-        woken.send(park + Self.get)
+        woken.send(park + ConnectionDriver.get)
         woken.endInput()
         #expect(woken.connection.interest == .nothing)
         woken.wake()
@@ -156,7 +154,7 @@ struct ConnectionDeadlineTests {
     func parkingForEver() {
         let handler = TestHandler(request: { exchange, _ in .park(until: exchange.context.now + .seconds(1)) })
         let driver = ConnectionDriver(handler: handler)
-        driver.send(Self.get)
+        driver.send(ConnectionDriver.get)
         driver.advance(by: .seconds(2))
         #expect(driver.statuses == [500])
         #expect(driver.writeIsShut)
@@ -167,9 +165,9 @@ struct ConnectionDeadlineTests {
         var limits = HTTPServerLimits()
         limits.idleTimeout = .seconds(100_000)
         let driver = ConnectionDriver(limits: limits)
-        driver.send(Self.get)
+        driver.send(ConnectionDriver.get)
         driver.advance(by: .seconds(3_600))
-        driver.send(Self.get)
+        driver.send(ConnectionDriver.get)
         #expect(driver.responses.map { $0["connection"] } == [nil, "close"])
     }
 
@@ -178,7 +176,7 @@ struct ConnectionDeadlineTests {
         let busy = ConnectionDriver()
         busy.engine.isDraining = true
         busy.engine.beginDrain(busy.connection, now: busy.now)
-        busy.send(Self.get)
+        busy.send(ConnectionDriver.get)
         #expect(busy.responses.first?["connection"] == "close")
         let idle = ConnectionDriver()
         idle.engine.isDraining = true
@@ -191,7 +189,7 @@ struct ConnectionDeadlineTests {
     func drainingLateReader() {
         let driver = ConnectionDriver()
         driver.room = 10
-        driver.send(Self.get)
+        driver.send(ConnectionDriver.get)
         driver.engine.isDraining = true
         driver.engine.beginDrain(driver.connection, now: driver.now)
         driver.drain(100_000)
@@ -200,25 +198,27 @@ struct ConnectionDeadlineTests {
         #expect(driver.closed == .stopped)
     }
 
+    /// Sends requests 150 ms later, which wait since `start`.
+    private static func send(_ text: String, to driver: ConnectionDriver, since start: MonotonicInstant) {
+        driver.advance(by: .milliseconds(150))
+        driver.send(text, waitingSince: start)
+    }
+
     @Test("Requests that wait long are refused once the queue has been long for some time, health checks never")
     func overload() {
         let driver = ConnectionDriver()
         let start = driver.now
-        func send(_ path: String, after milliseconds: Int64) {
-            driver.advance(by: .milliseconds(milliseconds))
-            driver.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n", waitingSince: start)
-        }
-        send("/", after: 150)
+        Self.send(ConnectionDriver.get, to: driver, since: start)
         #expect(driver.statuses == [200])
-        send("/", after: 150)
+        Self.send(ConnectionDriver.get, to: driver, since: start)
         #expect(driver.statuses == [200, 503])
         #expect(driver.responses.last?["retry-after"] == "1")
         #expect(driver.responses.last?["connection"] == nil)
-        send("/livez", after: 150)
+        Self.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", to: driver, since: start)
         #expect(driver.statuses == [200, 503, 200])
         driver.engine.endTurn()
         driver.engine.endTurn()
-        send("/", after: 150)
+        Self.send(ConnectionDriver.get, to: driver, since: start)
         #expect(driver.statuses == [200, 503, 200, 200])
     }
 
@@ -226,23 +226,19 @@ struct ConnectionDeadlineTests {
     func overloadOfPipeline() {
         let driver = ConnectionDriver()
         let start = driver.now
-        func send(_ count: Int, after milliseconds: Int64) {
-            driver.advance(by: .milliseconds(milliseconds))
-            driver.send(String(repeating: Self.get, count: count), waitingSince: start)
-        }
-        send(1, after: 150)
-        send(32, after: 150)
+        Self.send(ConnectionDriver.get, to: driver, since: start)
+        Self.send(String(repeating: ConnectionDriver.get, count: 32), to: driver, since: start)
         #expect(driver.statuses == [200] + Array(repeating: 503, count: 32))
     }
 
     @Test("A connection beyond the limit gets one answer: its health check's, or 503")
     func overLimit() {
         let health = ConnectionDriver(isOverLimit: true)
-        health.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" + Self.get)
+        health.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" + ConnectionDriver.get)
         #expect(health.statuses == [200])
         #expect(health.writeIsShut)
         let other = ConnectionDriver(isOverLimit: true)
-        other.send(Self.get + Self.get)
+        other.send(ConnectionDriver.get + ConnectionDriver.get)
         #expect(other.statuses == [503])
         #expect(other.writeIsShut)
     }

@@ -5,8 +5,6 @@ import Testing
 
 @Suite("The connection machine")
 struct ConnectionEngineTests {
-    static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-
     @Test("Requests in one piece are answered in order")
     func pipelining() {
         let driver = ConnectionDriver()
@@ -24,7 +22,7 @@ struct ConnectionEngineTests {
     @Test("A long pipeline is answered completely, in several turns", arguments: [1, 31, 32, 33, 64, 200])
     func longPipeline(count: Int) {
         let driver = ConnectionDriver()
-        driver.send(String(repeating: Self.get, count: count))
+        driver.send(String(repeating: ConnectionDriver.get, count: count))
         #expect(driver.statuses == Array(repeating: 200, count: count))
         #expect(driver.connection.requestsServed == count)
     }
@@ -81,12 +79,12 @@ struct ConnectionEngineTests {
     @Test("HTTP/1.0 closes unless it asks otherwise")
     func oldVersion() {
         let closing = ConnectionDriver()
-        closing.send("GET / HTTP/1.0\r\n\r\n" + Self.get)
+        closing.send("GET / HTTP/1.0\r\n\r\n" + ConnectionDriver.get)
         #expect(closing.statuses == [200])
         #expect(closing.responses.first?["connection"] == "close")
         #expect(closing.writeIsShut)
         let persistent = ConnectionDriver()
-        persistent.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + Self.get)
+        persistent.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + ConnectionDriver.get)
         #expect(persistent.statuses == [200, 200])
         #expect(persistent.responses.first?["connection"] == "keep-alive")
         #expect(persistent.closed == nil)
@@ -97,10 +95,10 @@ struct ConnectionEngineTests {
         let driver = ConnectionDriver()
         driver.send("DELETE / HTTP/1.1\r\nHost: a\r\nContent-Length: 30000\r\n\r\n")
         #expect(driver.statuses == [405])
-        driver.send(String(repeating: "x", count: 30_000) + Self.get)
+        driver.send(String(repeating: "x", count: 30_000) + ConnectionDriver.get)
         #expect(driver.statuses == [405, 200])
         driver.send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
-        driver.send("cde\r\n0\r\n\r\n" + Self.get)
+        driver.send("cde\r\n0\r\n\r\n" + ConnectionDriver.get)
         #expect(driver.statuses == [405, 200, 405, 200])
         #expect(driver.closed == nil)
     }
@@ -135,12 +133,12 @@ struct ConnectionEngineTests {
     @Test("A client that ended its direction still gets the answer to what is complete")
     func halfClose() {
         let driver = ConnectionDriver()
-        driver.send(Self.get + Self.get)
+        driver.send(ConnectionDriver.get + ConnectionDriver.get)
         driver.endInput()
         #expect(driver.statuses == [200, 200])
         #expect(driver.closed == .client)
         let parked = ConnectionDriver()
-        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n" + Self.get + "GET /incompl")
+        parked.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n" + ConnectionDriver.get + "GET /incompl")
         parked.endInput()
         parked.wake()
         #expect(parked.responses.map(\.text) == ["woken", "OK"])
@@ -157,7 +155,7 @@ struct ConnectionEngineTests {
         var limits = HTTPServerLimits()
         limits.requestsPerConnection = 3
         let driver = ConnectionDriver(limits: limits)
-        driver.send(String(repeating: Self.get, count: 5))
+        driver.send(String(repeating: ConnectionDriver.get, count: 5))
         #expect(driver.statuses == [200, 200, 200])
         #expect(driver.responses.map { $0["connection"] } == [nil, nil, "close"])
     }
@@ -165,9 +163,11 @@ struct ConnectionEngineTests {
     @Test("After a refusal nothing further is read as a request")
     func refusal() {
         let driver = ConnectionDriver()
-        driver.send("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n" + Self.get)
+        driver.send(
+            "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n" + ConnectionDriver.get
+        )
         #expect(driver.statuses == [400])
-        driver.send(Self.get)
+        driver.send(ConnectionDriver.get)
         #expect(driver.statuses == [400])
         driver.endInput()
         #expect(driver.closed == .refused)

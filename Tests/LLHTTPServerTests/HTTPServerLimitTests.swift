@@ -77,12 +77,7 @@ struct HTTPServerLimitTests {
         let slow = try BlockingClient(server.address)
         slow.send("GET / HT")
         #expect(server.waitUntil { $0.open == 1 && $0.idle == 0 })
-        var status: Int?
-        let deadline = MonotonicClock.now() + patienceOfTests
-        while status != 200, MonotonicClock.now() < deadline {
-            status = try BlockingClient(server.address).exchange(Self.get)?.status
-        }
-        #expect(status == 200)
+        #expect(try becomesTrue { try BlockingClient(server.address).exchange(Self.get)?.status == 200 })
         #expect(slow.read().end != .timedOut)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
@@ -96,14 +91,12 @@ struct HTTPServerLimitTests {
         }
         let dripping = try BlockingClient(server.address)
         dripping.send("GET / HTTP/1.1\r\nHost: a\r\n")
-        var status: Int?
-        let deadline = MonotonicClock.now() + patienceOfTests
-        while status != 200, MonotonicClock.now() < deadline {
+        let isServed = try becomesTrue {
             dripping.send("\r\nGET / HTTP/1.1\r\nHost: a\r\n")
-            guard dripping.readResponses(1).first?.status == 200 else { break }
-            status = try BlockingClient(server.address).exchange(Self.get)?.status
+            return try dripping.readResponses(1).first?.status == 200
+                && BlockingClient(server.address).exchange(Self.get)?.status == 200
         }
-        #expect(status == 200)
+        #expect(isServed)
         #expect(dripping.read().end != .timedOut)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }

@@ -16,13 +16,13 @@ struct HTTPServerStoppingTests {
     )
     func underLoad(round: Int, kind: TestServer.Kind) async throws {
         let server = try TestServer(kind, workerCount: 2)
-        let load = Load(server.address)
+        let load = RequestLoad(server.address, request: Self.get)
         load.start(persistent: 6, single: 4)
         #expect(server.waitUntil { $0.requests > 2_000 })
         let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
         load.waitForEnd()
         #expect(cutOff == 0)
-        #expect(load.unanswered == 0)
+        #expect(load.unanswered == 0 && load.refused == 0)
         #expect(load.answered >= 2_000)
         #expect(server.server.counters.open == 0)
     }
@@ -84,45 +84,5 @@ struct HTTPServerStoppingTests {
             TestHandler.probe()
         }
         #expect(await server.stop(drainDelay: .zero, grace: .seconds(1)) == 0)
-    }
-}
-
-/// Clients on threads of their own that ask until the server is gone.
-private final class Load: Sendable {
-    private let address: ListenAddress
-    private let group = DispatchGroup()
-    private let answeredCount = Atomic<Int>(0)
-    private let unansweredCount = Atomic<Int>(0)
-
-    init(_ address: ListenAddress) {
-        self.address = address
-    }
-
-    var answered: Int { answeredCount.load(ordering: .relaxed) }
-    /// Requests sent on a connection that was made, and not answered.
-    var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
-
-    func start(persistent: Int, single: Int) {
-        for number in 0..<persistent + single {
-            DispatchQueue(label: "load-\(number)").async(group: group) { [self] in
-                run(keepsConnection: number < persistent)
-            }
-        }
-    }
-
-    func waitForEnd() { group.wait() }
-
-    private func run(keepsConnection: Bool) {
-        while let client = try? BlockingClient(address) {
-            var isOpen = true
-            while isOpen {
-                guard let response = client.exchange(HTTPServerStoppingTests.get), response.status == 200 else {
-                    unansweredCount.wrappingAdd(1, ordering: .relaxed)
-                    break
-                }
-                answeredCount.wrappingAdd(1, ordering: .relaxed)
-                isOpen = keepsConnection && response["connection"] != "close"
-            }
-        }
     }
 }

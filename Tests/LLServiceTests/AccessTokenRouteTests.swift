@@ -35,6 +35,11 @@ struct GraphStory: Sendable {
         { request, peer in try peer.answerAndStay(request.path.contains("/debug_token?") ? data : me) }
     }
 
+    /// The same with what the story holds at the time.
+    static func script(_ story: Locked<String>) -> ScriptedIssuer.Script {
+        { request, peer in try script(story.withLock { $0 })(request, peer) }
+    }
+
     static func error(_ code: Int, _ message: String, subcode: Int? = nil) -> String {
         let more = subcode.map { #","error_subcode":\#($0)"# } ?? ""
         return
@@ -286,10 +291,7 @@ struct AccessTokenRouteTests {
     @Test("A token of a login that was revoked since it was issued is refused, whatever Graph says")
     func revoked() async throws {
         let story = Locked(GraphStory.data())
-        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
-            let data = story.withLock { $0 }
-            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
-        }
+        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(story))
         #expect(try service.judge().status == 200)
         let login = #"{"user_id":"218471","app_id":"\#(InProcessService.appID)"}"#
         let revocation = try service.answer("POST", "/revocations", body: login)
@@ -317,10 +319,7 @@ struct AccessTokenRouteTests {
     func unknownIssue() async throws {
         for kind in [RevocationKind.callback, .order] {
             let story = Locked(GraphStory.data())
-            let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
-                let data = story.withLock { $0 }
-                try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
-            }
+            let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(story))
             let moment = WallClock.unixSeconds() - 10
             func text(_ seconds: Int64) -> String {
                 ISO8601DateFormatter().string(from: Date(timeIntervalSince1970: Double(seconds)))

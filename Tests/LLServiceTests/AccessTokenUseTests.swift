@@ -75,12 +75,11 @@ struct AccessTokenUseTests {
     @Test("max_token_age_seconds bounds an access token too, and one whose issue Graph does not tell is refused")
     func age() async throws {
         let story = Locked(GraphStory.data())
-        let service = try await GraphService(maximumTokenAgeSeconds: 3_600, acceptsAccessTokens: true) {
-            request,
-            peer in
-            let data = story.withLock { $0 }
-            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
-        }
+        let service = try await GraphService(
+            maximumTokenAgeSeconds: 3_600,
+            acceptsAccessTokens: true,
+            script: GraphStory.script(story)
+        )
         let now = WallClock.unixSeconds()
         // `issued_at`, and whether the token is good. The skew of a minute is added.
         let tokens: [(issuedAt: String?, isGood: Bool)] = [
@@ -100,7 +99,7 @@ struct AccessTokenUseTests {
 
     @Test(
         "After a loss of the store a token whose birth is only estimated is 503, since nobody knows whether it is older",
-        .enabled(if: RedisServer.isInstalled)
+        .needsRedis
     )
     func estimatedBirth() async throws {
         let redis = try RedisServer()

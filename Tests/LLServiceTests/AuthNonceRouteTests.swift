@@ -95,13 +95,16 @@ struct AuthNonceRouteTests {
     func issued() async throws {
         let story = LoginStory()
         let issuer = try DecodedNonce.issuer()
-        let service = try await GraphService(
-            appIDs: [InProcessService.appID, "42"],
-            replayStore: GraphService.memory(),
-            acceptsAccessTokens: true,
-            nonces: issuer,
-            script: story.script()
-        )
+        func start() async throws -> GraphService {
+            try await GraphService(
+                appIDs: [InProcessService.appID, "42"],
+                replayStore: GraphService.memory(),
+                acceptsAccessTokens: true,
+                nonces: issuer,
+                script: story.script()
+            )
+        }
+        let service = try await start()
         func code(_ nonce: String, _ more: String = "") throws -> String? {
             story.nonce.withLock { $0 = nonce }
             return try service.judge(Self.issued + more).code
@@ -117,13 +120,7 @@ struct AuthNonceRouteTests {
         #expect(try code(nonce) == "login_revoked")
         await service.stop()
 
-        let next = try await GraphService(
-            appIDs: [InProcessService.appID, "42"],
-            replayStore: GraphService.memory(),
-            acceptsAccessTokens: true,
-            nonces: issuer,
-            script: story.script()
-        )
+        let next = try await start()
         #expect(try next.judge(Self.issued).code == nil)
         #expect(try next.judge(Self.issued).code == "nonce_used")
         let foreign = try next.issueNonce(#"{"app_id":"42"}"#)
@@ -234,7 +231,7 @@ struct AuthNonceRouteTests {
 
     @Test(
         "Two replicas with one Redis: of two logins with one nonce exactly one is accepted, in 100 of 100 rounds",
-        .enabled(if: RedisServer.isInstalled)
+        .needsRedis
     )
     func twoReplicas() async throws {
         let redis = try RedisServer()

@@ -100,6 +100,12 @@ final class InProcessService {
     enum Outcome {
         case answered(TestResponse)
         case parked(until: MonotonicInstant)
+
+        /// The answer to a request that must be answered at once.
+        func response() throws -> TestResponse {
+            guard case .answered(let response) = self else { throw ParkedUnexpectedly() }
+            return response
+        }
     }
 
     /// Sends a whole request and returns its outcome. `listener` is another listener of the same service.
@@ -161,13 +167,9 @@ final class InProcessService {
         _ method: String = "POST",
         _ target: String = "/verify",
         fields: [String] = ["Content-Type: application/json"],
-        body: String = "",
-        visit: RequestVisit = .first,
-        listener: ListenerRole? = nil
+        body: String = ""
     ) throws -> TestResponse {
-        let outcome = try send(method, target, fields: fields, body: body, visit: visit, listener: listener)
-        guard case .answered(let response) = outcome else { throw ParkedUnexpectedly() }
-        return response
+        try send(method, target, fields: fields, body: body).response()
     }
 
     struct ParkedUnexpectedly: Error {}

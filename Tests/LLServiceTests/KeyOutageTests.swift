@@ -32,7 +32,7 @@ struct KeyOutageTests {
         if case .parked = first {
             _ = await service.cache.refresh()
         }
-        let answer = try service.answer(body: body, visit: .woken)
+        let answer = try service.send(body: body, visit: .woken).response()
         #expect(answer.status == 200)
         #expect((2...3).contains(service.source.fetchCount))
     }
@@ -43,7 +43,7 @@ struct KeyOutageTests {
         let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
         let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
         if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
-        let answer = try service.answer(body: body, visit: .woken)
+        let answer = try service.send(body: body, visit: .woken).response()
         #expect(answer.status == 401)
         #expect(answer.code == "unknown_key")
     }
@@ -63,7 +63,7 @@ struct KeyOutageTests {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
         let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
-        let answer = try service.answer(body: body, visit: .expired)
+        let answer = try service.send(body: body, visit: .expired).response()
         #expect(answer.status == 429)
         #expect(answer.code == "key_checks_exhausted")
         #expect(answer["retry-after"] != nil)
@@ -126,7 +126,7 @@ struct KeyOutageTests {
             Issue.record("the store has not been asked")
             return
         }
-        let answer = try service.answer(body: body, visit: .expired)
+        let answer = try service.send(body: body, visit: .expired).response()
         #expect(answer.status == 503)
         #expect(answer.code == "replay_store_unavailable")
     }
@@ -140,7 +140,7 @@ struct KeyOutageTests {
         _ = await service.cache.refresh()
         let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
         if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
-        let answer = try service.answer(body: body, visit: .woken)
+        let answer = try service.send(body: body, visit: .woken).response()
         #expect(answer.code == "unknown_key")
     }
 }

@@ -78,44 +78,34 @@ struct MalformedConfigurationTests {
         #expect(error.description == error.sentences.joined(separator: "; "))
     }
 
-    static let variables: [MalformedConfiguration] = [
-        .variable("APP_IDS", ""), .variable("APP_IDS", "1,,2"), .variable("APP_IDS", "1,1"),
-        .variable("APP_IDS", "12 34"), .variable("APP_IDS", String(repeating: "9", count: 65)),
-        .variable("ISSUERS", ""), .variable("ISSUERS", "a,a"), .variable("ISSUERS", "ftp://a.example"),
-        .variable("ISSUERS", "www.facebook.com"), .variable("ISSUERS", "http://a.example"),
-        .variable("CONFIG", ""), .variable("JWKS_URLS", "ftp://example.com/"),
-        .variable("JWKS_URLS", "http://example.com/keys"), .variable("JWKS_URLS", "https://"),
-        .variable("JWKS_URLS", "https://user@example.com/"), .variable("JWKS_URLS", "example.com"),
-        .variable("JWKS_URLS", "https://example.com:99999/"), .variable("JWKS_FILE", ""),
-        .variable("CA_FILE", ""), .variable("JWKS_TTL_SECONDS", "0"), .variable("JWKS_TTL_SECONDS", "-1"),
-        .variable("JWKS_TTL_SECONDS", "+5"), .variable("JWKS_TTL_SECONDS", "1w"),
-        .variable("JWKS_TTL_SECONDS", "h"), .variable("JWKS_TTL_SECONDS", "1.5h"),
-        .variable("JWKS_TTL_SECONDS", "1 h"), .variable("JWKS_TTL_SECONDS", "1H"),
-        .variable("JWKS_TTL_SECONDS", "1h30m"), .variable("JWKS_TTL_SECONDS", "8d"),
-        .variable("JWKS_TTL_SECONDS", "5ms"), .variable("JWKS_TTL_SECONDS", "999999999999d"),
-        .variable("JWKS_TTL_SECONDS", " 60"), .variable("JWKS_TTL_SECONDS", "3600.0"),
-        .variable("JWKS_TTL_SECONDS", "99999999999999999999"), .variable("JWKS_TTL_SECONDS", "604801"),
-        .variable("JWKS_TTL_SECONDS", "59"), .variable("JWKS_MINIMUM_TTL_SECONDS", "86401"),
-        .variable("JWKS_MAXIMUM_TTL_SECONDS", "0"),
-        .variable("JWKS_MAX_STALE_SECONDS", "x"), .variable("LISTEN", "8080"), .variable("LISTEN", ":8080"),
-        .variable("LISTEN", "127.0.0.1"), .variable("LISTEN", "127.0.0.1:65536"),
-        .variable("LISTEN", "127.0.0.1:+80"), .variable("LISTEN", "256.0.0.1:80"),
-        .variable("LISTEN", "::1:80"), .variable("LISTEN", "[::1]"), .variable("LISTEN", "example.com:80"),
-        .variable("LISTEN", "unix:"), .variable("LISTEN", "unix:http.sock"), .variable("LISTEN", "unix:@abstract"),
-        .variable("LISTEN", "UNIX:/tmp/http.sock"), .variable("LISTEN", "/tmp/http.sock"),
-        .variable("LISTEN", "unix:/" + String(repeating: "x", count: 107)),
-        .variable("ADMIN_LISTEN", "unix:/tmp/http.sock"), .variable("LISTEN_MODE", "0660"),
-        .variable("ADMIN_LISTEN", "127.0.0.1:8080"), .variable("ADMIN_LISTEN", "0.0.0.0:8080"),
-        .variable("WORKERS", "0"), .variable("WORKERS", "257"),
-        .variable("CLOCK_SKEW_SECONDS", "301"), .variable("CLOCK_SKEW_SECONDS", ""),
-        .variable("MAX_TOKEN_AGE_SECONDS", "0"), .variable("BINDING", "none"), .variable("BINDING", "Required"),
-        .variable("TRACKING", "enabled"), .variable("DRAIN_DELAY_SECONDS", "301"),
-        .variable("TLS_CERTIFICATE_FILE", "/tls/certificate.pem"), .variable("TLS_KEY_FILE", "/tls/key.pem"),
-        .variable("TLS_CLIENT_CA_FILE", "/tls/authority.pem"), .variable("TLS_CERTIFICATE_FILE", ""),
-        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0"),
-        .variable("GRAPH_URL", "https://graph.facebook.com/v26.0/"), .variable("LOG_LEVEL", "verbose"),
-        .variable("LOG_FORMAT", "xml"),
-        .variable("APP_ID", "123"), .variable("", "1"), .variable("NONCE", "1"), .variable("app_ids", "1"),
+    static let variables = values.flatMap { name, values in values.map { MalformedConfiguration.variable(name, $0) } }
+
+    /// Values that a variable must not have.
+    private static let values: KeyValuePairs<String, [String]> = [
+        "APP_IDS": ["", "1,,2", "1,1", "12 34", String(repeating: "9", count: 65)],
+        "ISSUERS": ["", "a,a", "ftp://a.example", "www.facebook.com", "http://a.example"], "CONFIG": [""],
+        "JWKS_URLS": [
+            "ftp://example.com/", "http://example.com/keys", "https://", "https://user@example.com/", "example.com",
+            "https://example.com:99999/",
+        ],
+        "JWKS_FILE": [""], "CA_FILE": [""],
+        "JWKS_TTL_SECONDS": [
+            "0", "-1", "+5", "1w", "h", "1.5h", "1 h", "1H", "1h30m", "8d", "5ms", "999999999999d", " 60", "3600.0",
+            "99999999999999999999", "604801", "59",
+        ],
+        "JWKS_MINIMUM_TTL_SECONDS": ["86401"], "JWKS_MAXIMUM_TTL_SECONDS": ["0"], "JWKS_MAX_STALE_SECONDS": ["x"],
+        "LISTEN": [
+            "8080", ":8080", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:+80", "256.0.0.1:80", "::1:80", "[::1]",
+            "example.com:80", "unix:", "unix:http.sock", "unix:@abstract", "UNIX:/tmp/http.sock", "/tmp/http.sock",
+            "unix:/" + String(repeating: "x", count: 107),
+        ],
+        "ADMIN_LISTEN": ["unix:/tmp/http.sock", "127.0.0.1:8080", "0.0.0.0:8080"], "LISTEN_MODE": ["0660"],
+        "WORKERS": ["0", "257"], "CLOCK_SKEW_SECONDS": ["301", ""], "MAX_TOKEN_AGE_SECONDS": ["0"],
+        "BINDING": ["none", "Required"], "TRACKING": ["enabled"], "DRAIN_DELAY_SECONDS": ["301"],
+        "TLS_CERTIFICATE_FILE": ["/tls/certificate.pem", ""], "TLS_KEY_FILE": ["/tls/key.pem"],
+        "TLS_CLIENT_CA_FILE": ["/tls/authority.pem"],
+        "GRAPH_URL": ["https://graph.facebook.com/v26.0", "https://graph.facebook.com/v26.0/"],
+        "LOG_LEVEL": ["verbose"], "LOG_FORMAT": ["xml"], "APP_ID": ["123"], "": ["1"], "NONCE": ["1"], "app_ids": ["1"],
     ]
 
     /// A socket whose permissions cannot be meant.

@@ -195,7 +195,7 @@ struct NonceRouteTests {
         // A token that is bound otherwise needs no memory.
         #expect(try service.verify(Self.token("n-1")).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
-        let health = try service.answer("GET", "/readyz?verbose", fields: [], listener: .administration).text
+        let health = try service.send("GET", "/readyz?verbose", fields: [], listener: .administration).response().text
         #expect(health.contains(#""replay_store":{"state":"down","kind":"memory","entries":1,"capacity":1}"#))
     }
 

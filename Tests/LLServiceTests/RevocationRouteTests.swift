@@ -205,7 +205,7 @@ struct RevocationRouteTests {
     func health() async throws {
         let service = try await Self.service()
         _ = try Self.revoke(service, #"{"user_id":"1"}"#)
-        let page = try service.answer("GET", "/readyz?verbose", listener: .administration).text
+        let page = try service.send("GET", "/readyz?verbose", listener: .administration).response().text
         #expect(page.contains(#""revocations":{"entries":1,"capacity":250000,"age_seconds":0}"#))
         #expect(!(try service.answer("GET", "/readyz?verbose").text.contains("revocations")))
     }

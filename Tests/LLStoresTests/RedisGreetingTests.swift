@@ -49,7 +49,7 @@ private struct Greeter {
 @Suite(
     "The memory that a server is believed to have",
     .live,
-    .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    .needsRedis
 )
 struct RedisGreetingTests {
     private static let hour: UInt64 = 3_600_000

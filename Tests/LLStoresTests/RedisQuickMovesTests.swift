@@ -108,11 +108,19 @@ private final class MovingCluster: Sendable {
 
 @Suite("A slot that moves again at once", .live)
 struct RedisQuickMovesTests {
+    private let cluster: MovingCluster
+    private let store: StoreUnderTest
+    /// The time at which the store's memory begins.
+    private let born: UInt64
+
+    init() throws {
+        cluster = try MovingCluster()
+        store = try cluster.store()
+        born = try #require(store.store.completeSince)
+    }
+
     @Test("Each of four moves at once is followed without a refusal, and forgets nothing")
-    func moves() throws {
-        let cluster = try MovingCluster()
-        let store = try cluster.store()
-        let born = try #require(store.store.completeSince)
+    func moves() {
         for (number, target) in [1, 2, 0, 1].enumerated() {
             #expect(store.use(UInt64(number), bornAt: born) == .accepted)
             cluster.move(to: target)
@@ -123,10 +131,7 @@ struct RedisQuickMovesTests {
     }
 
     @Test("A slot that has moved and is on its way again takes logins at its third node, which no map names")
-    func onItsWay() throws {
-        let cluster = try MovingCluster()
-        let store = try cluster.store()
-        let born = try #require(store.store.completeSince)
+    func onItsWay() {
         #expect(store.use(1, bornAt: born) == .accepted)
         cluster.move(to: 1)
         cluster.begin(to: 2)
@@ -139,30 +144,22 @@ struct RedisQuickMovesTests {
         #expect(store.failures.isEmpty)
     }
 
-    @Test("A slot that moves again before the new node's memory is known is followed")
-    func unknown() throws {
-        let cluster = try MovingCluster()
-        let store = try cluster.store()
-        let born = try #require(store.store.completeSince)
+    @Test(
+        "A slot that moves again before the new node's memory is known is followed; before the node was tried it is a loss",
+        arguments: [true, false]
+    )
+    func again(isTried: Bool) {
         #expect(store.use(1, bornAt: born) == .accepted)
-        cluster.surprise(at: 1, RedisKeys.cluster.data, target: 2)
+        cluster.surprise(at: 1, isTried ? RedisKeys.cluster.data : RedisKeys.cluster.probe, target: 2)
         cluster.move(to: 1)
-        #expect(store.use(1, bornAt: born) == .nonceUsed)
-        #expect(store.use(2, bornAt: born) == .accepted)
-        #expect(store.failures.isEmpty)
-    }
-
-    @Test("A slot that moves again before the new node was tried counts as a loss, and new logins go on")
-    func untried() throws {
-        let cluster = try MovingCluster()
-        let store = try cluster.store()
-        let born = try #require(store.store.completeSince)
-        #expect(store.use(1, bornAt: born) == .accepted)
-        cluster.surprise(at: 1, RedisKeys.cluster.probe, target: 2)
-        cluster.move(to: 1)
-        #expect(store.use(1, bornAt: born) != .accepted)
-        #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
-        #expect(store.use(2) == .accepted)
+        if isTried {
+            #expect(store.use(1, bornAt: born) == .nonceUsed)
+            #expect(store.use(2, bornAt: born) == .accepted)
+        } else {
+            #expect(store.use(1, bornAt: born) != .accepted)
+            #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
+            #expect(store.use(2) == .accepted)
+        }
         #expect(store.failures.isEmpty)
     }
 

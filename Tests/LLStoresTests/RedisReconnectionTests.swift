@@ -7,7 +7,7 @@ import Testing
 @Suite(
     "When a connection to a real server is made anew",
     .live,
-    .enabled(if: RedisServer.isInstalled, "redis-server is not installed"),
+    .needsRedis,
     .serialized
 )
 struct RedisReconnectionTests {

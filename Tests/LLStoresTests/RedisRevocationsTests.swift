@@ -8,7 +8,7 @@ import Testing
 @Suite(
     "Which logins were revoked, in a real server",
     .live,
-    .enabled(if: RedisServer.isInstalled, "redis-server is not installed"),
+    .needsRedis,
     .serialized
 )
 struct RedisRevocationsTests {

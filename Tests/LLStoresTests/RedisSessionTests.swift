@@ -8,7 +8,7 @@ import Testing
 @Suite(
     "One connection to a real server",
     .live,
-    .enabled(if: RedisServer.isInstalled, "redis-server is not installed")
+    .needsRedis
 )
 struct RedisSessionTests {
     @Test("A question has an answer when its own time is over, though the server may take longer")

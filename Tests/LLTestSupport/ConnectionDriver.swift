@@ -3,6 +3,8 @@ package import LLSockets
 
 /// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
 package final class ConnectionDriver {
+    package static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
     package var engine: ConnectionEngine
     private var receiveBuffer: RequestBuffer
     package let connection: Connection

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Glibc
 internal import LLSockets
+package import Testing
 
 /// A real `redis-server` on a loopback port, with a folder of its own, as a process of this test; killed when nobody
 /// holds it any more.
@@ -12,8 +13,7 @@ package final class RedisServer: @unchecked Sendable {
         ProcessInfo.processInfo.environment["REDIS_SERVER"]
         ?? ["/usr/bin/redis-server", "/usr/bin/valkey-server", "/usr/local/bin/redis-server"]
         .first { unsafe access($0, X_OK) == 0 }
-    package static var isInstalled: Bool { program != nil }
-    package static let skipReason = "redis-server is not installed"
+    fileprivate static let skipReason = "redis-server is not installed"
 
     package let port: UInt16
     /// The port for TLS; 0 where there is none.
@@ -102,5 +102,12 @@ package final class RedisServer: @unchecked Sendable {
 
     private static func freePort() throws -> UInt16 {
         try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false).localAddress().port
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips the test if no Redis server is installed.
+    package static var needsRedis: Self {
+        .enabled(if: RedisServer.program != nil, Comment(rawValue: RedisServer.skipReason))
     }
 }

@@ -1,10 +1,9 @@
-import Dispatch
-import LLSockets
-import LLTestSupport
-import Synchronization
+internal import Dispatch
+package import LLSockets
+internal import Synchronization
 
-/// Clients on threads of their own that send one request over and over until the service is gone.
-final class VerificationLoad: Sendable {
+/// Clients on threads of their own that send one request over and over until the server is gone.
+package final class RequestLoad: Sendable {
     private let address: ListenAddress
     private let request: String
     private let group = DispatchGroup()
@@ -12,22 +11,22 @@ final class VerificationLoad: Sendable {
     private let refusedCount = Atomic<Int>(0)
     private let unansweredCount = Atomic<Int>(0)
 
-    init(_ address: ListenAddress, request: String) {
+    package init(_ address: ListenAddress, request: String) {
         self.address = address
         self.request = request
     }
 
     /// Requests answered.
-    var answered: Int { answeredCount.load(ordering: .relaxed) }
+    package var answered: Int { answeredCount.load(ordering: .relaxed) }
     /// Of these: with another status than 200, but for those shed because the machine is busy (503 `overloaded`).
-    var refused: Int { refusedCount.load(ordering: .relaxed) }
+    package var refused: Int { refusedCount.load(ordering: .relaxed) }
     /// Requests sent on a connection that was made, and not answered.
-    var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
+    package var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
 
     /// - Parameters:
-    ///   - persistent: Clients that keep their connection as long as the service does.
+    ///   - persistent: Clients that keep their connection as long as the server does.
     ///   - single: Clients that make a connection for each request.
-    func start(persistent: Int, single: Int) {
+    package func start(persistent: Int, single: Int) {
         for number in 0..<persistent + single {
             DispatchQueue(label: "load-\(number)").async(group: group) { [self] in
                 run(keepsConnection: number < persistent)
@@ -36,7 +35,7 @@ final class VerificationLoad: Sendable {
     }
 
     /// False where so many answers have not come within a minute.
-    func waitUntilAnswered(_ count: Int) -> Bool {
+    package func waitUntilAnswered(_ count: Int) -> Bool {
         let deadline = MonotonicClock.now() + .seconds(60)
         while answered < count, MonotonicClock.now() < deadline {
             if group.wait(timeout: .now() + .milliseconds(10)) == .success { break }
@@ -44,7 +43,7 @@ final class VerificationLoad: Sendable {
         return answered >= count
     }
 
-    func waitForEnd() { group.wait() }
+    package func waitForEnd() { group.wait() }
 
     private func run(keepsConnection: Bool) {
         while let client = try? BlockingClient(address) {

@@ -16,19 +16,34 @@ struct TokensCVETests {
         MintedClaims(audience: Self.appID, subject: "7", nonce: "n", issuedAt: Self.now)
     }
 
+    /// A verifier whose workspace serves one token after the other.
+    private struct Judge: ~Copyable {
+        private let verifier: TokenVerifier
+        private let expectation: TokenExpectation
+        private let date: NumericDate
+        private var workspace = VerificationWorkspace()
+
+        init() throws {
+            let (policy, nonce) = (try VerificationPolicy(appIDs: [appID]), try #require(Nonce("n")))
+            let date = try #require(NumericDate(secondsSince1970: now))
+            self.init(policy, nonce, date)
+        }
+
+        private init(_ policy: VerificationPolicy, _ nonce: Nonce, _ date: NumericDate) {
+            verifier = TokenVerifier(policy: policy)
+            expectation = TokenExpectation(binding: .nonce(nonce))
+            self.date = date
+        }
+
+        mutating func verify(_ token: String, _ keys: VerificationKeys) throws(Refusal) -> VerifiedToken {
+            try verifier.verify(token, expecting: expectation, keys: keys, now: date, workspace: &workspace)
+        }
+    }
+
     private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> Refusal? {
-        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
-        let nonce = try #require(Nonce("n"))
-        let date = try #require(NumericDate(secondsSince1970: Self.now))
-        var workspace = VerificationWorkspace()
+        var judge = try Judge()
         do throws(Refusal) {
-            _ = try verifier.verify(
-                token,
-                expecting: TokenExpectation(binding: .nonce(nonce)),
-                keys: VerificationKeys(keys),
-                now: date,
-                workspace: &workspace
-            )
+            _ = try judge.verify(token, VerificationKeys(keys))
             return nil
         } catch {
             return error
@@ -189,17 +204,13 @@ struct TokensCVETests {
 
     @Test("A key that left the set verifies nothing more, within the same workspace")
     func removedKey() throws {
-        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
-        let nonce = try #require(Nonce("n"))
-        let date = try #require(NumericDate(secondsSince1970: Self.now))
-        var workspace = VerificationWorkspace()
+        var judge = try Judge()
         let token = try StandInKeys.previous.mint(claims())
-        let expectation = TokenExpectation(binding: .nonce(nonce))
         let before = VerificationKeys(StandInKeys.set)
         let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
-        _ = try verifier.verify(token, expecting: expectation, keys: before, now: date, workspace: &workspace)
+        _ = try judge.verify(token, before)
         #expect(throws: Refusal.unknownKey(keyID: StandInKeys.previous.keyID)) {
-            try verifier.verify(token, expecting: expectation, keys: after, now: date, workspace: &workspace)
+            try judge.verify(token, after)
         }
     }
 
@@ -234,23 +245,14 @@ struct TokensCVETests {
 
     @Test("fast-jwt GHSA-rp9m-7r4c-75qg: judged in one workspace, each token yields its own claims")
     func ownClaims() throws {
-        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
-        let nonce = try #require(Nonce("n"))
-        let date = try #require(NumericDate(secondsSince1970: Self.now))
-        var workspace = VerificationWorkspace()
+        var judge = try Judge()
         let keys = VerificationKeys(StandInKeys.set)
         for index in 0..<300 {
             var minted = claims()
             minted.subject = String(repeating: "8", count: 1 + index % 50) + String(index)
             minted.name = index % 3 == 0 ? nil : "N\(index)"
             let minter = index % 2 == 0 ? StandInKeys.current : StandInKeys.previous
-            let token = try verifier.verify(
-                minter.mint(minted),
-                expecting: TokenExpectation(binding: .nonce(nonce)),
-                keys: keys,
-                now: date,
-                workspace: &workspace
-            )
+            let token = try judge.verify(minter.mint(minted), keys)
             #expect(token.profile.userID == minted.subject && token.profile.name == minted.name)
             #expect(token.authenticationToken.keyID == minter.keyID)
         }

@@ -4,18 +4,19 @@ import LLCrypto
 import LLJOSE
 import LLStandIn
 import LLTestSupport
-import LimitedLogin
 import Testing
+
+@testable import LimitedLogin
 
 @Suite("Vectors of the RFCs and of other verifiers", .live)
 struct TokensRFCTests {
     private struct Input: Decodable {
         struct Content: Decodable {
-            let key: AnyJSON
+            let key: JSONValue
         }
         struct Output: Decodable {
             let compact: String?
-            let json: AnyJSON?
+            let json: JSONValue?
         }
         let input: Content
         let output: Output
@@ -49,7 +50,7 @@ struct TokensRFCTests {
     )
     func section41() throws {
         let file = try VectorFolder.decode(Input.self, "rfc7520-cookbook/4_1.rsa_v15_signature.json")
-        let key = try VectorFolder.decode(AnyJSON.self, "rfc7520-cookbook/3_3.rsa_public_key.json")
+        let key = try VectorFolder.decode(JSONValue.self, "rfc7520-cookbook/3_3.rsa_public_key.json")
         let keySet = Array(try JSONEncoder().encode(["keys": [key]]))
         let token = try #require(file.output.compact)
         #expect(try SignatureLayer().rejection(of: token, keySet: keySet) == nil)
@@ -90,13 +91,13 @@ struct TokensRFCTests {
     )
     func malformedKeys() throws {
         struct KeySet: Codable {
-            var keys: [AnyJSON]
+            var keys: [JSONValue]
         }
         var set = try VectorFolder.decode(KeySet.self, "libjwt/bad_keys.json")
         let badCount = set.keys.count
         #expect(badCount >= 14)
         let minter = StandInKeys.current
-        let good = try JSONDecoder().decode(AnyJSON.self, from: Data(minter.jsonWebKey))
+        let good = try JSONDecoder().decode(JSONValue.self, from: Data(minter.jsonWebKey))
         let token = try minter.mint(header: minter.header, payload: [])
         for position in [0, 7, badCount] {
             var mixed = set

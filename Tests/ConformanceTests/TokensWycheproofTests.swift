@@ -2,8 +2,9 @@ import FoundationEssentials
 import LLCrypto
 import LLJOSE
 import LLTestSupport
-import LimitedLogin
 import Testing
+
+@testable import LimitedLogin
 
 /// Judges tokens at the layer of the JWS: header, key and signature, without claims.
 struct SignatureLayer {
@@ -41,7 +42,7 @@ struct TokensWycheproofTests {
         }
         struct Case: Decodable {
             let tcId: Int
-            let jwk: [String: AnyJSON]
+            let jwk: [String: JSONValue]
             let jws: String
             let expected: String
 
@@ -72,8 +73,8 @@ struct TokensWycheproofTests {
             let testGroups: [Group]
         }
         struct Group: Decodable {
-            let `public`: AnyJSON?
-            let `private`: AnyJSON?
+            let `public`: JSONValue?
+            let `private`: JSONValue?
             let tests: [Case]
         }
         struct Case: Decodable {
@@ -107,7 +108,7 @@ struct TokensWycheproofTests {
             let testGroups: [Group]
         }
         struct Group: Decodable {
-            let keyJwk: [String: AnyJSON]?
+            let keyJwk: [String: JSONValue]?
             let publicKey: Key
             let tests: [Case]
         }
@@ -154,8 +155,8 @@ struct TokensWycheproofTests {
         }
         struct Case: Decodable {
             let tcId: Int
-            let jws: AnyJSON?
-            let jwe: AnyJSON?
+            let jws: JSONValue?
+            let jwe: JSONValue?
         }
         let groups = try VectorFolder.decode(File.self, "wycheproof/json_web_crypto_test.json").testGroups
         let layer = try SignatureLayer()

@@ -37,31 +37,25 @@ struct HTTPSClientProxyTests {
         #expect(issuer.requests.first?.value(of: "proxy-authorization") == nil)
     }
 
-    struct Refusal: Sendable, CustomTestStringConvertible {
-        let answer: String
-        let expected: HTTPSClientError
-        var testDescription: String { answer }
-    }
-
     @Test(
         "A proxy that does not open the tunnel is named",
         arguments: [
-            Refusal(
-                answer: "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 3\r\n\r\nwho",
-                expected: .proxyFailed(reason: "it answered 407")
+            (
+                "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 3\r\n\r\nwho",
+                HTTPSClientError.proxyFailed(reason: "it answered 407")
             ),
-            Refusal(
-                answer: "HTTP/1.1 200 OK\r\n\r\nGREETING",
-                expected: .proxyFailed(reason: "it sent bytes that nobody asked for")
+            (
+                "HTTP/1.1 200 OK\r\n\r\nGREETING",
+                .proxyFailed(reason: "it sent bytes that nobody asked for")
             ),
-            Refusal(answer: "SOCKS", expected: .malformedResponse(reason: "the status line is malformed")),
+            ("SOCKS", .malformedResponse(reason: "the status line is malformed")),
         ]
     )
-    func refusal(_ refusal: Refusal) throws {
-        let proxy = try ScriptedIssuer(.plain) { _, peer in try peer.send(refusal.answer) }
+    func refusal(answer: String, expected: HTTPSClientError) throws {
+        let proxy = try ScriptedIssuer(.plain) { _, peer in try peer.send(answer) }
         defer { proxy.stop() }
         let settings = try ProxySettings { $0 == "https_proxy" ? "127.0.0.1:\(proxy.port)" : nil }
-        #expect(throws: refusal.expected) {
+        #expect(throws: expected) {
             try HTTPSClient(proxy: settings).get(HTTPURL(parsing: "https://issuer.test/keys"))
         }
     }

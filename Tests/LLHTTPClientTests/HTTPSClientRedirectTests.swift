@@ -25,38 +25,30 @@ struct HTTPSClientRedirectTests {
         #expect(issuer.requests.map(\.path) == ["/keys", "/a?b", "/d", "/e"])
     }
 
-    struct Lure: Sendable, CustomTestStringConvertible {
-        let location: String
-        let reason: String
-        var testDescription: String { location }
-    }
-
     @Test(
         "A redirect that leads away is refused before anything is sent there",
         arguments: [
-            Lure(location: "https://127.0.0.1:PORT/keys", reason: "it leads to another host"),
-            Lure(location: "https://localhost:1/keys", reason: "it leads to another host"),
-            Lure(location: "//elsewhere.example/keys", reason: "it leads to another host"),
-            Lure(location: "http://localhost:PORT/keys", reason: "it leads from https to http"),
-            Lure(location: "http://elsewhere.example/keys", reason: "it leads to no https URL"),
-            Lure(location: "https://user@localhost:PORT/keys", reason: "it leads to no https URL"),
-            Lure(location: "file:///etc/passwd", reason: "it leads to no https URL"),
-            Lure(location: "keys2", reason: "it leads to no https URL"),
-            Lure(location: "", reason: "it leads to no https URL"),
+            ("https://127.0.0.1:PORT/keys", "it leads to another host"),
+            ("https://localhost:1/keys", "it leads to another host"),
+            ("//elsewhere.example/keys", "it leads to another host"),
+            ("http://localhost:PORT/keys", "it leads from https to http"),
+            ("http://elsewhere.example/keys", "it leads to no https URL"),
+            ("https://user@localhost:PORT/keys", "it leads to no https URL"),
+            ("file:///etc/passwd", "it leads to no https URL"),
+            ("keys2", "it leads to no https URL"),
+            ("", "it leads to no https URL"),
         ]
     )
-    func away(_ lure: Lure) throws {
+    func away(location: String, reason: String) throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
             let port = request.value(of: "host")?.split(separator: ":").last ?? ""
-            let location = lure.location.split(separator: "PORT", omittingEmptySubsequences: false).joined(
-                separator: String(port)
-            )
+            let location = location.replacing("PORT", with: port)
             try peer.answer(status: "302 Found", fields: ["Location: \(location)"], "")
         }
         defer { issuer.stop() }
         let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
-        #expect(throws: HTTPSClientError.redirectRefused(reason: lure.reason)) {
+        #expect(throws: HTTPSClientError.redirectRefused(reason: reason)) {
             try client.get(HTTPURL(parsing: issuer.url))
         }
         #expect(issuer.connectionCount == 1)

@@ -1,26 +1,30 @@
 import LLJOSE
 import Testing
 
+extension JSONDocument {
+    fileprivate init(parsing bytes: [UInt8]) throws {
+        self.init()
+        try parse(bytes)
+    }
+}
+
 @Suite("The values of a JSON text")
 struct JSONValueTests {
     private func string(_ json: String) throws -> String {
         let bytes = Array(json.utf8)
-        var document = JSONDocument()
-        try document.parse(bytes)
+        let document = try JSONDocument(parsing: bytes)
         return document.string(document.root, in: bytes.span)
     }
 
     private func double(_ json: String) throws -> Double? {
         let bytes = Array(json.utf8)
-        var document = JSONDocument()
-        try document.parse(bytes)
+        let document = try JSONDocument(parsing: bytes)
         return document.double(document.root, in: bytes.span)
     }
 
     private func integer(_ json: String) throws -> Int64? {
         let bytes = Array(json.utf8)
-        var document = JSONDocument()
-        try document.parse(bytes)
+        let document = try JSONDocument(parsing: bytes)
         return document.integer(document.root, in: bytes.span)
     }
 
@@ -83,8 +87,7 @@ struct JSONValueTests {
     @Test("A member is found by its name, however that is spelt")
     func members() throws {
         let bytes = Array("{\"iss\":1,\"\\u0061ud\":[2,{\"iss\":3}],\"sub\":{\"x\":4},\"s\":5}".utf8)
-        var document = JSONDocument()
-        try document.parse(bytes)
+        let document = try JSONDocument(parsing: bytes)
         let span = bytes.span
         let values = [
             document.member("iss", of: 0, in: span).flatMap { document.integer($0, in: span) },
@@ -107,8 +110,7 @@ struct JSONValueTests {
     @Test("A string equals its value and no other, escaped or not")
     func equality() throws {
         let bytes = Array("[\"abc\",\"\\u0061bc\",7,\"\"]".utf8)
-        var document = JSONDocument()
-        try document.parse(bytes)
+        let document = try JSONDocument(parsing: bytes)
         let span = bytes.span
         var verdicts: [[Bool]] = []
         for node in 1...4 {

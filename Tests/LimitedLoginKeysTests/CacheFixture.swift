@@ -31,6 +31,14 @@ final class CacheFixture: Sendable {
     var events: [JWKSetEvent] { record.events }
     var keyIDs: [String] { cache.snapshot.keySet.keys.map(\.keyID) }
 
+    /// A source of these keys, and a cache that has fetched them.
+    static func started(_ keyIDs: [String]) async throws -> (StubSource, CacheFixture) {
+        let source = StubSource(keySet: TestKeySet.json(keyIDs))
+        let fixture = try CacheFixture([source])
+        await fixture.start()
+        return (source, fixture)
+    }
+
     /// Starts and waits for the first fetch to end.
     func start() async {
         cache.start()

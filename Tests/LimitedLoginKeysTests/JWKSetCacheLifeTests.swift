@@ -55,9 +55,7 @@ struct JWKSetCacheLifeTests {
 
     @Test("Keys past their greatest staleness are in no snapshot; they return with the source")
     func expiredSnapshot() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["a"])
         source.fail()
         await fixture.advance(by: .seconds(3600 + 86_399))
         #expect(fixture.keyIDs == ["a"])

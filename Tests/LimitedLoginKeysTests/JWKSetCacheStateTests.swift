@@ -12,15 +12,14 @@ struct JWKSetCacheStateTests {
         #expect(driver.phase() == .empty)
         driver.start()
         #expect(driver.phase() == .empty)
-        driver.advance(by: .milliseconds(100))
-        #expect(driver.phase() == .fresh)
         // Jitter of a half leaves the lead at a tenth of the time to live.
-        driver.advance(by: .seconds(899))
-        #expect(driver.phase() == .fresh)
-        driver.advance(by: .milliseconds(1050))
-        #expect(driver.phase() == .refreshing)
-        driver.advance(by: .milliseconds(100))
-        #expect(driver.phase() == .fresh)
+        let phases: [(Int64, JWKSetCachePhase)] = [
+            (100, .fresh), (899_000, .fresh), (1_050, .refreshing), (100, .fresh),
+        ]
+        for (milliseconds, phase) in phases {
+            driver.advance(by: .milliseconds(milliseconds))
+            #expect(driver.phase() == phase)
+        }
         #expect(driver.fetches.map(\.reason) == [.start, .refresh])
     }
 
@@ -30,12 +29,10 @@ struct JWKSetCacheStateTests {
         limits.maximumStaleness = .seconds(7200)
         var driver = StateDriver.settled(limits: limits)
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
-        driver.advance(by: .seconds(3300))
-        #expect(driver.phase() == .backingOff)
-        driver.advance(by: .seconds(400))
-        #expect(driver.phase() == .stale)
-        driver.advance(by: .seconds(7200))
-        #expect(driver.phase() == .expired)
+        for (seconds, phase) in [(3300, .backingOff), (400, .stale), (7200, .expired)] as [(Int64, JWKSetCachePhase)] {
+            driver.advance(by: .seconds(seconds))
+            #expect(driver.phase() == phase)
+        }
         driver.source = { _ in .unchanged(.init()) }
         driver.advance(by: .seconds(61))
         #expect(driver.phase() == .fresh)

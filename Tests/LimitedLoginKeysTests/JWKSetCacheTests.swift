@@ -85,9 +85,7 @@ struct JWKSetCacheTests {
 
     @Test("No bad answer wipes good keys; each is told, and the next good answer heals", arguments: BadAnswer.all)
     func badAnswers(_ bad: BadAnswer) async throws {
-        let source = StubSource(keySet: TestKeySet.json(["good"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["good"])
         source.setAnswer(bad.answer)
         fixture.cache.refreshNow()
         await fixture.settle()
@@ -117,9 +115,7 @@ struct JWKSetCacheTests {
 
     @Test("A key changed under the same ID replaces the old one at once and is told as replaced")
     func sameKeyID() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["a"])
         let before = fixture.cache.snapshot.keySet
         source.setKeySet(TestKeySet.json([], second: ["a"]))
         fixture.cache.refreshNow()
@@ -136,9 +132,7 @@ struct JWKSetCacheTests {
 
     @Test("A key removed from the set is gone from the next snapshot")
     func removedKey() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["a", "b"])
         source.setKeySet(TestKeySet.json(["b"]))
         await fixture.advance(by: .seconds(3300))
         #expect(fixture.keyIDs == ["b"])
@@ -150,9 +144,7 @@ struct JWKSetCacheTests {
         "A key that one stale answer took away is back five seconds later if a token names it, which waits from the third on"
     )
     func staleAnswer() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["a", "b"])
         source.setKeySet(TestKeySet.json(["a"]))
         _ = fixture.ask("made up")
         await fixture.settle()
@@ -222,9 +214,7 @@ struct JWKSetCacheTests {
 
     @Test("Past their greatest staleness keys verify nothing, by the workers' own clock")
     func expiry() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let fixture = try CacheFixture([source])
-        await fixture.start()
+        let (source, fixture) = try await CacheFixture.started(["a"])
         source.fail()
         let snapshot = fixture.cache.snapshot
         await fixture.advance(by: .seconds(3600 + 86_399))
@@ -252,8 +242,7 @@ struct JWKSetCacheTests {
 
     @Test("The state and the keys are shown with bits, thumbprint, age and expiry")
     func status() async throws {
-        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
-        await fixture.start()
+        let (_, fixture) = try await CacheFixture.started(["a"])
         await fixture.advance(by: .seconds(10))
         let status = fixture.cache.status
         let key = try #require(status.keys.first)

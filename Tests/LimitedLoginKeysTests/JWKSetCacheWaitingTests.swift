@@ -72,8 +72,7 @@ struct JWKSetCacheWaitingTests {
 
     @Test("A snapshot that has changed since it was looked at is looked at again before anything is decided")
     func lookAgain() async throws {
-        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
-        await fixture.start()
+        let (_, fixture) = try await CacheFixture.started(["a"])
         let now = fixture.clock.now
         let answer = fixture.cache.missingKey(0x62, seenEpoch: 0, waitingSince: now, now: now)
         #expect(answer == .lookAgain)

@@ -22,7 +22,7 @@ OWN = {"LLThreads", "LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", 
 
 ALLOWED = {
     "LLBytes": set(),
-    "LLThreads": PLATFORM | {"CLLThreads"},
+    "LLThreads": PLATFORM | {"CLLThreads", "LLBytes"},
     "LLCrypto": {"CLLOpenSSL", "LLBytes"},
     "LLJOSE": {"LLBytes"},
     "LimitedLogin": {"LLJOSE", "LLCrypto", "LLThreads", "LLBytes"},

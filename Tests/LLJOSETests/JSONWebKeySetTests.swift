@@ -202,7 +202,7 @@ struct JSONWebKeySetTests {
         #expect(try JSONWebKeySet(parsing: padded).keys.isEmpty)
         #expect(throws: JSONWebKeySetError.tooLong) { try JSONWebKeySet(parsing: padded + " ") }
         #expect(JSONWebKeySetError.tooManyKeys.description.contains("64"))
-        #expect(JSONWebKeySetError.tooLong.description.contains("65536"))
+        #expect(JSONWebKeySetError.tooLong.description.contains("65,536"))
         #expect(JSONWebKeySetError.notAKeySet.description.contains("keys"))
     }
 

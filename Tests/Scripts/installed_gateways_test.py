@@ -3,7 +3,7 @@
 
 The script gives itself a mount and a network namespace, where /etc, /var and /run may be changed and the ports of the files are
 free. It carries out the block word by word, runs the start command of the distribution's unit from `/`, as the unit's user, and
-puts the questions of `gateways_test.py` to it; then a CORS preflight, a query, another Host, a WebSocket with a cookie and with
+puts the questions of `gateway_parts.py` to it; then a CORS preflight, a query, another Host, a WebSocket with a cookie and with
 a subprotocol, a refusal that a page of another origin may read, and an outage. `systemctl` is a stand-in there: no service manager runs in a namespace.
 
 usage: installed_gateways_test.py [--tools FOLDER] [NAME...]
@@ -27,10 +27,10 @@ import tempfile
 import threading
 import time
 
-import gateways_test
+import gateway_parts
 import live
 import wsgi_application
-from gateways_test import Gateway, Tally, identity
+from gateway_parts import Gateway, Tally, identity
 
 HERE = live.ROOT / "config" / "gateways"
 PORT = 8000
@@ -193,7 +193,7 @@ class Installed(Gateway):
 
 def judge_preflight(tally, name, gateway, issuer):
     fields = ["Origin: https://app.example.com", "Access-Control-Request-Method: PUT"]
-    status, _, body = gateway.ask(None, fields=[*fields, *gateways_test.FORGED, "X_Auth_Subject: 1"], arguments=["-X", "OPTIONS"])
+    status, _, body = gateway.ask(None, fields=[*fields, *gateway_parts.FORGED, "X_Auth_Subject: 1"], arguments=["-X", "OPTIONS"])
     seen = json.loads(body) if status == 200 else {}
     tally.check(f"{name}: preflight", status == 200 and seen["method"] == "OPTIONS" and not identity(seen["fields"]),
                 f"{status} {body}")
@@ -310,7 +310,7 @@ def drive(tally, name, block, program, issuer):
     with live.Service(program, issuer.jwks_url, **settings) as service:
         service.wait_until_ready()
         with contextlib.closing(Application()), Installed(name) as gateway:
-            gateways_test.judge(tally, name, gateway, issuer)
+            gateway_parts.judge(tally, name, gateway, issuer)
             judge_preflight(tally, name, gateway, issuer)
             judge_rest(tally, name, gateway, issuer)
             if name in USERS:
@@ -374,7 +374,7 @@ def main():
         return 0
     if not (tools / "bin/pip").exists():
         subprocess.run([sys.executable, "-m", "venv", tools], check=True)
-    subprocess.run([tools / "bin/pip", "-q", "--disable-pip-version-check", "install", *gateways_test.TOOLS], check=True)
+    subprocess.run([tools / "bin/pip", "-q", "--disable-pip-version-check", "install", *gateway_parts.TOOLS], check=True)
     environment = os.environ | {"PATH": f"{tools}/bin:{os.environ['PATH']}"}
     command = ["unshare", "--mount", "--net", tools / "bin/python", __file__, "--inside", live.build(), *arguments]
     return subprocess.run(command, env=environment).returncode

@@ -24,7 +24,7 @@ import threading
 import time
 import urllib.parse
 
-import gateways_test
+import gateway_parts
 import live
 import own_token_consumers
 from attack_parts import certificates
@@ -136,7 +136,7 @@ def consumers(program, issuer, names, python, kind, options):
 
 def nginx(program, issuer, kind, options):
     """nginx asks /auth of a service that knows one of the audiences."""
-    command = gateways_test.gateways("envoy", "traefik")["nginx"]
+    command = gateway_parts.gateways("envoy", "traefik")["nginx"]
     if command is None:
         return live.skip("nginx is not installed")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,13 +147,13 @@ def nginx(program, issuer, kind, options):
         application = f"127.0.0.1:{own_token_consumers.wsgi_application.start().server_port}"
         with live.Service(program, issuer.jwks_url, token_audiences=f"{AUDIENCE},elsewhere", **own) as service, \
                 live.Service(program, issuer.jwks_url, token_audiences=AUDIENCE, **own) as guard, \
-                gateways_test.Gateway("nginx", command, guard.address, application) as gateway:
+                gateway_parts.Gateway("nginx", command, guard.address, application) as gateway:
             service.wait_until_ready()
             guard.wait_until_ready()
 
             def accepts(token):
                 status, _, body = gateway.ask(token)
-                seen = gateways_test.identity(json.loads(body)["fields"]) if status == 200 else {}
+                seen = gateway_parts.identity(json.loads(body)["fields"]) if status == 200 else {}
                 return status == 200 and seen["x-auth-subject"] == live.SUBJECT and seen["x-auth-audience"] == AUDIENCE, status
 
             tokens = cases(program, service, issuer, file)

@@ -1,0 +1,91 @@
+import Foundation
+import LLHTTPServer
+import LLSockets
+import LLStandIn
+import LLTestSupport
+import LimitedLogin
+import Logging
+import Testing
+
+@testable import LLService
+
+@Suite("A refusal leaves a trace", .live)
+struct RefusalTraceTests {
+    @Test("At most ten lines a second, then one line with the number of the others")
+    func pace() {
+        var pace = RefusalPace()
+        let start = MonotonicInstant(nanoseconds: 5_000_000_000)
+        var admitted = 0
+        for millisecond in 0..<500 {
+            let now = start + .milliseconds(millisecond)
+            let untold = pace.takeUntold(at: now)
+            #expect(untold == nil)
+            if pace.admits(at: now) { admitted += 1 }
+        }
+        #expect(admitted == 10)
+        let early = pace.takeUntold(at: start + .milliseconds(999))
+        let due = pace.takeUntold(at: start + .seconds(1))
+        let again = pace.takeUntold(at: start + .seconds(1))
+        #expect(early == nil && due == 490 && again == nil && pace.untoldCount == 0)
+        let isAdmitted = pace.admits(at: start + .seconds(1))
+        #expect(isAdmitted)
+    }
+
+    private static func logger(_ format: LineLogHandler.Format) -> (Logger, lines: Locked<[String]>) {
+        let lines = Locked<[String]>([])
+        var logger = Logger(label: "test") { label in
+            LineLogHandler(label: label, level: LogLevelSwitch(.info), format: format) { line in
+                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            }
+        }
+        logger.logLevel = .info
+        return (logger, lines)
+    }
+
+    @Test("The line has code, request id, caller and route, and neither token nor person")
+    func line() async throws {
+        let (logger, lines) = Self.logger(.json)
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        do {
+            let service = try await InProcessService(clients: keys, gatewayIsEnabled: true, logger: logger)
+            let token = try Tokens.mint(Tokens.claims())
+            let fields = ["Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1"]
+            let body = "{\"id_token\":\"\(token)\",\"nonce\":\"other\"}"
+            #expect(try service.answer(fields: fields, body: body).status == 401)
+            #expect(try service.answer(fields: fields, body: body.replacing("other", with: "n-1")).status == 200)
+            let found = lines.withLock { $0 }
+            #expect(found.count == 1)
+            let line = try #require(found.first)
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+            #expect(object["level"] == "info" && object["message"] == "refused")
+            #expect(object["code"] == "nonce_mismatch" && object["request_id"] == "r-1")
+            #expect(object["caller"] == "backend" && object["route"] == "/verify")
+            #expect(!line.contains("2954873201847263") && !line.contains(token.prefix(20)))
+            // A flood: whatever its speed, no refusal is lost.
+            for _ in 0..<200 { _ = try service.answer("GET", "/auth", fields: []) }
+        }
+        // The end of the handler tells what was left out.
+        let (told, untold) = lines.withLock { lines in
+            let objects = lines.compactMap {
+                try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: String]
+            }
+            let counts = objects.filter { $0["message"] == "refusals without a line" }.compactMap {
+                Int($0["count"] ?? "")
+            }
+            return (objects.count { $0["code"] == "missing_token" }, counts.reduce(0, +))
+        }
+        #expect(told + untold == 200 && told >= 9)
+    }
+
+    @Test("The number of the others is told even if no further request comes")
+    func silence() async throws {
+        let (logger, lines) = Self.logger(.text)
+        let service = try await InProcessService(gatewayIsEnabled: true, logger: logger)
+        let core = service.core
+        let server = try TestServer(workerCount: 1) { _ in ServiceHandler(core: core, listener: .service) }
+        let client = try BlockingClient(server.address)
+        client.send(String(repeating: "GET /auth HTTP/1.1\r\nHost: a\r\n\r\n", count: 40))
+        #expect(client.readResponses(40).count == 40)
+        #expect(becomesTrue { lines.withLock { $0.contains { $0.contains("refusals without a line") } } })
+    }
+}

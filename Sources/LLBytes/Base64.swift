@@ -80,6 +80,8 @@ package enum Base64URL {
 
     /// Appends the base64url text of `bytes`.
     package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
+        // An array without memory shares one with all others, and the standard library would write its count there.
+        guard !bytes.isEmpty else { return }
         text.append(addingCapacity: (bytes.count * 4 + 2) / 3) { (output: inout OutputSpan<UInt8>) in
             var start = 0
             while start < bytes.count {

@@ -20,7 +20,7 @@ CATALOGS = [*PRODUCTS, "LLService"]
 MODULES = [*CATALOGS, "LLJOSE"]
 SNIPPETS = [
     ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/GettingStarted.swift",
-    ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/AsyncHTTPClientSource.swift",
+    ROOT / "Tests/Examples/HummingbirdServer/Sources/AsyncHTTPClientSource/AsyncHTTPClientSource.swift",
     ROOT / "Tests/OwnPackage/HandlerTests.swift",
 ]
 CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"

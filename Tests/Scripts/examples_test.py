@@ -2,7 +2,8 @@
 """Runs the examples against the real service and the stand-in issuer.
 
 usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, web-code, game, login-node,
-    login-python, login-php, login-go, getting-started, login-swift)
+    login-python, login-php, login-go, getting-started, login-swift; async-http-client is compiled only if it is named, since its
+    TLS library takes minutes)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The five tests of
 each login server are in `login_servers.py`. What is not installed is SKIPPED.
@@ -324,8 +325,9 @@ def code_flow(service, issuer):
     return None
 
 
-def build_package():
-    run = subprocess.run(["swift", "build", "--disable-index-store", *live.MADE_ONCE], cwd=PACKAGE, capture_output=True, text=True)
+def build_package(*part):
+    command = ["swift", "build", "--disable-index-store", *live.MADE_ONCE, *part]
+    run = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True)
     if run.returncode != 0 and "error: " in run.stdout + run.stderr and "fetch" in run.stdout + run.stderr:
         return None
     expect(run.returncode == 0, (run.stdout + run.stderr)[-3000:])
@@ -376,12 +378,15 @@ def main():
 
         def packaged(name, judge):
             def run():
-                folder = build_package()
+                folder = build_package("--product", name)
                 return "SKIPPED: its packages are not to be had" if folder is None else judge(folder / name)
             return run
 
         steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
         steps["login-swift"] = packaged("server", lambda place: login_servers.judges_itself(place, issuer, stranger))
+        if "async-http-client" in chosen:
+            steps["async-http-client"] = lambda: None if build_package("--target", "AsyncHTTPClientSource") else \
+                "SKIPPED: its packages are not to be had"
         for name, step in steps.items():
             if chosen and name not in chosen:
                 continue

@@ -23,8 +23,14 @@ let package = Package(
         .executableTarget(
             name: "getting-started",
             dependencies: [
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "LimitedLogin", package: "limited-login"),
+                .product(name: "LimitedLoginKeys", package: "limited-login"),
+            ]
+        ),
+        .target(
+            name: "AsyncHTTPClientSource",
+            dependencies: [
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "LimitedLoginKeys", package: "limited-login"),
             ]
         ),

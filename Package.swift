@@ -231,11 +231,12 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     }
 }
 
-/// The tests of functions, requests and sockets alone, for the address sanitizer: neither the programs and their tests nor the
-/// many mutations are compiled.
+/// The tests of functions, requests and sockets alone, for the address sanitizer. The programs and their tests, the many
+/// mutations and the tests of `LimitedLogin`, which has no unsafe memory, are not compiled.
 if Context.environment["LIMITED_LOGIN_BUILD_NO_PROGRAMS"] != nil {
     package.products.removeAll { $0.name == "limited-login" }
-    package.targets.removeAll { $0.type == .executable || ["EndToEndTests", "ConformanceTests"].contains($0.name) }
+    let others = ["EndToEndTests", "ConformanceTests", "LimitedLoginTests"]
+    package.targets.removeAll { $0.type == .executable || others.contains($0.name) }
 }
 
 for target in package.targets where target.type != .system {

@@ -39,9 +39,9 @@ struct CertificateAgeTests {
         var last = start
         for second in try #require(Self.visits[name]) {
             driver.advance(by: (start + .seconds(second)).duration(since: driver.now))
-            let count = driver.statuses.count
+            let count = driver.received.count
             driver.send(beginsTheNext ? Self.get + "\r\n" : Self.get)
-            if driver.statuses.count > count { last = driver.now }
+            if driver.received.count > count { last = driver.now }
         }
         #expect(driver.statuses.allSatisfy { $0 == 200 } && last <= start + .seconds(300))
         #expect(driver.writeIsShut || driver.closed == .idle)

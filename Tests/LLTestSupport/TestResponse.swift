@@ -71,9 +71,8 @@ package struct TestResponse: Equatable, Sendable {
     private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
         let mark = Array("\r\n\r\n".utf8)
         guard bytes.count >= 4 else { return nil }
-        for index in bytes.startIndex...(bytes.endIndex - 4) where Array(bytes[index..<index + 4]) == mark {
-            return index + 4
-        }
-        return nil
+        return (bytes.startIndex...(bytes.endIndex - 4))
+            .first { bytes[$0] == mark[0] && bytes[$0..<$0 + 4].elementsEqual(mark) }
+            .map { $0 + 4 }
     }
 }

@@ -3,6 +3,8 @@
 
 usage: page_test.py [--screenshots FOLDER]     (LIMITED_LOGIN names the program; without it, it is built)
 
+A picture of each state is kept if a folder is named; the checks need none.
+
 Each scenario must end as its button says, with its verdict in view. No card may be empty for more than a quarter of its
 height. Nothing may jump, complain on the console, or ask another origin for anything. The command that is shown must answer
 the same in a shell.
@@ -56,6 +58,12 @@ def promises(base):
     return {one["name"]: one["expects"] for one in get(base + "/state")["scenarios"]}
 
 
+def keep(browser, folder, name):
+    """Keeps a picture of the page, if pictures are wanted."""
+    if folder:
+        browser.screenshot(folder / f"{name}.png")
+
+
 def opened(browser, base, size, scheme):
     browser.show(*size, scheme)
     browser.requests()
@@ -72,7 +80,7 @@ def scenarios(program, size, scheme, folder):
         opened(browser, base, size, scheme)
         shown = judged(browser, base, "good", f"{where}: opened")
         require(shown == "200", f"{where}: the page opens with {shown}")
-        browser.screenshot(folder / f"{file}-opened.png")
+        keep(browser, folder, f"{file}-opened")
         layout = browser.run(LAYOUT)
         tab_to(browser, "good")
         played = []
@@ -89,7 +97,7 @@ def scenarios(program, size, scheme, folder):
                     require(shown == promised, f"{where}: {name} shows {shown}, promised was {promised}")
                     now = browser.run(LAYOUT)
                     require(now == layout, f"{where}: {name}: the page jumped: {layout} {now}")
-                browser.screenshot(folder / f"{file}-{name}.png")
+                keep(browser, folder, f"{file}-{name}")
                 pasted(browser.run("return document.getElementById('command').textContent"), promised[4:] or "accepted")
                 played.append(name)
             if place + 1 < len(names):
@@ -97,7 +105,7 @@ def scenarios(program, size, scheme, folder):
         turns(browser, base, where)
         reloaded(browser, base, where)
         own_login(browser, where)
-        browser.screenshot(folder / f"{file}-own.png")
+        keep(browser, folder, f"{file}-own")
         kept(browser, where)
         unknown_keys(browser, where)
         hint_and_size(browser, where)
@@ -224,7 +232,7 @@ def inspect(program, size, scheme, folder):
         browser.wait("document.getElementById('verdict').className === 'good'")
         require(browser.run(IN_VIEW), f"{where}: the verdict is not in view")
         require(not browser.run(EMPTY), f"{where}: empty for more than a quarter: {browser.run(EMPTY)}")
-        browser.screenshot(folder / f"{file}-inspect.png")
+        keep(browser, folder, f"{file}-inspect")
         command = browser.run("return document.getElementById('command').textContent")
         pasted(command.replace("limited-login verify", f"{program} verify --json"), "accepted")
         layout = browser.run(LAYOUT)
@@ -232,7 +240,7 @@ def inspect(program, size, scheme, folder):
         browser.wait("document.getElementById('code').textContent === 'nonce_mismatch'")
         require(browser.run(LAYOUT) == layout, f"{where}: the page jumped")
         require(browser.run(IN_VIEW), f"{where}: the verdict of a refusal is not in view")
-        browser.screenshot(folder / f"{file}-inspect-refused.png")
+        keep(browser, folder, f"{file}-inspect-refused")
         browser.click("[name=at]")
         browser.press("1700000000")
         browser.click("#inspect button")
@@ -328,12 +336,13 @@ def foreign_pages(program):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--screenshots", default=live.ROOT / ".build/page", type=pathlib.Path)
+    parser.add_argument("--screenshots", metavar="FOLDER", type=pathlib.Path)
     folder = parser.parse_args().screenshots
     if not shutil.which("chromedriver"):
         print("SKIPPED: chromedriver is not installed")
         return 0
-    folder.mkdir(parents=True, exist_ok=True)
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     program = live.build()
     try:
         for size in SIZES:
@@ -347,7 +356,6 @@ def main():
     except Failure as failure:
         print(f"FAILED: {failure}")
         return 1
-    print(f"page: screenshots are in {folder}")
     return 0
 
 

@@ -91,7 +91,7 @@ def explore(folder, service, token, wanted):
                     path += ["--exclude-checks", "negative_data_rejection"]
                 command = [
                     name, "--config-file", str(file), "run", f"http://{service.address}/openapi.json", "--checks", "all",
-                    "--max-examples", "60", "--seed", str(rounds), "--workers", "1", "--no-color", *path,
+                    "--max-examples", "20", "--seed", str(rounds), "--workers", "1", "--no-color", *path,
                 ]
                 for field in fields:
                     command += ["--header", field]

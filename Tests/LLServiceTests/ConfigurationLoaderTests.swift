@@ -118,7 +118,7 @@ struct ConfigurationLoaderTests {
         #expect(others.settings.isEmpty)
     }
 
-    @Test("The variables that Kubernetes makes for a Service of this name stop no start; misspelt ones do")
+    @Test("The variables that Kubernetes makes for a Service with our name in front stop no start; misspelt ones do")
     func serviceLinks() throws {
         let links = [
             "LIMITED_LOGIN_SERVICE_HOST": "10.0.0.7", "LIMITED_LOGIN_SERVICE_PORT": "80",
@@ -128,6 +128,13 @@ struct ConfigurationLoaderTests {
             "LIMITED_LOGIN_PORT_53_UDP": "udp://10.0.0.7:53",
             "LIMITED_LOGIN_PORT_9_SCTP": "sctp://10.0.0.7:9", "LIMITED_LOGIN_PORT_9_SCTP_PROTO": "sctp",
             "LIMITED_LOGIN_PORT_9_SCTP_PORT": "9", "LIMITED_LOGIN_PORT_9_SCTP_ADDR": "10.0.0.7",
+            "LIMITED_LOGIN_REDIS_MASTER_SERVICE_HOST": "10.0.0.8", "LIMITED_LOGIN_REDIS_MASTER_SERVICE_PORT": "6379",
+            "LIMITED_LOGIN_REDIS_MASTER_SERVICE_PORT_TCP_REDIS": "6379",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT": "tcp://10.0.0.8:6379",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP": "tcp://10.0.0.8:6379",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_PROTO": "tcp",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_PORT": "6379",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_ADDR": "10.0.0.8",
             "LIMITED_LOGIN_APP_IDS": "123",
         ]
         #expect(
@@ -142,6 +149,8 @@ struct ConfigurationLoaderTests {
         let others = [
             "LIMITED_LOGIN_PORT": "8080", "LIMITED_LOGIN_PORT_X_TCP": "1", "LIMITED_LOGIN_PORT_80": "1",
             "LIMITED_LOGIN_SERVICE": "1", "LIMITED_LOGIN_PORT_80_QUIC": "1",
+            "LIMITED_LOGIN_ADMIN_PORT": "8081", "LIMITED_LOGIN_SERVICE_HOSTS": "a",
+            "LIMITED_LOGIN_ADMIN_LISTEN_PORT": "1",
         ]
         for other in others {
             #expect(throws: ConfigurationError.self) {

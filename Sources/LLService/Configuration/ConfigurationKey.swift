@@ -70,14 +70,17 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The variable with the port to listen on, as Cloud Run, Heroku, Render and Fly set it.
     package static let portVariable = "PORT"
 
-    /// True if Kubernetes made the variable, for a Service named `limited-login` (Kubernetes, "Accessing the Service").
+    /// True if Kubernetes made the variable, for a Service named `limited-login` or `limited-login-redis` (Kubernetes,
+    /// "Accessing the Service").
     static func isServiceLink(_ name: String, _ value: String) -> Bool {
-        let rest = name.dropFirst(environmentPrefix.count)
-        if rest == "SERVICE_HOST" || rest == "SERVICE_PORT" || rest.hasPrefix("SERVICE_PORT_") { return true }
-        if rest == "PORT" { return serviceProtocols.contains { value.hasPrefix("\($0.lowercased())://") } }
-        let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
-        return parts.count >= 3 && parts[0] == "PORT" && UInt16(parts[1]) != nil
-            && serviceProtocols.contains(String(parts[2]))
+        let words = name.dropFirst(environmentPrefix.count).split(separator: "_", omittingEmptySubsequences: false)
+        return words.indices.contains { start in
+            let rest = Array(words[start...])
+            if rest == ["SERVICE", "HOST"] || rest.starts(with: ["SERVICE", "PORT"]) { return true }
+            if rest == ["PORT"] { return serviceProtocols.contains { value.hasPrefix("\($0.lowercased())://") } }
+            return rest.count >= 3 && rest[0] == "PORT" && UInt16(rest[1]) != nil
+                && serviceProtocols.contains(String(rest[2]))
+        }
     }
 
     /// The protocols of a Service's ports (Kubernetes, "Protocols for Services").

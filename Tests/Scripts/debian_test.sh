@@ -5,7 +5,8 @@
 set -euo pipefail
 package=$(readlink -f "$1")
 work=$(mktemp -d)
-trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
+service=
+trap '[ -z "$service" ] || kill "$service" 2>/dev/null; umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 root=${2:-$work/root}
 [ -d "$root/etc" ] || debootstrap --variant=minbase --include=adduser bookworm "$root" >"$work/debootstrap.log" 2>&1 ||
   { tail "$work/debootstrap.log"; exit 1; }
@@ -44,7 +45,7 @@ status=0
 # shellcheck disable=SC2086
 as_user $command >"$work/log" 2>&1 || status=$?
 { [ "$status" = 78 ] && grep -q 'no app id' "$work/log"; } || { cat "$work/log"; fail "without an app it ends with $status"; }
-sed -i 's/"app_ids": \[\]/"app_ids": ["123456789012345"]/; s/127.0.0.1:8080/127.0.0.1:18480/; s/127.0.0.1:8081/127.0.0.1:18481/' \
+sed -i 's/"app_ids": \[\]/"app_ids": ["123456789012345"]/; s/"listen": null/"listen": "127.0.0.1:18480"/; s/127.0.0.1:8081/127.0.0.1:18481/' \
   "$root/etc/limited-login/limited-login.json"
 # Not by the functions: what runs in the background must be the program itself, so that the signal reaches it.
 # shellcheck disable=SC2086
@@ -54,6 +55,7 @@ for _ in $(seq 100); do curl -sf http://127.0.0.1:18480/livez >/dev/null && brea
 curl -sf http://127.0.0.1:18480/livez >/dev/null || { cat "$work/log"; fail 'it does not serve'; }
 kill "$service"
 wait "$service" || fail 'it does not stop with exit code 0'
+service=
 
 # An upgrade keeps what the administrator wrote; a removal too, and a purge does not.
 in_root dpkg --install --force-confdef /next.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not upgrade'; }

@@ -7,7 +7,6 @@ import http.server
 import json
 import random
 import struct
-import subprocess
 import threading
 import time
 import urllib.parse

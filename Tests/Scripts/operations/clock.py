@@ -185,7 +185,7 @@ def step(issuer, clock, redis, lead, name):
 def jump_of_redis(issuer, clock, right):
     """Redis forgets by its own clock; entries that it forgot early must not be accepted again."""
     clock.set(-1_200)
-    redis = clock.start(Redis)
+    redis = clock.start(redis_groups.started)
     try:
         for name, lead in (("from behind to ahead", 2_400), ("another hour ahead", 6_000), ("a day ahead", 92_400)):
             world = World(issuer, right, redis)

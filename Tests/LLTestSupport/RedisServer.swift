@@ -3,12 +3,12 @@ internal import Glibc
 internal import LLSockets
 package import Testing
 
-/// A real `redis-server` on a loopback port, with a folder of its own, as a process of this test; killed when nobody
-/// holds it any more.
+/// A real `redis-server` on a loopback port, with its own folder. The process is a child of the test; `deinit` kills
+/// it.
 ///
-/// Only the process is shared among threads, and only started and signalled; hence `@unchecked Sendable`.
+/// Threads share only the process, and only start it and signal it; hence `@unchecked Sendable`.
 package final class RedisServer: @unchecked Sendable {
-    /// The program that `REDIS_SERVER` names, or else the one that is installed; tests that need it are skipped without.
+    /// The program named by `REDIS_SERVER`, or else the installed one. Tests that need it are skipped if there is none.
     package static let program: String? =
         ProcessInfo.processInfo.environment["REDIS_SERVER"]
         ?? ["/usr/bin/redis-server", "/usr/bin/valkey-server", "/usr/local/bin/redis-server"]
@@ -16,23 +16,22 @@ package final class RedisServer: @unchecked Sendable {
     fileprivate static let skipReason = "redis-server is not installed"
 
     package let port: UInt16
-    /// The port for TLS; 0 where there is none.
+    /// The port for TLS; 0 if there is none.
     package let securePort: UInt16
-    private let directory: String
+    private let folder: ShortFolder
     private let arguments: [String]
     private var process = Process()
 
     /// Starts the server and waits until it answers.
     /// - Parameters:
-    ///   - options: settings beyond the defaults: no file is written, nothing is bound but the loopback.
-    ///   - identity: the certificate of a second port, for TLS.
+    ///   - options: Settings beyond the defaults. By default no file is written and only the loopback is bound.
+    ///   - identity: The certificate of a second port, for TLS.
     package init(_ options: [String] = [], identity: TestCertificates.Identity? = nil) throws {
         port = try Self.freePort()
         securePort = identity == nil ? 0 : try Self.freePort()
-        directory = NSTemporaryDirectory() + "limited-login-redis-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        folder = try ShortFolder()
         var arguments = [
-            "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--daemonize", "no",
+            "--port", "\(port)", "--bind", "127.0.0.1", "--dir", folder.path, "--save", "", "--daemonize", "no",
             "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0",
         ]
         if let identity {
@@ -45,12 +44,9 @@ package final class RedisServer: @unchecked Sendable {
         try start()
     }
 
-    deinit {
-        kill()
-        try? FileManager.default.removeItem(atPath: directory)
-    }
+    deinit { kill() }
 
-    /// Starts it again, with the same folder.
+    /// Starts the server, also again; the folder stays the same.
     package func start() throws {
         guard let program = Self.program else { throw TestSupportError(Self.skipReason) }
         process = Process()
@@ -68,7 +64,7 @@ package final class RedisServer: @unchecked Sendable {
         throw TestSupportError("redis-server does not answer")
     }
 
-    /// One command as a line, and the first bytes of its answer.
+    /// Sends one command line and returns the first bytes of the answer.
     @discardableResult
     package func send(_ line: String, timeout: Duration = patienceOfTests) throws -> String {
         let client = try BlockingClient(SocketAddress.loopback(port: port))
@@ -77,7 +73,7 @@ package final class RedisServer: @unchecked Sendable {
         return String(decoding: received.bytes, as: UTF8.self)
     }
 
-    /// Connections since its start, the one that asks included.
+    /// The number of connections since the server's start, including the one of this call.
     package func connectionCount() throws -> Int {
         let name = "total_connections_received:"
         let line = try send("INFO stats").split(whereSeparator: \.isNewline).first { $0.hasPrefix(name) }
@@ -87,17 +83,17 @@ package final class RedisServer: @unchecked Sendable {
         return count
     }
 
-    /// Ends it at once, as a crash would.
+    /// Ends the server at once, as a crash would.
     package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// Makes it hang, its connections open.
+    /// Makes the server hang. Its connections stay open.
     package func suspend() { Glibc.kill(process.processIdentifier, SIGSTOP) }
 
-    /// Lets it go on.
+    /// Lets the server go on.
     package func resume() { Glibc.kill(process.processIdentifier, SIGCONT) }
 
     private static func freePort() throws -> UInt16 {

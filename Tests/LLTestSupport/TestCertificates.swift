@@ -1,7 +1,7 @@
 internal import Glibc
 package import LLSockets
 
-/// Certificates for one test run, in a directory of their own: an authority and what it issued, good and bad.
+/// Certificates for one test run, in their own directory: an authority, and good and bad certificates of servers.
 package struct TestCertificates: Sendable {
     /// A certificate and its key, each in a PEM file.
     package struct Identity: Sendable {
@@ -26,21 +26,21 @@ package struct TestCertificates: Sendable {
 
     /// The authority that clients under test trust.
     package let authorityFile: String
-    /// An authority nobody trusts.
+    /// An authority that no client trusts.
     package let otherAuthorityFile: String
     /// For `localhost`, `issuer.test`, 127.0.0.1 and ::1; valid now.
     package let good: Identity
     /// For `elsewhere.example` alone.
     package let wrongName: Identity
-    /// The right names, but its time is over.
+    /// The right names, but expired.
     package let expired: Identity
-    /// The right names, but its time has not begun.
+    /// The right names, but not yet valid.
     package let notYetValid: Identity
-    /// The right names, signed by itself.
+    /// The right names, but self-signed.
     package let selfSigned: Identity
-    /// The right name in the subject's common name alone, where nobody may look (RFC 9525, 2).
+    /// The right name, but only in the subject's common name. Clients must not look there (RFC 9525, 2).
     package let commonNameOnly: Identity
-    /// Only one name each, whether it is a host's name or an address.
+    /// One name each: a host name or an address.
     package let onlyLocalhost: Identity
     package let onlyIPv4: Identity
     package let onlyIPv6: Identity
@@ -48,10 +48,17 @@ package struct TestCertificates: Sendable {
     package let untrusted: Identity
 
     /// The certificates of this process, made at first use.
-    package static let shared = Result { try TestCertificates() }
+    package static let shared: Result<Self, any Error> = Result {
+        // A static value has no `deinit`.
+        atexit { try? shared.get().folder.remove() }
+        return try TestCertificates()
+    }
+
+    private let folder: ShortFolder
 
     private init() throws {
-        let directory = try Self.temporaryDirectory()
+        folder = try ShortFolder()
+        let directory = folder.path
         let authority = try CertificateBuilder.authority(named: "Test Authority")
         let other = try CertificateBuilder.authority(named: "Other Authority")
         func write(_ certificate: CertificateBuilder.Certificate, _ name: String) throws -> Identity {
@@ -82,15 +89,5 @@ package struct TestCertificates: Sendable {
         selfSigned = try leaf("self-signed", issuer: nil)
         commonNameOnly = try leaf("common-name", names: nil, issuer: authority)
         untrusted = try leaf("untrusted", issuer: other)
-    }
-
-    private static func temporaryDirectory() throws -> String {
-        var template = Array("/tmp/limited-login-certificates-XXXXXX".utf8CString)
-        // `mkdtemp` writes six characters within the array's own length.
-        let made = unsafe template.withUnsafeMutableBufferPointer { buffer in
-            unsafe buffer.baseAddress.flatMap { unsafe mkdtemp($0) } != nil
-        }
-        guard made else { throw TestSupportError("no temporary directory") }
-        return String(decoding: template.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

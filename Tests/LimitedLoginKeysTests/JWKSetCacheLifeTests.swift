@@ -8,7 +8,7 @@ import Testing
 
 @testable import LimitedLoginKeys
 
-/// A source that answers only when it is let or cancelled, after ten seconds at the latest.
+/// A source that answers when it is opened or cancelled, or when the tests' patience is over.
 final class GatedSource: JWKSetSource {
     private struct State {
         var fetchCount = 0
@@ -23,7 +23,7 @@ final class GatedSource: JWKSetSource {
     var fetchCount: Int { state.withLock { $0.fetchCount } }
     /// Fetches that have ended.
     var endCount: Int { state.withLock { $0.endCount } }
-    /// Whether a test waited for a fetch that it should not have waited for.
+    /// True if a fetch ended by its timeout, so a test waited for it by mistake.
     var hasTimedOut: Bool { state.withLock { $0.hasTimedOut } }
 
     func open() { gate.signal() }
@@ -45,15 +45,18 @@ final class GatedSource: JWKSetSource {
 struct JWKSetCacheLifeTests {
     private static let cancelled = JWKSetCacheError.unavailable("the task was cancelled")
 
-    /// A seed file in a directory of its own.
-    private static func seedFile() throws -> String {
-        let directory = FileManager.default.temporaryDirectory.path + "/life-\(UInt64.random(in: 0 ... .max))"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        try Data(TestKeySet.json(["seed"])).write(to: URL(filePath: directory + "/keys.json"))
-        return directory + "/keys.json"
+    private let folder: ShortFolder
+
+    init() throws { folder = try ShortFolder() }
+
+    /// Writes a seed file and returns its path.
+    private func seedFile() throws -> String {
+        let path = folder.path + "/keys.json"
+        try Data(TestKeySet.json(["seed"])).write(to: URL(filePath: path))
+        return path
     }
 
-    @Test("Keys past their greatest staleness are in no snapshot; they return with the source")
+    @Test("Keys past their maximum staleness leave the snapshot, and return with the source")
     func expiredSnapshot() async throws {
         let (source, fixture) = try await CacheFixture.started(["a"])
         source.fail()
@@ -69,7 +72,7 @@ struct JWKSetCacheLifeTests {
         fixture.cache.stop()
     }
 
-    @Test("A snapshot that is kept tells when its keys are too old", arguments: [(60, true), (0, false)])
+    @Test("A snapshot that a caller holds tells if its keys are too old", arguments: [(60, true), (0, false)])
     func keptSnapshot(seconds: Int, isUsable: Bool) {
         let now = MonotonicClock.now()
         let snapshot = JWKSetSnapshot(
@@ -82,10 +85,10 @@ struct JWKSetCacheLifeTests {
         #expect(snapshot.isUsable == isUsable)
     }
 
-    @Test("A start waits for no fetch, and has the seed file's keys in force when it returns")
+    @Test("A start waits for no fetch; the seed file's keys are in force when it returns")
     func startDuringFetch() async throws {
         let source = GatedSource()
-        let fixture = try CacheFixture([source], seedFile: Self.seedFile())
+        let fixture = try CacheFixture([source], seedFile: seedFile())
         fixture.cache.refreshNow()
         await eventually("a fetch begins") { source.fetchCount > 0 }
         fixture.cache.start()
@@ -100,7 +103,7 @@ struct JWKSetCacheLifeTests {
 
     @Test("An update handler may start the cache")
     func startInHandler() async throws {
-        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))], seedFile: Self.seedFile())
+        let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))], seedFile: seedFile())
         let starts = SharedCounter()
         let cache = fixture.cache
         cache.onUpdate { [weak cache] in
@@ -118,14 +121,14 @@ struct JWKSetCacheLifeTests {
     @Test("After a stop neither start nor run does anything")
     func afterStop() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let fixture = try CacheFixture([source], seedFile: Self.seedFile())
+        let fixture = try CacheFixture([source], seedFile: seedFile())
         fixture.cache.stop()
         await fixture.start()
         await fixture.cache.run()
         #expect(fixture.cache.epoch == 0 && source.fetchCount == 0 && fixture.events.isEmpty)
     }
 
-    @Test("A cache that was never started, or was stopped, says so to the task that asks for keys")
+    @Test("A task that asks for keys is told if the cache was never started or was stopped")
     func reasonForNoKeys() async throws {
         let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
         let cache = fixture.cache
@@ -145,7 +148,7 @@ struct JWKSetCacheLifeTests {
     }
 
     @Test(
-        "Run ends when the cache is stopped or its task is cancelled, and not before the fetch has",
+        "Run ends after a stop or the cancellation of its task, once the running fetch has ended",
         arguments: [true, false]
     )
     func endOfRun(isStopped: Bool) async throws {
@@ -158,7 +161,7 @@ struct JWKSetCacheLifeTests {
         #expect(source.endCount == 1 && !cache.isFetching && !source.hasTimedOut)
     }
 
-    @Test("A task that is cancelled waits no longer, and leaves no waiter behind")
+    @Test("A cancelled task stops waiting and leaves no waiter behind")
     func cancellation() async throws {
         let source = GatedSource()
         let fixture = try CacheFixture([source])
@@ -172,7 +175,7 @@ struct JWKSetCacheLifeTests {
         await #expect(throws: Self.cancelled) { try await keys.value }
         #expect(await refresh.value.isFetching)
         #expect(cache.storage.withLock { $0.waiters.isEmpty })
-        // Cancelled before it asks, it does not wait at all.
+        // A task that is cancelled before it asks does not wait at all.
         let late = Task {
             unsafe withUnsafeCurrentTask { task in unsafe task?.cancel() }
             return try await cache.keySet(containing: "a")

@@ -9,12 +9,12 @@ import Testing
 
 @Suite("The seed file", .live)
 struct JWKSetCacheSeedTests {
-    let directory: String
+    let folder: ShortFolder
+    var directory: String { folder.path }
     var path: String { directory + "/keys.json" }
 
     init() throws {
-        directory = FileManager.default.temporaryDirectory.path + "/seed-\(UInt64.random(in: 0 ... .max))"
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        folder = try ShortFolder()
     }
 
     func write(_ bytes: [UInt8], age: Int = 0) throws {
@@ -27,7 +27,7 @@ struct JWKSetCacheSeedTests {
 
     var hangs: StubSource { StubSource { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("no network") } }
 
-    @Test("Serves at once without any network, with the age it has")
+    @Test("The seed's keys serve at once without a network, with the age of the file")
     func serves() async throws {
         let written = MonotonicClock.now()
         try write(TestKeySet.json(["seed"]), age: 100)
@@ -56,7 +56,7 @@ struct JWKSetCacheSeedTests {
     }
 
     @Test(
-        "Damaged, empty, too large or too old it is left alone and told",
+        "A damaged, empty, too large or too old file is left alone and reported",
         arguments: [
             ([UInt8]("{\"keys\":[".utf8), 0), ([], 0), ([UInt8]("{\"keys\":[]}".utf8), 0),
             ([UInt8](repeating: 0x20, count: 70_000), 0), (TestKeySet.json(["seed"]), 86_401),
@@ -72,7 +72,7 @@ struct JWKSetCacheSeedTests {
         fixture.cache.stop()
     }
 
-    @Test("A missing file is no news; a directory in its place is told")
+    @Test("A missing file is not reported; a directory in its place is")
     func missing() async throws {
         let fixture = try CacheFixture([hangs], seedFile: path)
         await fixture.start()
@@ -84,7 +84,7 @@ struct JWKSetCacheSeedTests {
         other.cache.stop()
     }
 
-    @Test("Is written whole after each good fetch, and serves the next start; a bad fetch leaves it")
+    @Test("A good fetch writes the file whole for the next start; a bad fetch leaves it alone")
     func written() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source], seedFile: path)
@@ -104,7 +104,7 @@ struct JWKSetCacheSeedTests {
         next.cache.stop()
     }
 
-    @Test("Another's half-written file is left alone, and one's own goes when it cannot take the file's place")
+    @Test("Another writer's temporary file is kept; the own one goes if it cannot replace the file")
     func writers() throws {
         let others = "\(path).\(getpid()).new"
         try Data([1]).write(to: URL(filePath: others))
@@ -112,14 +112,14 @@ struct JWKSetCacheSeedTests {
         #expect(try Data(contentsOf: URL(filePath: others)) == Data([1]))
         #expect(try Data(contentsOf: URL(filePath: path)) == Data([2]))
         try FileManager.default.removeItem(atPath: path)
-        // No file replaces a directory.
+        // A file cannot replace a directory.
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         #expect(throws: JWKSetSourceError.self) { try KeySetFile.save([3], to: path) }
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
     }
 
     @Test(
-        "The age of a file is told for any time that a file system can give it",
+        "A file has an age for any time that a file system can give it",
         arguments: [
             (100, 90, 10), (100, 110, 0), (100, .min, 100), (100, .max, 0), (.min, .max, 0), (.max, .min, .max),
         ]
@@ -128,7 +128,7 @@ struct JWKSetCacheSeedTests {
         #expect(KeySetFile.age(of: changed, at: now) == .seconds(seconds))
     }
 
-    @Test("A file is read whatever number its file system gives it", arguments: [0, 1 << 63, .max])
+    @Test("A file is read whatever its inode number", arguments: [0, 1 << 63, .max])
     func numbers(number: UInt) {
         var file = stat()
         file.st_ino = number
@@ -137,7 +137,7 @@ struct JWKSetCacheSeedTests {
         #expect(KeySetFile.version(of: file) != version)
     }
 
-    @Test("A place that cannot be written is told and changes nothing else")
+    @Test("A path that cannot be written is reported and changes nothing else")
     func unwritable() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source], seedFile: "/proc/no-such-directory/keys.json")
@@ -148,7 +148,7 @@ struct JWKSetCacheSeedTests {
     }
 
     @Test(
-        "A write that hangs keeps no request waiting, no later keys away and no stop; what came meanwhile is written then"
+        "A hanging write delays no request, no later keys and no stop; the newest keys are written after it"
     )
     func hangingVolume() async throws {
         let gate = DispatchSemaphore(value: 0)
@@ -187,7 +187,7 @@ struct JWKSetCacheSeedTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
     }
 
-    @Test("A file is a source as well: read anew when it changes, not modified while it does not")
+    @Test("A file source reads a changed file again, and reports an unchanged one as not modified")
     func fileSource() async throws {
         try write(TestKeySet.json(["a"]))
         let source = FileJWKSetSource(path: path)

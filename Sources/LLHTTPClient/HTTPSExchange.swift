@@ -49,7 +49,7 @@ struct HTTPSExchange {
         guard (200..<300).contains(head.status) else { throw .proxyFailed(reason: "it answered \(head.status)") }
         // A TLS server never sends first.
         guard received.count == head.byteCount else {
-            throw .proxyFailed(reason: "it sent bytes that nobody asked for")
+            throw .proxyFailed(reason: "it sent bytes before the TLS handshake")
         }
     }
 

@@ -79,7 +79,7 @@ extension CatalogueEntry {
         CatalogueEntry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
             try $0.minted(header: $0.header(more: "\"typ\":\"at+jwt\"", without: "typ"))
         },
-        CatalogueEntry("unsigned", .malformedToken, "Its alg is none, and nobody signed it.") {
+        CatalogueEntry("unsigned", .malformedToken, "Its alg is none, and it has no signature.") {
             try $0.unsigned(algorithm: "none")
         },
         CatalogueEntry("unsigned-misspelt", .unsupportedAlgorithm, "Its alg is nOnE, and its signature is noise.") {
@@ -151,7 +151,7 @@ extension CatalogueEntry {
             "It was issued 20 minutes ago, and 10 are allowed.",
             setting: ("max_token_age_seconds", "600")
         ) { try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")]) },
-        CatalogueEntry("no-subject", .missingClaim, "It names nobody.") { try $0.token(without: "sub") },
+        CatalogueEntry("no-subject", .missingClaim, "It names no person.") { try $0.token(without: "sub") },
         CatalogueEntry("subject-as-number", .malformedClaim, "Its sub is a number.") {
             try $0.token([("sub", "2954873201847263")])
         },

@@ -193,7 +193,7 @@ final class InspectPage: PageBackend {
         case (nil, _?):
             "The token is good, and names this person. A session that exists may go on; no login may begin with it."
         case (nil, nil):
-            "The token is good, but tied to no login: anybody who holds it may have sent it. Do not log anybody in by it."
+            "The token is good, but tied to no login: anybody who holds it may have sent it. Log no user in by it."
         }
     }
 

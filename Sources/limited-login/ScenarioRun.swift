@@ -179,7 +179,7 @@ struct ScenarioRun {
             "\(answer.status)",
             "Facebook passes the person's wish on; the service tells the backend by a webhook."
         )
-        let page = try Self.text("url", of: answer, "Nobody deleted anything: the service")
+        let page = try Self.text("url", of: answer, "Nothing was deleted: the service")
         let status = try demo.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
         let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
         note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")

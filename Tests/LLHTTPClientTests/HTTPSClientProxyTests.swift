@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The HTTPS client goes through a proxy", .live)
 struct HTTPSClientProxyTests {
-    @Test("By CONNECT with the credentials of its URL; TLS within is verified for the host itself")
+    @Test("It sends CONNECT with the URL's credentials, and verifies TLS inside for the host itself")
     func tunnel() throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
@@ -22,7 +22,7 @@ struct HTTPSClientProxyTests {
         let settings = try ProxySettings {
             $0 == "HTTPS_PROXY" ? "http://user:p%40ss@127.0.0.1:\(proxy.port)" : nil
         }
-        // The name is resolved by the proxy, never here.
+        // The proxy resolves the name, never the client.
         let client = HTTPSClient(
             trust: .authorities(file: certificates.authorityFile),
             proxy: settings,
@@ -38,7 +38,7 @@ struct HTTPSClientProxyTests {
     }
 
     @Test(
-        "A proxy that does not open the tunnel is named",
+        "The error names a proxy that does not open the tunnel",
         arguments: [
             (
                 "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 3\r\n\r\nwho",
@@ -46,7 +46,7 @@ struct HTTPSClientProxyTests {
             ),
             (
                 "HTTP/1.1 200 OK\r\n\r\nGREETING",
-                .proxyFailed(reason: "it sent bytes that nobody asked for")
+                .proxyFailed(reason: "it sent bytes before the TLS handshake")
             ),
             ("SOCKS", .malformedResponse(reason: "the status line is malformed")),
         ]
@@ -60,7 +60,7 @@ struct HTTPSClientProxyTests {
         }
     }
 
-    @Test("Loopback hosts are never behind a proxy")
+    @Test("Loopback hosts are never reached through a proxy")
     func loopback() throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
@@ -78,7 +78,7 @@ struct HTTPSClientProxyTests {
     }
 
     @Test(
-        "NO_PROXY excepts domains with their subdomains, addresses and blocks",
+        "NO_PROXY exempts domains with their subdomains, addresses and blocks",
         arguments: [
             Exception(list: "*", host: "a.example", isExcepted: true),
             Exception(list: "10.1.2.3/8", host: "10.9.9.9", isExcepted: true),

@@ -86,7 +86,7 @@ extension ProblemCode {
         case 429: "Try again when Retry-After is over, and ask less often."
         case 502:
             "Look at app_secrets_file and the settings graph_… (config/README.md); the log has Graph's number at level debug."
-        default: "Try again shortly, and log nobody out."
+        default: "Try again shortly, and keep users logged in."
         }
     }
 }

@@ -187,7 +187,7 @@ package enum ProblemCode: Sendable, Hashable {
                 429,
                 .outage,
                 "Too many tokens name unknown keys",
-                hint: "Try again when Retry-After is over, and log nobody out.",
+                hint: "Try again when Retry-After is over, and keep users logged in.",
                 retryAfterSeconds: 5
             )
         case .tooManyAccessTokens:
@@ -196,7 +196,7 @@ package enum ProblemCode: Sendable, Hashable {
                 429,
                 .outage,
                 "Too many access tokens wait for Graph",
-                hint: "Try again when Retry-After is over, and log nobody out.",
+                hint: "Try again when Retry-After is over, and keep users logged in.",
                 retryAfterSeconds: 1
             )
         case .keysUnavailable:
@@ -215,7 +215,7 @@ package enum ProblemCode: Sendable, Hashable {
                 .outage,
                 "The memory of what was used or revoked is not available",
                 hint:
-                    "Try again shortly, and log nobody out; /readyz?verbose of the administrative listener shows the store.",
+                    "Try again shortly, and keep users logged in; /readyz?verbose of the administrative listener shows the store.",
                 retryAfterSeconds: 1
             )
         case .callbackNotDelivered:
@@ -234,7 +234,7 @@ package enum ProblemCode: Sendable, Hashable {
                 503,
                 .outage,
                 "The service is overloaded",
-                hint: "Try again when Retry-After is over, and log nobody out.",
+                hint: "Try again when Retry-After is over, and keep users logged in.",
                 retryAfterSeconds: 1
             )
         case .draining:

@@ -12,7 +12,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_verifications_total":
             "Verdicts by credential (id_token, access_token, signed_player_info) and result: accepted, or the code of the refusal.",
         "limited_login_exchanges_total":
-            "Logins brought to /token, by outcome: issued, refused, or unavailable if nobody could tell.",
+            "Logins brought to /token, by outcome: issued, refused, or unavailable if no verdict was possible.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
         "limited_login_replay_store_answers_total":

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2.3
 import PackageDescription
 
-/// The settings of every target, given at the end; each feature flag names the proposal behind it.
+/// The settings of every target, applied at the end. A comment names the proposal behind each.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),  // SE-0335
@@ -16,7 +16,7 @@ let service = TargetDependencyCondition.when(traits: ["Service"])
 
 let package = Package(
     name: "limited-login",
-    // InlineArray and the spans of a String's bytes.
+    // InlineArray and the spans of a String's bytes need it.
     platforms: [.macOS(.v26)],
     products: [
         .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
@@ -173,8 +173,8 @@ let package = Package(
     ]
 )
 
-/// The instruments of `Tests/Benchmarks`, in the same build as what they measure: small C programs that cost next to
-/// nothing themselves, and the stages of a request taken apart.
+/// The instruments of `Tests/Benchmarks`, in the same build as the measured code: small C programs that cost almost
+/// nothing themselves, and a program that runs the stages of a request apart.
 if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
     let sources = "Tests/Benchmarks/Sources"
     package.products.append(.library(name: "AllocationCounter", type: .dynamic, targets: ["AllocationCounter"]))
@@ -202,7 +202,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
     ]
 }
 
-/// The programs of `Tests/Fuzzing`. The fuzzer has to see every branch of what it drives, so all is compiled for it, in a
+/// The programs of `Tests/Fuzzing`. The fuzzer has to see every branch, so every target is instrumented, in a build
 /// folder of its own.
 if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     let sanitized = "-sanitize=fuzzer,address"
@@ -231,7 +231,7 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     }
 }
 
-/// The tests of functions, requests and sockets alone, for the address sanitizer. The programs and their tests, the many
+/// Only the tests of functions, requests and sockets, for the address sanitizer. The programs and their tests, the many
 /// mutations and the tests of `LimitedLogin`, which has no unsafe memory, are not compiled.
 if Context.environment["LIMITED_LOGIN_BUILD_NO_PROGRAMS"] != nil {
     package.products.removeAll { $0.name == "limited-login" }

@@ -4,10 +4,10 @@
 export SANITIZER=$1
 export ASAN_OPTIONS=detect_leaks=1:suppressions=$PWD/Tests/Scripts/address.suppressions
 export LSAN_OPTIONS=print_suppressions=0:suppressions=$PWD/Tests/Scripts/leak.suppressions
-# A process waits at its end for races with that end. There are hundreds of processes, so it is not the default of 1 s.
+# Each process waits this long at its exit for late races. The default of 1 s is too long for hundreds of processes.
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=100
 
-# A sanitizer that is off, or suppressed too far, reports nothing: it has to find a planted fault first.
+# Checks that the sanitizer finds a planted fault: one that is off, or suppressed too far, reports nothing.
 sanitizer_sees() {
   local folder status
   folder=$(mktemp -d)

@@ -2,9 +2,9 @@
 
 #include <openssl/crypto.h>
 
-// The tests' process ends as the program itself does (see ProcessExit.swift): OpenSSL's memory is left to the system.
-// Its own clean-up at exit would take from threads that still live what they would have freed, and the address
-// sanitizer would report that as lost, depending on which test was the last. It must come before any other use.
+// The tests' process exits like the program itself (see ProcessExit.swift): without OpenSSL's clean-up. Threads that
+// still run could no longer free their memory after that clean-up. The address sanitizer would then report a leak in
+// some runs, depending on the last test. This function must be the first use of OpenSSL.
 __attribute__((constructor)) static void leave_openssl_in_place(void) {
     (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
 }

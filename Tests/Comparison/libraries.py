@@ -1,5 +1,6 @@
-"""The libraries under comparison, each used as its own documentation says. A judge takes a token and the nonce of the login,
-and raises where the library refuses it."""
+"""The libraries under comparison, each used as its documentation says; the docstring of a class names the section.
+
+`judge` takes a token and the nonce of the login, and raises if the library refuses the token."""
 
 import importlib.metadata
 import subprocess
@@ -10,7 +11,7 @@ APP_ID = "123456789012345"
 
 
 class Refused(Exception):
-    """The refusal of a program that has no exceptions of its own."""
+    """A refusal by another process, which cannot raise an exception itself."""
 
 
 class Library:
@@ -61,7 +62,7 @@ class Authlib(Library):
 
 
 class SocialAuth(Library):
-    """"Facebook Limited Login": the backend with its one setting, asked as its own `authenticate` asks it."""
+    """"Facebook Limited Login": the backend with its one setting, called as its own `authenticate` does."""
 
     packages = ["social-auth-core"]
 
@@ -91,7 +92,7 @@ class SocialAuth(Library):
 
 
 class Allauth(Library):
-    """"Facebook": the provider with an app, asked as the headless API's "Provider token" asks it, with `id_token`."""
+    """"Facebook": the provider with an app, called with an `id_token` as in the headless API's "Provider token"."""
 
     packages = ["django-allauth"]
 
@@ -149,7 +150,7 @@ class LimitedLogin(Library):
 
 
 def set_up_django():
-    """What django-allauth's Quickstart asks for, with a database in memory."""
+    """Configures Django as django-allauth's Quickstart says, with a database in memory."""
     import django
     from django.conf import settings
     settings.configure(

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("h1spec on a live server", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
 struct H1SpecTests {
-    @Test("Each of its 33 cases is answered as it asks")
+    @Test("Each of the 33 cases gets the answer it asks for")
     func everyCase() async throws {
         let cases = try HTTPCases.loadWithRepeats("h1spec-uws")
         #expect(cases.count == 33)
@@ -15,12 +15,12 @@ struct H1SpecTests {
             let isWaiting = httpCase.profile == "incomplete"
             if !isWaiting {
                 let status = try #require(client.readResponses(1).first { $0.status >= 200 }?.status)
-                // Where its source and strict reading differ, which is once, the case asks for the refusal.
+                // In one case the source and a strict reading differ; that case expects the refusal.
                 let isRight = httpCase.expect == "accept" ? (200..<300).contains(status) : (400..<600).contains(status)
                 #expect(isRight, "\(httpCase.name): \(status)")
                 passed += isRight ? 1 : 0
             } else {
-                // A fragment is waited on: no answer but the close that the client's own end brings.
+                // An incomplete request gets no answer; the server closes once the client has ended its side.
                 client.shutdownWrite()
                 let (bytes, end) = client.read()
                 let isRight = bytes.isEmpty && end == .endOfStream

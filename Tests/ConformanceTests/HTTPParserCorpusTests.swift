@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Every raw HTTP case, by the grammar alone", .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
 struct HTTPParserCorpusTests {
-    /// What the library of cases assumes.
+    /// The limits that the library of cases assumes.
     static let limits: HTTPLimits = {
         var limits = HTTPLimits()
         limits.headerSectionBytes = 65_536
@@ -12,7 +12,7 @@ struct HTTPParserCorpusTests {
         return limits
     }()
 
-    @Test("Each case gets its verdict whole, byte by byte and at random splits", arguments: HTTPCases.sources)
+    @Test("Each case gets its verdict: whole, byte by byte and at random splits", arguments: HTTPCases.sources)
     func verdicts(source: String) throws {
         let cases = try HTTPCases.load(source)
         #expect(cases.count > 10)
@@ -21,7 +21,7 @@ struct HTTPParserCorpusTests {
             let memory = try #require(GuardedBytes(capacity: bytes.count))
             let whole = judge(bytes, [bytes.count], memory)
             #expect(whole.profile == HTTPCaseOverrides.profile(of: httpCase), "\(httpCase.name): \(whole)")
-            // The bytes are copied to the guard for each piece, so long cases are cut more coarsely.
+            // Each piece copies the bytes to the guard, so long cases are not split at every byte.
             if bytes.count <= 4_096 {
                 #expect(judge(bytes, ByteSplits.single(bytes.count), memory) == whole, "\(httpCase.name)")
             }
@@ -32,12 +32,12 @@ struct HTTPParserCorpusTests {
         }
     }
 
-    @Test("A case the sources agree on gets their verdict, or is listed with a reason", arguments: HTTPCases.sources)
+    @Test("A case on which the sources agree gets their verdict, or has an override", arguments: HTTPCases.sources)
     func agreement(source: String) throws {
         for httpCase in try HTTPCases.load(source) where httpCase.expect != "either" {
             var stream = RequestStream(limits: Self.limits)
             stream.feed(httpCase.bytes.span)
-            // Of requests refused for their method alone the grammar lets the framing pass.
+            // The grammar accepts the framing of requests that are refused only for their method.
             let isAccepted = stream.verdict.accepted > 0 && stream.verdict.refusal == nil
             if isAccepted != (httpCase.expect == "accept") {
                 #expect(HTTPCaseOverrides.all[httpCase.name] != nil, "\(httpCase.name): \(stream.verdict)")
@@ -45,7 +45,7 @@ struct HTTPParserCorpusTests {
         }
     }
 
-    @Test("Every override names a case there is, and is needed")
+    @Test("Every override names an existing case and changes its verdict")
     func overrides() throws {
         let cases = try HTTPCases.loadAll()
         for (name, override) in HTTPCaseOverrides.all {

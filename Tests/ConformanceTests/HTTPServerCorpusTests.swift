@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Every raw HTTP case, over a socket", .live, .enabled(if: HTTPCases.arePresent, HTTPCases.reasonForSkipping))
 struct HTTPServerCorpusTests {
-    /// What came back for the bytes of a case.
+    /// The statuses of the responses to a case, and how the connection ended.
     struct Outcome: Equatable, CustomStringConvertible {
         var statuses: [Int]
         var end: BlockingClient.ReadEnd
@@ -14,13 +14,13 @@ struct HTTPServerCorpusTests {
     }
 
     @Test(
-        "Verdict and responses are the same whole, in single bytes and at random splits",
+        "Verdict and responses are the same for the whole case, single bytes and random splits",
         arguments: HTTPCases.sources
     )
     func verdicts(source: String) async throws {
         var limits = HTTPServerLimits.patient
         limits.http = HTTPParserCorpusTests.limits
-        // These cases have larger heads and bodies than the service takes.
+        // These cases have larger heads and bodies than the service accepts.
         limits.requestBytes = 2 * limits.http.bodyBytes
         let server = try TestServer(limits: limits) { _ in TestHandler() }
         for httpCase in try HTTPCases.load(source) {
@@ -38,7 +38,7 @@ struct HTTPServerCorpusTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    /// What the grammar's own verdict, which has its own suite, means on a connection.
+    /// The responses that follow from the grammar's verdict; ``HTTPParserCorpusTests`` tests the verdict itself.
     private func expected(_ bytes: [UInt8]) -> Outcome {
         var stream = RequestStream(limits: HTTPParserCorpusTests.limits)
         stream.feed(bytes.span)
@@ -47,8 +47,8 @@ struct HTTPServerCorpusTests {
         return Outcome(statuses: statuses, end: .endOfStream)
     }
 
-    /// Sends the bytes in pieces, ends the direction, and reads to the end. Interim responses are left out: whether
-    /// one is sent depends on whether the body is already there.
+    /// Sends the bytes in pieces, shuts down writing and reads to the end. Interim responses are left out: the server
+    /// sends one only if the body is not there yet.
     private func exchange(_ bytes: [UInt8], _ ends: [Int], _ server: TestServer) throws -> Outcome {
         let client = try BlockingClient(server.address)
         var start = 0

@@ -18,7 +18,7 @@ struct RefusalCatalogueTests {
         )
     }
 
-    /// The entry's token, judged as its expectation and setting say; nil where it is accepted.
+    /// The code that refuses the entry's token under its expectation and setting; nil if the token is accepted.
     private static func verdict(_ entry: CatalogueEntry) throws -> String? {
         let workshop = try workshop()
         var binding: TokenBinding?
@@ -58,7 +58,7 @@ struct RefusalCatalogueTests {
         }
     }
 
-    @Test("The changed token has the signature of the one that differs in a byte of a claim")
+    @Test("The changed token has the signature of a token that differs in one byte of a claim")
     func changed() throws {
         let token = try #require(CatalogueEntry.named("changed")).token(Self.workshop())
         let digits = Array(token.split(separator: ".")[1].utf8)
@@ -75,11 +75,11 @@ struct RefusalCatalogueTests {
     @Test("Every entry is refused with its code, or accepted if it has none", arguments: CatalogueEntry.all.map(\.name))
     func entry(name: String) throws {
         let entry = try #require(CatalogueEntry.named(name))
-        // What comes twice is judged by what was used, which a verifier alone does not know.
+        // A token presented twice is refused as used, but a verifier alone does not know used tokens.
         #expect(try Self.verdict(entry) == (entry.presentations > 1 ? nil : entry.code))
     }
 
-    @Test("Names are names of files, and each stands once")
+    @Test("Names are valid file names, and none occurs twice")
     func names() {
         let names = CatalogueEntry.all.map(\.name)
         #expect(Set(names).count == names.count)
@@ -89,9 +89,9 @@ struct RefusalCatalogueTests {
         #expect(CatalogueEntry.all.filter { $0.code == nil }.count == 2)
     }
 
-    @Test("Every code that a token can deserve has an entry")
+    @Test("Every code that a token can cause has an entry")
     func coverage() {
-        // These need what the service alone remembers.
+        // These codes need the memory of a service.
         let others = ["nonce_not_issued", "nonce_expired", "nonce_used", "login_revoked"]
         let covered = Set(CatalogueEntry.all.compactMap(\.code))
         let deserved = ["malformed_token", "invalid_signature", "expired", "nonce_mismatch", "token_replayed"]

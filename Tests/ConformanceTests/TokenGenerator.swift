@@ -1,7 +1,7 @@
 import LLStandIn
 import LLTestSupport
 
-/// Makes tokens that are good, or bent in one or more places: the same bends in every run, under fresh keys.
+/// Makes good tokens and tokens with one or more faults: the same faults in every run, under fresh keys.
 struct TokenGenerator {
     static let appID = "1234567890123456"
     static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
@@ -17,7 +17,7 @@ struct TokenGenerator {
         elements[next(below: elements.count)]
     }
 
-    /// A signed token; about a third of them is good.
+    /// A signed token; about a third of them are good.
     mutating func makeSigned() throws -> String {
         var members = goodMembers()
         for _ in 0..<pick([0, 0, 1, 1, 1, 2]) { bend(&members) }

@@ -6,8 +6,8 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-/// The published faults of other verifiers that could befall this one, each as an attack.
-@Suite("Faults of others", .live)
+/// Published faults of other verifiers that could apply to this one, each tried as an attack.
+@Suite("Published faults of other verifiers", .live)
 struct TokensCVETests {
     private static let now: Int64 = 1_700_000_000
     private static let appID = "1234567890123456"
@@ -16,7 +16,7 @@ struct TokensCVETests {
         MintedClaims(audience: Self.appID, subject: "7", nonce: "n", issuedAt: Self.now)
     }
 
-    /// A verifier whose workspace serves one token after the other.
+    /// A verifier that judges one token after another in the same workspace.
     private struct Judge: ~Copyable {
         private let verifier: TokenVerifier
         private let expectation: TokenExpectation
@@ -50,7 +50,7 @@ struct TokensCVETests {
         }
     }
 
-    /// Header and payload, encoded and joined, ready to be signed by whoever likes.
+    /// The encoded header and payload, joined and ready to be signed.
     private func signingInput(header: String) -> String {
         let parts = [Array(header.utf8), claims().payload].map { String(decoding: Base64URL.encode($0), as: UTF8.self) }
         return parts.joined(separator: ".")
@@ -148,9 +148,9 @@ struct TokensCVETests {
         }
     }
 
-    @Test("CVE-2006-4339, CVE-2014-1568: free bytes behind a short padding forge nothing")
+    @Test("CVE-2006-4339, CVE-2014-1568: free bytes after short padding do not forge a signature")
     func laxPadding() throws {
-        // 00 01 FF 00 DigestInfo digest, then free bytes: a lax parser would take this as signed.
+        // 00 01 FF 00 DigestInfo digest, then free bytes: a lax parser would accept this.
         let key = try RSAPublicKey(modulus: StandInKeys.current.key.modulus, exponent: [1])
         let digest = try SHA256.digest(of: Array("x".utf8).span)
         let prefix: [UInt8] = [
@@ -194,7 +194,7 @@ struct TokensCVETests {
         }
     }
 
-    @Test("golang-jwt#502, json-jwt#129: of the texts that differ in unused bits alone one is a token")
+    @Test("golang-jwt#502, json-jwt#129: of texts that differ only in unused bits, one is a token")
     func unusedBits() throws {
         let good = try StandInKeys.current.mint(claims())
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -202,7 +202,7 @@ struct TokensCVETests {
         #expect(accepted.count == 1)
     }
 
-    @Test("A key that left the set verifies nothing more, within the same workspace")
+    @Test("A key removed from the set verifies nothing, even in the same workspace")
     func removedKey() throws {
         var judge = try Judge()
         let token = try StandInKeys.previous.mint(claims())
@@ -214,7 +214,7 @@ struct TokensCVETests {
         }
     }
 
-    @Test("lua-resty-openidc#399: the same token is judged anew for another app and another nonce")
+    @Test("lua-resty-openidc#399: the same token is judged again for another app and another nonce")
     func noMemory() throws {
         let token = try StandInKeys.current.mint(claims())
         #expect(try rejection(of: token) == nil)

@@ -4,21 +4,21 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-/// Judges the same tokens as an independent verifier in another language.
+/// Compares verdicts with an independent verifier in another language.
 @Suite(
     "An independent verifier",
     .live,
     .enabled(if: IndependentJudge.isPresent, "python3 with the module joserfc is not there")
 )
 struct TokensDifferentialTests {
-    @Test("20,000 generated tokens are judged alike, each difference explained by a rule")
+    @Test("20,000 generated tokens get the same verdicts, and a rule explains each difference")
     func agreement() throws {
         var generator = TokenGenerator(seed: 20_261_121)
         var tokens: [String] = []
         while tokens.count < 20_000 {
             let token = try generator.makeSigned()
             tokens.append(token)
-            // Signing is slow, small changes are not.
+            // Signing is slow; small changes are fast.
             for _ in 0..<3 { tokens.append(generator.makeMutant(of: token)) }
         }
         let theirs = try IndependentJudge.verdicts(on: tokens)
@@ -62,7 +62,7 @@ struct TokensDifferentialTests {
     }
 }
 
-/// The script that asks joserfc.
+/// The script that judges tokens with joserfc.
 enum IndependentJudge {
     private static let script = ProjectFiles.path("Tests/ConformanceTests/Differential/judge.py")
 

@@ -24,7 +24,7 @@ struct TokensFacebookTests {
         #expect(VerificationKeys(set).count == 2)
     }
 
-    @Test("The five sets of 2024-06 to 2024-10 hand over one key each month")
+    @Test("Each set from 2024-06 to 2024-10 has one new key and keeps one key of the set before")
     func rotation() throws {
         let names = ["2024-06-05", "2024-07-02", "2024-08-02", "2024-09-02", "2024-10-01"]
         var sets: [JSONWebKeySet] = []

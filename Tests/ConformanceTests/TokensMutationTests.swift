@@ -5,23 +5,23 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-/// Changes good tokens in every small way there is, and expects each change to be refused.
+/// Changes good tokens in every small way, and expects each changed token to be refused.
 @Suite("Mutations of good tokens")
 struct TokensMutationTests {
     private static let now: Int64 = 1_700_000_000
     private static let appID = "1234567890123456"
     private static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
 
-    /// One verifier with its buffers, for very many judgements.
+    /// One verifier and its buffers, used for many judgements.
     private final class Judge {
         let verifier: TokenVerifier
         let unboundVerifier: TokenVerifier
         let keys = VerificationKeys(StandInKeys.set)
         var workspace = VerificationWorkspace()
-        /// One worker's.
+        /// The cache of one worker.
         let memory = VerifiedSignatureCache(capacity: 100)
         let now: NumericDate
-        /// What a token must be; bound by its nonce or by nothing.
+        /// The expectation of a token; each judgement sets its binding to the nonce or to none.
         var expectation: TokenExpectation
         var triedCount = 0
         var acceptedCount = 0
@@ -33,7 +33,8 @@ struct TokensMutationTests {
             now = try #require(NumericDate(secondsSince1970: TokensMutationTests.now))
         }
 
-        /// The one refusal that all judgements give: as `/verify` does it, as `/introspect` with a nonce and as `/auth` do it.
+        /// The refusal of a token as `/verify` judges it. Judgements with the cache of accepted tokens, as in
+        /// `/introspect` with a nonce and in `/auth`, must not differ from those without it.
         func rejection(of token: [UInt8]) -> Refusal? {
             let bound = TokenBinding(nonce: .nonce(Array(nonce.utf8)))
             let rejection = rejection(of: token, bound)
@@ -78,7 +79,7 @@ struct TokensMutationTests {
             }
         }
 
-        /// Tries a change, which must be refused unless it is none.
+        /// Expects the refusal of a changed token; skips an unchanged one.
         func expectRefusal(_ mutant: [UInt8], of original: [UInt8], _ what: @autoclosure () -> String) {
             guard mutant != original else { return }
             triedCount += 1
@@ -89,7 +90,7 @@ struct TokensMutationTests {
         }
     }
 
-    /// Tokens of different lengths, so that each part ends at each place of a base64url word.
+    /// Tokens of different lengths, so that each part ends at each position of a base64url group.
     private static func makeTokens(_ count: Int) throws -> [[UInt8]] {
         try (0..<count).map { index in
             var claims = MintedClaims(
@@ -106,16 +107,16 @@ struct TokensMutationTests {
         }
     }
 
-    /// Into as many shares the places of a token are divided, which are changed side by side.
+    /// The number of shares into which a token's offsets are divided; the shares are tested in parallel.
     private static let shareCount = 4
 
     @Test(
-        "No flipped bit, and no character deleted, doubled, inserted or replaced, is accepted",
+        "A token with a flipped bit or a deleted, doubled, inserted or replaced character is refused",
         arguments: 0..<shareCount
     )
     func smallChanges(share: Int) throws {
         let judge = try Judge()
-        // Under a sanitizer one token has to do.
+        // One token is enough under a sanitizer.
         for token in try Self.makeTokens(Sanitizer.isActive ? 1 : 5) {
             #expect(judge.rejection(of: token) == nil)
             for offset in stride(from: share, to: token.count, by: Self.shareCount) {
@@ -150,7 +151,7 @@ struct TokensMutationTests {
         print("mutation: \(judge.triedCount) small changes tried, \(judge.acceptedCount) accepted")
     }
 
-    @Test("No part of one good token goes with a part of another")
+    @Test("No mixture of parts of good tokens is accepted")
     func exchangedParts() throws {
         let judge = try Judge()
         let tokens = try Self.makeTokens(6)
@@ -160,7 +161,7 @@ struct TokensMutationTests {
             for payload in parts.indices {
                 for signature in parts.indices where !(header == payload && payload == signature) {
                     let mutant = parts[header][0] + dot + parts[payload][1] + dot + parts[signature][2]
-                    // Headers of one key are equal, so a mixture may be the original.
+                    // Tokens of one key have the same header, so a mixture may equal an original.
                     guard !tokens.contains(mutant) else { continue }
                     judge.expectRefusal(mutant, of: [], "parts \(header), \(payload), \(signature)")
                 }
@@ -182,7 +183,7 @@ struct TokensMutationTests {
         String(repeating: "[", count: 17) + String(repeating: "]", count: 17),
     ]
 
-    /// What of the above a claim may be, because it is right or because nothing depends on it.
+    /// True if a claim may have this value: the value is right, or no check depends on it.
     private static func mayBe(_ claim: String, _ value: String) -> Bool {
         switch claim {
         case "iat": ["0", "-0", "1.5"].contains(value)
@@ -193,7 +194,7 @@ struct TokensMutationTests {
         }
     }
 
-    @Test("No required claim may be removed, or set to a value that is not its own")
+    @Test("A required claim that is removed or has a wrong value is refused")
     func claims() throws {
         let judge = try Judge()
         let minted = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)
@@ -214,7 +215,7 @@ struct TokensMutationTests {
                 } else {
                     judge.expectRefusal(mutant, of: [], "\(member.name) = \(value.prefix(40))")
                 }
-                // Named twice, in both orders: the right value does not save the wrong one.
+                // A repeated claim is refused in both orders, even if one of the values is right.
                 for both in [[member, changed[position]], [changed[position], member]] {
                     var twice = members
                     twice.replaceSubrange(position...position, with: both)
@@ -234,7 +235,7 @@ struct TokensMutationTests {
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
     private static let accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
 
-    @Test("No cnf and no at_hash but the device's and the access token's own is accepted where they are expected")
+    @Test("An expected cnf or at_hash must be the one of the device or the access token")
     func deviceAndAccessToken() throws {
         let ofDevice = TokenExpectation(binding: .unbound, keyThumbprint: Self.thumbprint)
         let ofAccessToken = TokenExpectation(binding: .unbound, accessToken: Self.accessToken)
@@ -265,7 +266,7 @@ struct TokensMutationTests {
         print("mutation: \(triedCount) changes of cnf and at_hash tried, 0 accepted")
     }
 
-    /// Each text with one character deleted, doubled or replaced, and each beginning and end of it.
+    /// The text with one character deleted, doubled or replaced, or with one letter's case changed.
     private static func mutants(of text: String) -> [String] {
         let bytes = Array(text.utf8)
         var mutants: [[UInt8]] = []
@@ -279,11 +280,11 @@ struct TokensMutationTests {
                 mutants.append(Array(bytes[..<offset] + [bytes[offset] ^ 0x20] + bytes[(offset + 1)...]))
             }
         }
-        // What is no JSON is no good token either; what is must not be the right claim in other words.
+        // A mutant that is not JSON is refused too; one that is JSON must not be the right claim in another spelling.
         return mutants.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("A genuine claim of any kind and size elsewhere spoils nothing that is strict JSON")
+    @Test("A token with another claim of any kind and size is accepted if it is strict JSON")
     func otherClaims() throws {
         let judge = try Judge()
         let minted = MintedClaims(audience: Self.appID, subject: "7", nonce: Self.nonce, issuedAt: Self.now - 5)

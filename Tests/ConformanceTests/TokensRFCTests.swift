@@ -23,7 +23,7 @@ struct TokensRFCTests {
     }
 
     @Test(
-        "RFC 7515 appendix A.2: the signature verifies, and as an id token it is refused for want of a key ID",
+        "RFC 7515 appendix A.2: the signature verifies, but as an id token it is refused: it has no key ID",
         VectorFolder.needs("rfc7515/A.2_rs256.json")
     )
     func appendixA2() throws {

@@ -14,10 +14,10 @@ struct SignatureLayer {
         verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"]))
     }
 
-    /// The reason a JWS is refused for under a JWK Set; nil when its signature verifies.
+    /// The reason for the refusal of a JWS under a JWK Set; nil if its signature verifies.
     func rejection(of jws: String, keySet: [UInt8]) throws -> Refusal? {
         let keys = VerificationKeys(try JSONWebKeySet(parsing: keySet.span))
-        // Whatever happens, nothing stays in OpenSSL's error queue.
+        // OpenSSL's error queue is empty in every case.
         defer { #expect(OpenSSLError.isQueueEmpty) }
         do throws(Refusal) {
             let token = Array(jws.utf8)
@@ -89,7 +89,7 @@ struct TokensWycheproofTests {
             guard let keySet = group.public ?? group.private else { continue }
             for item in group.tests {
                 let rejection = try layer.rejection(of: item.jws, keySet: Array(JSONEncoder().encode(keySet)))
-                // Shared secrets and other curves are valid for others; here only the one RS256 key may verify.
+                // Wycheproof calls shared secrets and other curves valid; here only the RS256 key may verify.
                 let isExpected = item.result == "valid" && item.tcId == 5
                 #expect((rejection == nil) == isExpected, "tcId \(item.tcId): \(rejection as Any)")
                 count += 1

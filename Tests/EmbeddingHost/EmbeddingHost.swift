@@ -3,14 +3,14 @@ import LLCrypto
 import LLSockets
 import LimitedLoginKeys
 
-/// A program that embeds the libraries and knows nothing of OpenSSL: it exits while another thread could still use it.
+/// A program that embeds the libraries and ignores OpenSSL: it exits while another thread could still use OpenSSL.
 ///
-/// Usage: `embedding-host cache|digest|mac|random|key|pem|numbers|context`: what it uses first. It ends with 0 when
-/// OpenSSL works on after the `atexit` handlers that OpenSSL could have registered, else with 1.
+/// Usage: `embedding-host cache|digest|mac|random|key|pem|numbers|context`. The argument is the first use of OpenSSL.
+/// The exit code is 0 if OpenSSL still works after any `atexit` handlers of OpenSSL, else 1.
 @main
 struct EmbeddingHost {
     static func main() throws {
-        // Registered before OpenSSL is begun, so it runs after whatever OpenSSL registers (atexit(3)).
+        // Registered before the first use of OpenSSL, so it runs after any handlers of OpenSSL (atexit(3)).
         guard atexit({ _exit((try? SHA256.digest(of: [UInt8]().span)) == nil ? 1 : 0) }) == 0 else { exit(2) }
         switch CommandLine.arguments.dropFirst().first {
         case "cache": _ = try JWKSetCache(sources: [FileJWKSetSource(path: "/nonexistent")])

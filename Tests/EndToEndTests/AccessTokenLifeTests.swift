@@ -30,7 +30,7 @@ struct AccessTokenLifeTests {
 
     private static func body(_ token: String) -> String { #"{"access_token":"\#(token)"}"# }
 
-    @Test("Logins of Android are judged, and nothing of one is logged, counted or shown in the process list")
+    @Test("Android logins are judged, and the log, the metrics and the process list hold nothing of them")
     func service() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
         defer { issuer.process.end() }
@@ -60,7 +60,7 @@ struct AccessTokenLifeTests {
         refused.append((good, ""))
         let metrics = try service.get("/metrics", admin: true).text
         #expect(metrics.contains(#"verifications_total{credential="access_token",result="accepted"} 2"#))
-        // Threads of the kernel have no program and no command line; Foundation loses memory where it reads an empty file.
+        // Kernel threads have no program and an empty command line. Foundation leaks memory if it reads an empty file.
         let commands = try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { entry -> String? in
             let folder = "/proc/\(entry)"
             let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/exe")
@@ -71,7 +71,7 @@ struct AccessTokenLifeTests {
         #expect(service.process.waitForExit() == 0)
         let log = service.process.errorText + service.process.outputText
         #expect(log.contains("verification accepted"))
-        // The stand-in is told its secret by an argument; the service is not.
+        // The stand-in gets its secret as an argument; the service does not.
         for secret in refused.map(\.0) + ["Zoe", "Quartz", "zoe.quartz@example.com"] {
             for place in [log, metrics] + commands { #expect(!place.contains(secret)) }
         }
@@ -95,7 +95,7 @@ struct AccessTokenLifeTests {
         }
     }
 
-    @Test("verify shows each check of an access token, told from an id token by its shape or by its option")
+    @Test("verify shows each check of an access token, which it recognises by its shape or by an option")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
         defer { issuer.process.end() }
@@ -173,7 +173,7 @@ struct AccessTokenLifeTests {
         #expect(run.output.contains("access_token_invalid"))
     }
 
-    @Test("The stand-in forgets what is revoked at Graph, and knows no other proof than the app's")
+    @Test("The stand-in forgets tokens revoked at Graph, and accepts only the app's proof")
     func standIn() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
         defer { issuer.process.end() }

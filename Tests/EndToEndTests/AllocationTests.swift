@@ -8,7 +8,7 @@ private struct AllocationCounter {
         .appending(path: "../Benchmarks/Sources/AllocationCounter/counter.c").standardizedFileURL.path
     static let compiler = "/usr/bin/cc"
 
-    /// A sanitizer brings its own `malloc`.
+    /// False under a sanitizer, which brings its own `malloc`.
     static var isUsable: Bool {
         FileManager.default.isExecutableFile(atPath: compiler) && FileManager.default.fileExists(atPath: source)
             && ProcessInfo.processInfo.environment["SANITIZER"] == nil
@@ -26,7 +26,7 @@ private struct AllocationCounter {
 
     func remove() { try? FileManager.default.removeItem(at: folder) }
 
-    /// All allocations of a service that answers a request so many times and ends, and those that libcrypto asked for.
+    /// The allocations of a service that answers this number of requests and ends: all of them, and libcrypto's.
     func count(_ requests: Int, _ request: String, jwksURL: String) throws -> (all: Int, libcrypto: Int) {
         let file = folder.appending(path: "count").path
         try? FileManager.default.removeItem(atPath: file)
@@ -53,18 +53,18 @@ private struct AllocationCounter {
     .enabled(if: AllocationCounter.isUsable, "needs cc, and no sanitizer")
 )
 struct AllocationTests {
-    /// Allocations of one request outside libcrypto: none. Code that is not optimised boxes some forty values, which
-    /// is no promise but bounded too; `Tests/Benchmarks/instructions` holds the optimised code to none.
+    /// Allocations of one request outside libcrypto. Optimised code makes none, which `Tests/Benchmarks/instructions`
+    /// checks too; unoptimised code boxes about forty values, and this bound covers them.
     #if DEBUG
     static let ours = 48
     #else
     static let ours = 0
     #endif
-    /// Allocations inside libcrypto: 12 in `EVP_PKEY_verify` and one in `EVP_DigestInit_ex`, with a context that is
-    /// used again. Later releases of OpenSSL 3 make fewer.
+    /// Allocations inside libcrypto: 12 in `EVP_PKEY_verify` and one in `EVP_DigestInit_ex`, with a reused context.
+    /// Later releases of OpenSSL 3 make fewer.
     static let libcrypto = 13
 
-    @Test("An accepted token costs no allocation but those inside OpenSSL's verification")
+    @Test("An accepted token costs no allocation outside OpenSSL's verification")
     func accepted() throws {
         let counter = try AllocationCounter()
         defer { counter.remove() }
@@ -76,11 +76,11 @@ struct AllocationTests {
         let many = try counter.count(4_100, request, jwksURL: issuer.jwksURL)
         let libcrypto = Double(many.libcrypto - few.libcrypto) / 4_000
         let ours = Double(many.all - few.all) / 4_000 - libcrypto
-        // What start and stop allocate differs from run to run, by some 600 at most; half an allocation a request is
-        // 2,000.
+        // The allocations of start and stop differ between runs by at most about 600; half an allocation per request
+        // is 2,000.
         #expect(ours < Double(Self.ours) + 0.5)
         #expect(libcrypto < Double(Self.libcrypto) + 0.5)
-        // A counter that counts nothing must not pass.
+        // The test must fail if the counter counts nothing.
         #expect(libcrypto > 0)
     }
 }

@@ -11,7 +11,7 @@ struct CallbackLifeTests {
         "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NA==",
     ]
 
-    /// A file with a secret, gone with this value.
+    /// A file with a secret; it is removed with this value.
     private final class File {
         let path = FileManager.default.temporaryDirectory.appending(path: "callback-\(UUID().uuidString)").path
 
@@ -25,7 +25,7 @@ struct CallbackLifeTests {
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Asks until a verdict is as expected; false where it never is.
+    /// Verifies the token until the verdict is as expected; false if it never is.
     private static func waits(_ service: RunningService, _ token: String, for code: String?) throws -> Bool {
         try becomesTrue {
             let answer = try service.verify(token)
@@ -34,7 +34,7 @@ struct CallbackLifeTests {
     }
 
     @Test(
-        "A login is verified, the person removes the app, and every replica refuses the token; a new login is accepted",
+        "After a user removes the app every replica refuses the old token, and a new login is accepted",
         .needsRedis
     )
     func life() throws {
@@ -63,7 +63,7 @@ struct CallbackLifeTests {
         let now = WallClock.unixSeconds()
         let old = try issuer.token("{\"nonce\":\"n-1\",\"iat\":\(now - 30)}")
         for service in [first, second] { #expect(try service.verify(old).status == 200) }
-        // The store may not be connected yet: then Facebook sends it again.
+        // If the store is not connected yet, Facebook sends the request again.
         var answer = try issuer.post("/users/\(Self.user)/deauthorize?issued_at=\(now)")
         let deadline = Date(timeIntervalSinceNow: 30)
         while answer.code == "replay_store_unavailable", Date() < deadline {
@@ -72,13 +72,13 @@ struct CallbackLifeTests {
         #expect(answer.status == 200 && answer.text == "{}", "\(answer.text)")
         #expect(try first.verify(old).code == "login_revoked")
         #expect(try Self.waits(second, old, for: "login_revoked"))
-        // A repetition of the request has the same identifier.
+        // A repeated request has the same identifier.
         #expect(try issuer.post("/users/\(Self.user)/deauthorize?issued_at=\(now)").status == 200)
         #expect(Set(backend.requests.map { $0.value(of: "webhook-id") }).count == 1)
-        // The next login is of a later second, which the skew allows to be ahead.
+        // The next login has a later second; the skew allows it to be ahead of the clock.
         let new = try issuer.token("{\"nonce\":\"n-1\",\"iat\":\(now + 5)}")
         for service in [first, second] { #expect(try service.verify(new).status == 200) }
-        // Other people's logins are as they were.
+        // Logins of other users are still accepted.
         let other = try issuer.token("{\"nonce\":\"n-1\",\"sub\":\"77\",\"iat\":\(now - 30)}")
         for service in [first, second] { #expect(try service.verify(other).status == 200) }
 
@@ -98,7 +98,7 @@ struct CallbackLifeTests {
         #expect(first.process.waitForError("configuration not reloaded"), "\(first.process.errorText)")
         #expect(try issuer.post("/users/\(Self.user)/data-deletion").status == 200)
 
-        // Without Redis this replica revokes all the same and tells the backend; Facebook is asked to send it again.
+        // Without Redis this replica still revokes and tells the backend; its 503 makes Facebook repeat the request.
         redis.kill()
         let told = backend.requestCount
         let away = try issuer.post("/users/77/deauthorize?issued_at=\(now)")
@@ -115,7 +115,7 @@ struct CallbackLifeTests {
         }
     }
 
-    @Test("The stand-in that knows no service says so, and one that cannot reach it too")
+    @Test("The stand-in reports a service that is not configured or cannot be reached")
     func standIn() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -126,7 +126,7 @@ struct CallbackLifeTests {
         #expect(try blind.post("/users/1/data-deletion").status == 502)
     }
 
-    @Test("The command line makes signed requests and judges them, with the exit codes of its page")
+    @Test("The command line makes signed requests and judges them, with the documented exit codes")
     func commandLine() throws {
         let secrets = try File("42 \(Self.appSecret)\n43 another-\(Self.appSecret)\n")
         func run(_ arguments: [String], input: String? = nil, secrets: String? = secrets.path) throws -> FinishedRun {
@@ -147,7 +147,7 @@ struct CallbackLifeTests {
         )
         let late = try run(["judge", "-"], input: dated)
         #expect(late.exitCode == 1 && late.output.hasPrefix("refused: invalid_signed_request: The member issued_at"))
-        // A signed request begins with base64url, which may begin with a hyphen, as options do.
+        // A signed request begins with base64url and so may begin with a hyphen, like an option.
         let other = made.output.hasPrefix("-") ? "x" : "-"
         let rest = made.output.dropFirst().trimmingCharacters(in: .newlines)
         let forged = try run(["judge", "--json", "--", other + rest])
@@ -173,7 +173,7 @@ struct CallbackLifeTests {
         for output in [made, judged, forged] { #expect(!(output.output + output.errors).contains(Self.appSecret)) }
     }
 
-    @Test("The documented round of both callbacks is gone through")
+    @Test("The documented example of both callbacks works")
     func documented() throws {
         let page = "Sources/LLService/LLService.docc/Callbacks.md"
         let text = try ProjectFiles.text(page)

@@ -6,7 +6,7 @@ import Testing
 struct CheckConfigTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    @Test("check-config prints every value with its origin, and says 78 to a bad one")
+    @Test("check-config prints every value with its origin, and exits with 78 for a bad one")
     func checkConfig() throws {
         let run = try FinishedRun(["check-config", "--workers", "3"], environment: Self.required)
         #expect(run.exitCode == 0, "\(run.errors)")
@@ -16,12 +16,12 @@ struct CheckConfigTests {
         let folder = try ShortFolder()
         try Data(#"{"auth_headers": []}"#.utf8).write(to: URL(filePath: "\(folder.path)/file"))
         let empty = try FinishedRun(["check-config", "--config", "\(folder.path)/file"], environment: Self.required)
-        #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as what is in force")
+        #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as the default list")
         let bad = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_BINDING": "no"])
         #expect(bad.exitCode == 78)
     }
 
-    @Test("check-config --json tells each setting with its origin, no password, and the warnings")
+    @Test("check-config --json shows each setting with its origin, the warnings, and no password")
     func checkConfigAsJSON() throws {
         let odd = [
             "LIMITED_LOGIN_APP_IDS": "my-app", "LIMITED_LOGIN_REPLAY_STORE": "redis://:geheim@redis.example:6379",
@@ -38,7 +38,7 @@ struct CheckConfigTests {
         #expect(warnings.contains { $0.contains("'my-app'") } && warnings.contains { $0.contains("rediss://") })
     }
 
-    @Test("An app id that is no number is taken, with a warning: by check-config, at the start and at a reload")
+    @Test("An app id that is no number causes a warning: by check-config, at the start and at a reload")
     func oddAppID() throws {
         let odd = "The app id 'my-app' is no decimal number"
         let checked = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_APP_IDS": "42,my-app"])
@@ -59,7 +59,7 @@ struct CheckConfigTests {
         #expect(run.output.contains("(config/limited-login.json: issuers)"))
     }
 
-    @Test("A configuration that others planted in the working directory is refused, unless it is named")
+    @Test("A configuration that other users may have placed in the working directory is refused, unless it is named")
     func plantedFile() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "planted-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -68,7 +68,7 @@ struct CheckConfigTests {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data(#"{"app_ids": ["42"]}"#.utf8).write(to: file)
         let (user, group) = (Int(geteuid()), Int(getegid()))
-        // The mode, the owner and the group; the reason of the refusal.
+        // The mode, the owner and the group of the file, and the reason for the refusal.
         var table: [(Int, Int, Int, String?)] = [
             (0o600, user, group, nil), (0o644, user, group, nil), (0o666, user, group, "others can change it"),
         ]
@@ -104,7 +104,7 @@ struct CheckConfigTests {
         }
     }
 
-    @Test("check-config tells all mistakes, first of the settings, then of their files, with --json as one object")
+    @Test("check-config reports all mistakes, first of settings, then of their files; --json gives one object")
     func allMistakes() throws {
         let folder = try ShortFolder()
         try Data("one\n".utf8).write(to: URL(filePath: "\(folder.path)/bad"))

@@ -8,7 +8,7 @@ struct CommandLineTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
     @Test(
-        "A start that cannot be is one sentence on standard error and exit code 78",
+        "A start with a bad setting gives one sentence on standard error and exit code 78",
         arguments: [
             ([:], [], "LIMITED_LOGIN_APP_IDS"),
             (["LIMITED_LOGIN_APP_ID": "1"], [], "LIMITED_LOGIN_APP_ID"),
@@ -37,7 +37,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "A file or value that cannot be used is told by what is wrong with it, in the words and units people write",
+        "The error for a bad file or value names the mistake, in the words and units that users write",
         arguments: [
             ("memory_limit", #"64"#, "", "64 is outside 16MiB to 1TiB"),
             ("nonce_ttl_seconds", "0", "", "0 is outside 1s to "),
@@ -96,7 +96,7 @@ struct CommandLineTests {
         #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
     }
 
-    @Test("An address that cannot be had is named with its flag, and the exit code says that it may pass")
+    @Test("The error for an unavailable address names its flag, and the exit code marks it as temporary")
     func addressUnavailable() throws {
         let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
         let taken = "\(try holder.localAddress())"
@@ -131,7 +131,7 @@ struct CommandLineTests {
         #expect(run.errors.contains("in use"), "\(run.errors)")
     }
 
-    @Test("A folder that cannot be written to is named, in a sentence")
+    @Test("The error for a folder that cannot be written names it in one sentence")
     func unwritableFolder() throws {
         let run = try FinishedRun(["catalogue", "--out", "/dev/null"])
         #expect(run.exitCode == 78)
@@ -143,7 +143,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "A usage mistake is 64, and 2 for verify",
+        "A usage mistake exits with 64, and with 2 for verify",
         arguments: [
             (["brew"], 64), (["serve", "--unknown"], 64), (["issuer", "--listen", "0.0.0.0:0"], 64),
             (["issuer", "--listen", "unix:/tmp/a.sock"], 64), (["demo", "--listen", "unix:/tmp/a.sock"], 64),
@@ -164,7 +164,7 @@ struct CommandLineTests {
         #expect(!run.errors.isEmpty)
     }
 
-    /// A command as the program describes it: its words, and its options with whether `--help` shows them.
+    /// A command as the program describes it: its words and its options; `--help` shows some of the options.
     private typealias Described = (words: [String], options: [(name: String, isShown: Bool)])
 
     /// Every command of the program.
@@ -186,7 +186,7 @@ struct CommandLineTests {
         return described(try #require(tool["command"] as? [String: Any]), [])
     }
 
-    @Test("Help of each command is short and tells its exit codes; all settings stand in --help-all")
+    @Test("The help of each command is short and lists its exit codes; --help-all lists all settings")
     func help() throws {
         let commands = try Self.commands()
         #expect(commands.count > 20)
@@ -195,7 +195,7 @@ struct CommandLineTests {
             #expect(run.exitCode == 0 && run.output.contains("USAGE: limited-login"), "\(words)")
             let lines = run.output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             #expect(lines.count <= 45, "\(words): \(lines.count) lines")
-            // What only leads to other commands ends with none of its own.
+            // A command that only has subcommands has no exit codes of its own.
             let leads = run.output.contains("SUBCOMMANDS:") && !words.isEmpty
             #expect(leads || run.output.replacing("\n", with: " ").contains("Exit code"), "\(words)")
             let hidden = options.filter { !$0.isShown }.map(\.name)
@@ -212,7 +212,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "A command's own options stand before the settings in its help, and only those settings that it uses",
+        "A command's help lists its own options first, and then only the settings that it uses",
         arguments: [
             ("verify", ["--nonce", "--at", "--app-ids"], ["--listen", "--workers"]),
             ("healthcheck", ["--ready", "--admin-listen"], ["--app-ids", "--listen"]),
@@ -232,7 +232,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "A misspelt command is answered with the nearest one, a usage mistake with the usage of its own command",
+        "The error for a misspelt command names the nearest one; a usage mistake shows its command's usage",
         arguments: [
             (["verfy", "t"], "did you mean 'verify'?", "Usage: limited-login <subcommand>"),
             (["chek-config"], "did you mean 'check-config'?", "Usage: limited-login <subcommand>"),
@@ -265,7 +265,7 @@ struct CommandLineTests {
         #expect(run.output.isEmpty)
     }
 
-    @Test("client-key new adds its line to a file of mode 0600, and refuses a name that is there")
+    @Test("client-key new adds its line to a file of mode 0600, and refuses a name that exists")
     func clientKeys() throws {
         let folder = try ShortFolder()
         let file = "\(folder.path)/keys"
@@ -275,8 +275,8 @@ struct CommandLineTests {
         #expect(mode == 0o600)
         let again = try FinishedRun(["client-key", "new", "app", "--append", file])
         #expect(again.exitCode == 64 && again.errors.contains("has a key of 'app' already"), "\(again.errors)")
-        #expect(!again.output.contains("llk_"), "a key that was not added is told")
-        // An editor may leave the last line open.
+        #expect(!again.output.contains("llk_"), "a key that was not added is printed")
+        // An editor may leave the last line without a line feed.
         let open = try String(contentsOfFile: file, encoding: .utf8).dropLast()
         try Data(open.utf8).write(to: URL(filePath: file))
         #expect(try FinishedRun(["client-key", "new", "other", "--append", file]).exitCode == 0)
@@ -284,19 +284,19 @@ struct CommandLineTests {
         #expect(lines.map { $0.split(separator: " ").first } == ["app", "other"])
         let taken = Self.required.merging(["LIMITED_LOGIN_CLIENT_KEYS_FILE": file]) { $1 }
         #expect(try FinishedRun(["check-config"], environment: taken).exitCode == 0)
-        // A file that would not be read by the service is left alone.
+        // A file that the service could not read is left alone.
         try Data("app\n".utf8).write(to: URL(filePath: file))
         let bad = try FinishedRun(["client-key", "new", "third", "--append", file])
         #expect(bad.exitCode == 78 && bad.errors.contains("\(file): line 1"), "\(bad.errors)")
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "app\n")
         let nowhere = try FinishedRun(["client-key", "new", "app", "--append", "/nonexistent/keys"])
         #expect(nowhere.exitCode == 78 && nowhere.errors.contains("/nonexistent/keys"), "\(nowhere.errors)")
-        // Comments alone are no clients yet.
+        // A file with only comments has no clients yet.
         try Data("# callers\n\n".utf8).write(to: URL(filePath: file))
         #expect(try FinishedRun(["client-key", "new", "app", "--append", file]).exitCode == 0)
     }
 
-    @Test("healthcheck says 0 for a service that is well, 1 for one that is not there or not ready")
+    @Test("healthcheck exits with 0 for a healthy service, with 1 for one that is absent or not ready")
     func healthcheck() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
         let environment = Self.required.merging(
@@ -304,7 +304,7 @@ struct CommandLineTests {
         ) { $1 }
         #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
         #expect(try FinishedRun(["healthcheck", "--ready"], environment: environment).exitCode == 1)
-        // It needs no app id, and no fault of another setting stops it.
+        // The command needs no app id, and ignores mistakes in other settings.
         let bare = ["healthcheck", "--admin-listen", "\(service.adminAddress)"]
         #expect(try FinishedRun(bare).exitCode == 0)
         let others = ["LIMITED_LOGIN_WORKERS": "none", "LIMITED_LOGIN_LISTEN": "\(service.adminAddress)"]

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("dpop: proofs made and judged on the command line", .live)
 struct DPoPCommandTests {
-    /// A device of these tests alone.
+    /// The key of a device that only these tests use.
     private static let device = """
         -----BEGIN EC PRIVATE KEY-----
         MHcCAQEEIBTd4YwT4WWswk7HsuPLHXcFnXw5sGzvv0NQ54dhkuz1oAoGCCqGSM49
@@ -37,7 +37,7 @@ struct DPoPCommandTests {
         return folder
     }
 
-    @Test("A proof that was made is accepted for its request, its token and its time alone")
+    @Test("A proof is accepted only for its request, its token and its time")
     func roundTrip() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -74,7 +74,7 @@ struct DPoPCommandTests {
         }
         let json = try judge("--method", "POST", "--at", "1700000000", "--json")
         #expect(json.output.hasPrefix(#"{"accepted":true,"key_thumbprint":""#))
-        // The stand-in's device is another.
+        // The stand-in has another device key.
         let theirs = try issuer.post("/proofs", #"{"id_token":"\#(token)","method":"GET","url":"\#(Self.url)"}"#)
         #expect(theirs.status == 200)
         let other = try JSONDecoder().decode(Made.self, from: Data(theirs.body))
@@ -85,7 +85,7 @@ struct DPoPCommandTests {
         #expect(try issuer.post("/proofs", #"{"method":"GET","url":"x"}"#).status == 400)
     }
 
-    @Test("What cannot be read is named, and a token that is bound to nothing fits no proof")
+    @Test("The error names a file that cannot be read; a token bound to no key fits no proof")
     func mistakes() throws {
         let folder = try Self.folder(token: "a.b.c")
         for (key, sentence) in [("/nonexistent", "No such file"), ("\(folder.path)/token", "no P-256 private key")] {

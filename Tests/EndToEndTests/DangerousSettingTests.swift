@@ -2,12 +2,12 @@ import Foundation
 import LLTestSupport
 import Testing
 
-/// What lets strangers in or gives a secret away is refused, or told.
-@Suite("Dangerous settings: refused or told", .live)
+/// A setting that admits strangers or exposes a secret is refused, or causes a warning.
+@Suite("Dangerous settings are refused or cause a warning", .live)
 struct DangerousSettingTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    /// A file for one setting, and what the setting needs beside it.
+    /// An environment that sets one setting to a file, with the other settings that it needs.
     private static func environment(_ name: String, file: String) throws -> [String: String] {
         let certificates = try TestCertificates.shared.get()
         var environment = required
@@ -23,7 +23,7 @@ struct DangerousSettingTests {
         return environment
     }
 
-    /// A folder with the files of a test; it goes with the value.
+    /// A folder with the files of a test; it is removed with this value.
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.appending(path: "danger-\(UUID().uuidString)").path
 
@@ -31,7 +31,7 @@ struct DangerousSettingTests {
 
         deinit { try? FileManager.default.removeItem(atPath: path) }
 
-        /// Writes a file and answers its path.
+        /// Writes a file and returns its path.
         func write(_ name: String, _ text: String, mode: Int = 0o600) throws -> String {
             let file = "\(path)/\(name)"
             try Data(text.utf8).write(to: URL(filePath: file), options: .atomic)
@@ -64,7 +64,7 @@ struct DangerousSettingTests {
     }
 
     @Test(
-        "A reload that takes away what guards the service is refused, whether it was there at the start or came later",
+        "A reload that removes a protection of the service is refused, even one that came with an earlier reload",
         arguments: ["client_keys_file", "nonce_secret_file", "tls_client_ca_file"],
         [true, false]
     )
@@ -101,7 +101,7 @@ struct DangerousSettingTests {
         }
     }
 
-    @Test("A listener that anybody can reach without a key or certificate is told of, by check-config and the log")
+    @Test("check-config and the log warn of a listener that others can reach without a key or certificate")
     func openListener() throws {
         let open = "open to anybody who can reach it"
         let folder = try Folder()
@@ -124,7 +124,7 @@ struct DangerousSettingTests {
         }
     }
 
-    @Test("tracking: limited beside access tokens is told of: it does not speak of them")
+    @Test("tracking: limited together with access tokens causes a warning: it does not apply to them")
     func limitedTrackingWithAccessTokens() throws {
         let folder = try Folder()
         let secrets = try folder.write(
@@ -144,7 +144,7 @@ struct DangerousSettingTests {
         }
     }
 
-    @Test("A password in a flag is refused, in the environment and in the file it is taken")
+    @Test("A password is refused in a flag, and accepted in the environment and in the file")
     func passwordInFlag() throws {
         let url = "redis://user:hunter2@127.0.0.1:6379"
         let flag = try FinishedRun(["check-config", "--replay-store", url], environment: Self.required)
@@ -168,7 +168,7 @@ struct DangerousSettingTests {
     }
 
     @Test(
-        "No URL is quoted with its user information, whatever it is refused for",
+        "The error for a bad URL never quotes its user information",
         arguments: [
             ["check-config", "--jwks-urls", "https://user:hunter2@example.com/"],
             ["check-config", "--jwks-urls", "ftp://user:hunter2@example.com/"],
@@ -191,7 +191,7 @@ struct DangerousSettingTests {
     }
 
     @Test(
-        "A secret's file that its group or others can read or write is told of",
+        "A secret file that its group or others can read or write causes a warning",
         arguments: [0o640, 0o604, 0o660, 0o602]
     )
     func looseSecretFile(mode: Int) throws {
@@ -221,7 +221,7 @@ struct DangerousSettingTests {
         #expect(try !FinishedRun(["check-config"], environment: environment).errors.contains("warning"))
     }
 
-    @Test("A loose secret's file is told of in the log, at the start and at a reload")
+    @Test("The log warns of a secret file that others can read, at the start and at a reload")
     func looseSecretFileInLog() throws {
         let folder = try Folder()
         let keys = try folder.clientKeys(mode: 0o644)
@@ -235,7 +235,7 @@ struct DangerousSettingTests {
     }
 
     @Test(
-        "A named pipe in a file's place is refused at once and named with its setting",
+        "A named pipe in place of a file is refused at once, and the error names its setting",
         arguments: [
             "ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "replay_store_password_file",
             "replay_store_sentinel_password_file",
@@ -252,7 +252,7 @@ struct DangerousSettingTests {
         process.kill()
     }
 
-    @Test("A named pipe in a key file's place is refused at a reload, and SIGTERM still stops the service")
+    @Test("A named pipe in place of a key file is refused at a reload, and SIGTERM still stops the service")
     func pipeAtReload() throws {
         let folder = try Folder()
         let keys = try folder.clientKeys()
@@ -269,7 +269,7 @@ struct DangerousSettingTests {
     }
 
     @Test(
-        "A file that is not there is told with its setting's name",
+        "The error for a missing file names its setting",
         arguments: [
             "ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "replay_store_password_file",
             "replay_store_sentinel_password_file",
@@ -283,7 +283,7 @@ struct DangerousSettingTests {
         #expect(run.errors.contains("No such file or directory"), "\(run.errors)")
     }
 
-    @Test("A password that would cross the network in the clear is told of")
+    @Test("A password that would cross the network unencrypted causes a warning")
     func clearPassword() throws {
         func warns(_ url: String, _ extra: [String: String] = [:]) throws -> Bool {
             let environment = Self.required.merging(["LIMITED_LOGIN_REPLAY_STORE": url]) { $1 }

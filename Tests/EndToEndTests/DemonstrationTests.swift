@@ -14,7 +14,7 @@ struct DemonstrationTests {
         return process
     }
 
-    @Test("What demo prints is short, and every command in it is answered as its title says")
+    @Test("The output of demo is short, and every command in it gets the answer in its title")
     func commandsToPaste() throws {
         let demo = try Self.demo()
         defer { demo.end() }
@@ -43,7 +43,7 @@ struct DemonstrationTests {
     }
 
     @Test(
-        "Callers of a demonstration need its key, as everywhere else",
+        "Callers of a demonstration need its client key",
         arguments: [
             ("/verify", "", 401), ("/verify", "-H 'X-Api-Key: other'", 401), ("/verify", "-H 'X-Api-Key: demo'", 415),
             ("/verify", "-H 'Authorization: Basic eDp5'", 401), ("/nonces", "", 401),
@@ -77,7 +77,7 @@ struct DemonstrationTests {
         #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
-    /// Runs a script of the documentation on ports that are free here; the reader has those of the page.
+    /// Runs a script of the documentation with free ports in place of the documented ones.
     private static func run(_ script: String) throws -> FinishedRun {
         let ports = try (0..<3).map { _ in try FreePort.take() }
         let own =
@@ -100,7 +100,7 @@ struct DemonstrationTests {
         try run(command(name, in: "Sources/LLService/LLService.docc/\(page).md"))
     }
 
-    @Test("The documented life of a login is lived")
+    @Test("The documented example of a login's life works")
     func documentedLife() throws {
         let run = try Self.walk("life", in: "API")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
@@ -114,7 +114,7 @@ struct DemonstrationTests {
         #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
     }
 
-    @Test("The documented walk through the refusals is refused as it says")
+    @Test("The documented examples of refusals are refused with their codes")
     func documentedRefusals() throws {
         let run = try Self.walk("refusals", in: "Demonstration")
         let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
@@ -125,10 +125,10 @@ struct DemonstrationTests {
     }
 
     @Test(
-        "Where its ports are taken demo takes free ones, says where, and works there; a port that was named is not left"
+        "demo uses and prints free ports if its default ones are taken; a port that is named is never replaced"
     )
     func takenPorts() throws {
-        // Held here, or by another program already.
+        // This test holds the ports, unless another program already does.
         let held = [8_080, 8_081, 8_090].map(HeldPort.init)
         defer { withExtendedLifetime(held) {} }
         let demo = try ServiceProcess(["demo"])
@@ -146,7 +146,7 @@ struct DemonstrationTests {
         #expect(named.exitCode == 75 && named.errors.contains("127.0.0.1:8080"), "\(named.errors)")
     }
 
-    /// Runs a script in a network of its own, as a container has; nil where this machine makes none.
+    /// Runs a script in its own network, like that of a container; nil if this machine cannot make one.
     private static func inNetworkOfItsOwn(_ script: String) throws -> FinishedRun? {
         let prepare =
             "ip link set lo up && ip addr add 10.9.9.9/32 dev lo"
@@ -157,7 +157,7 @@ struct DemonstrationTests {
         return try FinishedRun(["-rn", "/bin/sh", "-c", "\(prepare)\n\(script)"], program: tool)
     }
 
-    @Test("In a container demo listens on all addresses, and answers the hosts localhost and 127.0.0.1 alone")
+    @Test("In a container demo listens on all addresses, and answers only the hosts localhost and 127.0.0.1")
     func container() throws {
         let script = """
             \(ServiceProcess.executable) demo --container > "$0.out" &
@@ -177,7 +177,7 @@ struct DemonstrationTests {
         let folder = try ShortFolder()
         let own = script.replacing("$0", with: "\(folder.path)/demo")
         guard let run = try Self.inNetworkOfItsOwn(own) else { return }
-        // The administrative listener is for the container itself.
+        // The administrative listener answers only inside the container.
         #expect(
             run.output == "200 200 200 200 421 421 421 200 200 421 000 \"profile\"\n",
             "\(run.output)\(run.errors)"
@@ -186,13 +186,13 @@ struct DemonstrationTests {
         #expect(try FinishedRun(["demo", "--container", "--listen", "127.0.0.1:0"]).exitCode == 64)
     }
 
-    @Test("A script that waits for what does not come is ended")
+    @Test("A script that waits without end is ended")
     func overdueScript() throws {
         let run = try FinishedRun(["-c", "until false; do sleep 0.01; done"], program: "/bin/bash", endedAfter: 0.1)
         #expect(run.exitCode == -SIGKILL)
     }
 
-    @Test("The README's demo and test commands install what is needed and then run what their name says")
+    @Test("The README's demo and test commands install the packages, then run demo or the tests")
     func commands() throws {
         for (name, end) in [("demo", "swift run limited-login demo"), ("test", "swift test")] {
             let command = try Self.command(name).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -217,7 +217,7 @@ struct DemonstrationTests {
     }
 }
 
-/// A port of this machine that is taken as long as the value lives: by it, or by another program already.
+/// A port that is taken as long as this value lives, by the value or by another program.
 private final class HeldPort {
     private let socket: Socket?
 

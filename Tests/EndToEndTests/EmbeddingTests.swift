@@ -8,7 +8,7 @@ struct EmbeddingTests {
         .appending(path: "embedding-host").path
 
     @Test(
-        "Finds OpenSSL in place when it exits, whatever it used first: a fetch may still be under way",
+        "OpenSSL stays usable while the program exits, after each first use: a fetch may still be under way",
         arguments: ["cache", "digest", "mac", "random", "key", "pem", "numbers", "context"]
     )
     func exit(first: String) throws {

@@ -1,7 +1,7 @@
 import LLSockets
 
-/// A port nobody listens on at this moment, for a program that is told a number; below those that the system itself gives
-/// to others meanwhile (`ip_local_port_range`).
+/// A port without a listener at this moment, for a program that needs a fixed number. It is below the range from
+/// which the system itself gives ports to others (`ip_local_port_range`).
 enum FreePort {
     static func take() throws -> UInt16 {
         for _ in 0..<1_000 {

@@ -3,7 +3,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("Gateways and OAuth clients, asking the running program", .live)
+@Suite("Gateways and OAuth clients, with a running service", .live)
 struct GatewayTests {
     private static let enabled = ["LIMITED_LOGIN_GATEWAY": "enabled"]
 
@@ -12,7 +12,7 @@ struct GatewayTests {
         return "\(method) /auth/orders HTTP/1.1\r\nHost: test\r\n\(authorization)\(rest)\r\n"
     }
 
-    @Test("/auth lets a good token through with its facts, and stops an expired, a foreign and a missing one")
+    @Test("/auth accepts a good token and returns its claims, and refuses an expired, a foreign and a missing one")
     func verdicts() throws {
         let (issuer, service) = try RunningService.withIssuer(Self.enabled)
         let good = try service.exchange(Self.request(try issuer.token(#"{"nonce":"n","email":"a@b.c"}"#)))
@@ -40,7 +40,7 @@ struct GatewayTests {
         let token = try issuer.token()
         for framing in ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
             let client = try BlockingClient(service.address)
-            // The second request would be the first one's body, or a request of its own: it must be neither.
+            // The second request must be read neither as the first one's body nor as a request.
             client.send(Self.request(token, "POST", framing) + Self.request(token))
             let (bytes, end) = client.read()
             let answers = TestResponse.parseAll(bytes)
@@ -50,7 +50,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("Without keys a gateway is told 503, and an OAuth client too")
+    @Test("Without keys a gateway gets 503, and so does an OAuth client")
     func outage() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "clients-\(UUID().uuidString)")
         // The SHA-256 of "secret".
@@ -77,7 +77,7 @@ struct GatewayTests {
         #expect(try service.exchange(introspection.replacing("secret", with: "public")).status == 401)
     }
 
-    @Test("The routes for gateways are not there unless they are configured")
+    @Test("The routes for gateways exist only if they are configured")
     func disabled() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
         #expect(try service.exchange(Self.request("x")).status == 404)

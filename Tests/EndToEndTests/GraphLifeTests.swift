@@ -7,7 +7,7 @@ struct GraphLifeTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
     private static let user = "2954873201847263"
 
-    /// A file of a test.
+    /// A temporary file of a test.
     private final class File {
         let path = FileManager.default.temporaryDirectory.appending(path: "graph-\(UUID().uuidString)").path
 
@@ -25,7 +25,7 @@ struct GraphLifeTests {
         ]
     }
 
-    @Test("A secret that Graph refuses is replaced at SIGHUP, a broken file is refused, and nothing of one is logged")
+    @Test("SIGHUP replaces a secret that Graph refuses, a broken file is refused, and no secret is logged")
     func reload() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
         defer { issuer.process.end() }
@@ -59,7 +59,7 @@ struct GraphLifeTests {
         #expect(try ask("GET", list).text.contains(#""granted":["email","openid","public_profile"]"#))
         #expect(try ask("GET", "/users/77/permissions").code == "graph_unknown_user")
         #expect(try ask("DELETE", list + "/email").status == 204)
-        // It was done before, and does nothing twice.
+        // A repeated revocation succeeds and changes nothing.
         #expect(try ask("DELETE", list + "/email").status == 204)
         #expect(try ask("GET", list).text.contains(#""declined":["email"]"#))
         #expect(try ask("POST", "/uninstall", "{\"id_token\":\"\(token)\"}").status == 204)
@@ -79,7 +79,7 @@ struct GraphLifeTests {
         }
     }
 
-    @Test("The command line lists and revokes, with the exit codes of its page")
+    @Test("The command line lists and revokes, with the documented exit codes")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
         defer { issuer.process.end() }
@@ -132,7 +132,7 @@ struct GraphLifeTests {
     }
 
     @Test(
-        "A setting of Graph that cannot be used stops the start and is named",
+        "A bad Graph setting stops the start, and the error names it",
         arguments: [
             ("LIMITED_LOGIN_GRAPH_URL", "http://graph.facebook.com"), ("LIMITED_LOGIN_GRAPH_URL", "https://a/?b"),
             ("LIMITED_LOGIN_GRAPH_VERSION", "26.0"), ("LIMITED_LOGIN_GRAPH_VERSION", "v26.0/../.."),
@@ -148,7 +148,7 @@ struct GraphLifeTests {
         #expect(run.errors.contains(name) || run.errors.contains(value), "\(run.errors)")
     }
 
-    @Test("The stand-in's Graph answers as Facebook's does to who proves nothing, or the wrong thing")
+    @Test("The stand-in's Graph answers a missing or a wrong proof as Facebook's does")
     func standIn() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }

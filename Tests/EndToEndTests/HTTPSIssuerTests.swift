@@ -23,7 +23,7 @@ struct HTTPSIssuerTests {
         )
     }
 
-    @Test("Keys come over verified TLS, and tokens are accepted")
+    @Test("Keys are fetched over verified TLS, and tokens are accepted")
     func verified() throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try Self.issuer(certificates.good)
@@ -40,7 +40,7 @@ struct HTTPSIssuerTests {
     }
 
     @Test(
-        "A peer that cannot be trusted gives no keys: 503, not ready, and the log says why",
+        "No keys are read from an untrusted peer: 503, not ready, and the log has the reason",
         arguments: [
             ("no authority given", "certificate"), ("wrong name", "name"), ("expired", "expired"),
             ("self-signed", "certificate"),
@@ -71,7 +71,7 @@ struct HTTPSIssuerTests {
         #expect(issuer.requestCount == 0)
     }
 
-    @Test("A file of authorities that is not there stops the start")
+    @Test("A missing file of authorities stops the start")
     func missingAuthorities() throws {
         let run = try FinishedRun(
             ["serve"],

@@ -8,12 +8,12 @@ import Testing
     .enabled(if: !Sanitizer.isActive, "a sanitizer has threads of its own that wake")
 )
 struct IdleTests {
-    /// How often the process's threads have slept and been woken, or been put aside, by their numbers.
+    /// The context switch counts of the process's threads, by thread id.
     private func switches(_ process: ServiceProcess) throws -> [String: String] {
         let folder = "/proc/\(process.identifier)/task"
         var all: [String: String] = [:]
         for thread in try FileManager.default.contentsOfDirectory(atPath: folder) {
-            // A thread that ended between the two calls counts as one that is not there.
+            // A thread that ended between the two calls is left out.
             guard let status = try? String(contentsOfFile: "\(folder)/\(thread)/status", encoding: .utf8) else {
                 continue
             }
@@ -22,18 +22,18 @@ struct IdleTests {
         return all
     }
 
-    /// True where three seconds come, within half a minute, in which no thread of the process wakes.
+    /// True if no thread of the process wakes for three seconds, within half a minute.
     private func fallsAsleep(_ process: ServiceProcess) async throws -> Bool {
         for _ in 0..<10 {
             let before = try switches(process)
-            // Nothing is waited for here: the time itself is what is measured.
+            // The sleep waits for no event; it measures a quiet time.
             try await Task.sleep(for: .seconds(3))
             if try switches(process) == before { return true }
         }
         return false
     }
 
-    @Test("It does not wake at all: after the start, after work, after an unknown key and a reload")
+    @Test("No thread wakes: after the start, after work, after an unknown key and a reload")
     func sleeps() async throws {
         let (issuer, service) = try RunningService.withIssuer()
         #expect(try await fallsAsleep(service.process))
@@ -52,7 +52,7 @@ struct IdleTests {
         #expect(service.process.waitForExit() == 0)
     }
 
-    @Test("It does not wake after Graph was asked either, and keeps no connection to it")
+    @Test("No thread wakes after a call to Graph, and no connection to Graph is kept")
     func sleepsAfterGraph() async throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -71,13 +71,13 @@ struct IdleTests {
         )
         #expect(try service.waitUntilReady())
         _ = try issuer.token()
-        // Every connection from before is closed by then.
+        // All earlier connections are closed by then.
         #expect(try await fallsAsleep(service.process))
         let before = try socketCount(service.process)
         let client = try BlockingClient(service.address)
         let request = "GET /users/2954873201847263/permissions HTTP/1.1\r\nHost: t\r\nX-Api-Key: secret\r\n\r\n"
         #expect(client.exchange(request)?.status == 200)
-        // The caller's connection alone.
+        // Only the caller's connection is new.
         #expect(try socketCount(service.process) == before + 1)
         #expect(try await fallsAsleep(service.process))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("issuer: the stand-in alone", .live)
 struct IssuerTests {
-    @Test("It publishes discovery and two keys with an entity tag, and says 304 to who has them")
+    @Test("It publishes discovery and two keys with an entity tag, and answers 304 to a client that has them")
     func documents() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "77"])
         defer { issuer.process.end() }
@@ -32,7 +32,7 @@ struct IssuerTests {
         #expect(rotated["etag"] != tag)
     }
 
-    @Test("A token is in Facebook's wire style, its claims the ones asked for")
+    @Test("A token has Facebook's wire style and the requested claims")
     func wireStyle() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -53,7 +53,7 @@ struct IssuerTests {
         #expect(payload.contains(try Regex(#""jti":"[A-Za-z0-9]{4}\.[0-9a-f]{64}""#)))
     }
 
-    @Test("Claims that are no JSON object are 400", arguments: ["[]", "{", "\"a\"", "{\"a\":1,\"a\":2}"])
+    @Test("Claims that are no JSON object get 400", arguments: ["[]", "{", "\"a\"", "{\"a\":1,\"a\":2}"])
     func badClaims(body: String) throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -68,7 +68,7 @@ struct IssuerTests {
         return try #require(try JSONSerialization.jsonObject(with: Data(payload.utf8)) as? [String: Any])
     }
 
-    @Test("A refresh keeps person and device: in the background the nonce too, silently it makes another")
+    @Test("A refresh keeps user and device; in the background it keeps the nonce, a silent one has a new nonce")
     func refresh() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -105,7 +105,7 @@ struct IssuerTests {
         }
     }
 
-    @Test("Of what it minted the stand-in forgets the oldest beyond its limit, and nothing else")
+    @Test("Beyond its limit the stand-in forgets the oldest minted entries, and nothing else")
     func forgets() {
         var entries = NewestEntries<Int, Int>()
         let limit = NewestEntries<Int, Int>.limit
@@ -118,7 +118,7 @@ struct IssuerTests {
         #expect(entries[limit + 1] == -(limit + 1) && entries[2 * limit] == -2 * limit)
     }
 
-    @Test("An access token may be issued at any moment that JSON can name", arguments: [0, 6_000_000])
+    @Test("An access token may be issued at any time that JSON can express", arguments: [0, 6_000_000])
     func lateAccessTokens(distance: Int64) throws {
         let graph = StandInGraph(appSecret: "secret")
         let request = Array("{\"issued_at\":\(Int64.max - distance)}".utf8)

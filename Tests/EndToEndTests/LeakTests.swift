@@ -5,17 +5,17 @@ import LLStandIn
 import LLTestSupport
 import Testing
 
-/// The secrets of one login, each recognisable wherever it turns up.
+/// The secrets of one login, marked so that each is recognised anywhere.
 private struct MarkedLogin {
     let number: Int
     let token: String
     let nonce: String
-    /// The id under which Graph is asked about the person.
+    /// The user's id in requests to Graph.
     let userID: String
-    /// What must be nowhere.
+    /// The texts that must not appear anywhere.
     let secrets: [String]
-    /// Stands in the token where its issuer, its app and its key are named. A refusal tells the caller which it was;
-    /// the log and the metrics do not.
+    /// A mark in the token's issuer, app or key ID. A refusal may show it to the caller; the log and the metrics may
+    /// not.
     let technical = UUID().uuidString.replacing("-", with: "").lowercased()
 
     enum Fault: CaseIterable {
@@ -24,7 +24,7 @@ private struct MarkedLogin {
 
     init(_ number: Int, _ fault: Fault) throws {
         self.number = number
-        // Random, so that no part of it stands anywhere by chance.
+        // The mark is random, so no part of it appears anywhere by chance.
         let mark = UUID().uuidString.replacing("-", with: "").lowercased()
         nonce = "nonce-\(mark)"
         userID = (0..<19).map { _ in "\(Int.random(in: 1...9))" }.joined()
@@ -64,11 +64,11 @@ private struct MarkedLogin {
         secrets = [mark, userID] + Self.encoded(mark) + minted.split(separator: ".").dropFirst().map(String.init)
     }
 
-    /// The mark inside base64url, wherever it begins in a group of three bytes.
+    /// The mark in base64url, for each position in a group of three bytes.
     private static func encoded(_ mark: String) -> [String] {
         (0..<3).map { offset in
             let whole = Data(mark.utf8.dropFirst(offset)).base64EncodedString()
-            // The last group depends on what follows the mark.
+            // The last group depends on the bytes after the mark.
             return String(whole.prefix(mark.utf8.count / 3 * 4 - 8))
         }
     }
@@ -78,7 +78,7 @@ private struct MarkedLogin {
 
 @Suite("Nothing leaks", .live)
 struct LeakTests {
-    /// Requests that carry a login's secrets, each into another place.
+    /// Requests that carry a login's secrets, each in another place.
     private static func requests(_ login: MarkedLogin) -> [String] {
         let (token, nonce, body) = (login.token, login.nonce, login.body)
         let json = "Host: a\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -91,7 +91,7 @@ struct LeakTests {
         }
         let bearer = "Authorization: Bearer \(token)\r\n"
         let user = "/users/\(login.userID)/permissions"
-        // Each twice, for every second request comes from a known caller.
+        // Each of these is sent twice, since only every second request comes from a known caller.
         let graph = [
             get(user), get(user + "?permissions=email&app_id=\(nonce)"), get(user + "?\(nonce)=1"),
             get(user + "/email", method: "DELETE"), get(user, method: "DELETE"), get("/users/\(nonce)/permissions"),
@@ -151,27 +151,27 @@ struct LeakTests {
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// What a good token says is the answer to it, and nobody else's. Without a login to be tied to it is good with
-    /// whatever nonce.
+    /// True if the answer may hold the login's secrets: it accepts this good token. Routes that tie a token to no login
+    /// accept it with any nonce.
     private static func isOwnAnswer(_ fault: MarkedLogin.Fault, _ request: String, _ answer: String) -> Bool {
         guard answer.hasPrefix("HTTP/1.1 200 OK") else { return false }
         let isUnbound = ["POST /introspect", "GET /auth", "POST /auth"].contains { request.hasPrefix($0) }
         return fault == .none && request.hasPrefix("POST /verify") || isUnbound && (fault == .none || fault == .nonce)
     }
 
-    /// What was found of `secrets` in a text.
+    /// The secrets that occur in a text.
     private func findings(_ secrets: Set<String>, in text: String) -> [String] {
         secrets.filter { text.range(of: $0, options: .caseInsensitive) != nil }
     }
 
-    @Test("Of marked tokens, nonces, people and keys nothing is in the logs, the metrics or the answers")
+    @Test("Nothing of marked tokens, nonces, users and keys is in the logs, the metrics or the answers")
     func marks() throws {
         let set = TokenMinter.jsonWebKeySet([StandInKeys.current])
         let issuer = try ScriptedIssuer(.plain) { _, peer in
             try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
         }
         defer { issuer.stop() }
-        // A Graph that says back all it was told.
+        // This Graph returns everything that it receives.
         let graph = try ScriptedIssuer(.plain) { request, peer in
             let said =
                 request.line + request.fields.map(\.value).joined() + String(decoding: request.body, as: UTF8.self)
@@ -229,7 +229,7 @@ struct LeakTests {
             #expect(findings(secrets, in: log) == [], "\(log.suffix(2_000))")
         }
         #expect(sent >= 200)
-        // Graph was really asked, and by a service that proved itself.
+        // Graph did receive requests, with the service's credentials.
         #expect(graph.requests.contains { $0.line.hasPrefix("GET ") && $0.value(of: "authorization") != nil })
         #expect(graph.requests.contains { $0.line.hasPrefix("POST ") })
     }

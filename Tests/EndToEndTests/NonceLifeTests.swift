@@ -5,7 +5,7 @@ import LLTestSupport
 import Synchronization
 import Testing
 
-/// The services of a test, which share a secret and perhaps a Redis server.
+/// The services of a test. They share a secret and, in some tests, a Redis server.
 ///
 /// Nothing changes after `init`, and every request has a connection of its own; hence `@unchecked Sendable`.
 private final class Replicas: @unchecked Sendable {
@@ -38,7 +38,7 @@ private final class Replicas: @unchecked Sendable {
         try Data((secrets.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path), options: .atomic)
     }
 
-    /// Asks a replica for a nonce until it gives one: its store may not be connected yet.
+    /// Requests a nonce from a replica until it issues one: its store may not be connected yet.
     func nonce(_ index: Int = 0) throws -> String {
         let request = "POST /nonces HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"
         let deadline = MonotonicClock.now() + patienceOfTests
@@ -51,7 +51,7 @@ private final class Replicas: @unchecked Sendable {
         throw TestSupportError("no nonce is issued")
     }
 
-    /// The text of a gateway's request that uses a proof up.
+    /// The text of a gateway's request that uses a new proof.
     func useProof() throws -> String {
         func proof(_ token: String) throws -> [String: String] {
             let body = #"{"id_token":"\#(token)","method":"GET","url":"https://a.example/b"}"#
@@ -66,13 +66,14 @@ private final class Replicas: @unchecked Sendable {
         return "GET /auth HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n"
     }
 
-    /// The text of a request that uses a nonce up.
+    /// The text of a request that uses a nonce.
     func use(_ nonce: String) throws -> String {
         let token = try issuer.token("{\"nonce\":\"\(nonce)\"}")
         return RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}")
     }
 
-    /// Sends the same request at once many times, in turn to each replica; the codes of the answers, 200 as "".
+    /// Sends the same request many times at once, to the replicas in turn. Returns the number of answers by code; the
+    /// code of 200 is "".
     private func race(_ request: String, count: Int = 200) throws -> [String: Int] {
         let clients = try (0..<count).map { index in
             try BlockingClient(services[index % services.count].address)
@@ -86,7 +87,7 @@ private final class Replicas: @unchecked Sendable {
         return outcomes
     }
 
-    /// A slow machine sheds some of the burst; who was shed was not told yes.
+    /// A slow machine refuses some of the burst as overloaded; such a request was not accepted.
     func expectOneWinner(_ nonce: String) throws {
         try expectOneWinner(of: use(nonce), "nonce_used")
     }
@@ -100,7 +101,7 @@ private final class Replicas: @unchecked Sendable {
 
 @Suite("Nonces from issue to use, in running services", .live, .serialized)
 struct NonceLifeTests {
-    @Test("One replica: of two hundred attempts at once with one nonce exactly one is accepted")
+    @Test("One replica accepts exactly one of two hundred concurrent requests with one nonce")
     func oneReplica() throws {
         let replicas = try Replicas(1)
         for _ in 0..<5 {
@@ -108,12 +109,12 @@ struct NonceLifeTests {
         }
     }
 
-    @Test("The secret is changed under load: no nonce that is good is refused, and a bad file changes nothing")
+    @Test("The secret changes under load: no good nonce is refused, and a bad file changes nothing")
     func rotation() throws {
         let replicas = try Replicas(1)
         let service = replicas.services[0]
         let isOver = Atomic(false)
-        // Of each client.
+        // The number of accepted requests of each client.
         let accepted = Locked([0, 0, 0])
         let refused = Atomic(0)
         let group = DispatchGroup()
@@ -136,7 +137,7 @@ struct NonceLifeTests {
             try Replicas.writeSecrets(secrets, to: replicas.secretFile)
             service.process.signal(SIGHUP)
             #expect(service.process.waitForErrors(count, of: message), "\(service.process.errorText)")
-            // No client has a nonce of before the change any more.
+            // No client still has a nonce from before the change.
             #expect(becomesTrue { accepted.withLock { zip($0, before).allSatisfy { $0 >= $1 + 7 } } })
         }
         var current = try String(contentsOfFile: replicas.secretFile, encoding: .utf8)
@@ -156,7 +157,7 @@ struct NonceLifeTests {
     }
 
     @Test(
-        "nonce new makes what the service takes; verify --issued-nonce judges it, and cannot know whether it was used"
+        "nonce new makes a nonce that the service accepts; verify --issued-nonce accepts it, even if used"
     )
     func commands() throws {
         let replicas = try Replicas(1)
@@ -164,7 +165,7 @@ struct NonceLifeTests {
         let options = ["--app-ids", RunningService.appID, "--nonce-secret-file", replicas.secretFile]
         let deadline = MonotonicClock.now() + patienceOfTests
         var answer: TestResponse?
-        // The memory of a service that has just started vouches for what is five seconds younger.
+        // A service in memory mode accepts only nonces issued at least five seconds after its start.
         while answer?.status != 200, MonotonicClock.now() < deadline {
             let made = try FinishedRun(["nonce", "new"] + options)
             #expect(made.exitCode == 0)
@@ -214,14 +215,14 @@ struct ReplicaTests {
         replicas = try Replicas(2, redis: redis)
     }
 
-    @Test("Of two hundred requests with one DPoP proof exactly one is let through")
+    @Test("Exactly one of two hundred requests with one DPoP proof is accepted")
     func oneProof() throws {
-        // A nonce is given once the store is connected.
+        // A replica issues a nonce only once its store is connected.
         for index in 0..<2 { _ = try replicas.nonce(index) }
         for _ in 0..<5 { try replicas.expectOneWinner(of: replicas.useProof(), "invalid_dpop_proof") }
     }
 
-    @Test("Exactly one of two hundred, and a nonce of one is known to the other")
+    @Test("Exactly one of two hundred requests with one nonce is accepted, whichever replica issued it")
     func twoReplicas() throws {
         for round in 0..<5 {
             try replicas.expectOneWinner(replicas.nonce(round % 2))
@@ -241,7 +242,7 @@ struct ReplicaTests {
         }
     }
 
-    @Test("A login is refreshed by either, as often as the SDK likes, and its nonce stays used")
+    @Test("Either replica accepts any number of refreshes of a login, and its nonce stays used")
     func refresh() throws {
         let login = try replicas.issuer.token("{\"nonce\":\"\(replicas.nonce())\",\"sub\":\"7\"}")
         func verify(_ replica: Int, _ token: String, _ members: String) throws -> TestResponse {
@@ -257,15 +258,15 @@ struct ReplicaTests {
             let refreshed = try verify(round % 2, token, ",\"subject\":\"7\"")
             #expect(refreshed.status == 200 && refreshed.text.contains("\"refresh\":true"), "\(refreshed.text)")
             #expect(try verify(round % 2, token, ",\"subject\":\"8\"").code == "subject_mismatch")
-            // Refreshed or not, it begins no second session.
+            // A refreshed token cannot begin a second session.
             #expect(try verify(round % 2, token, "").code == "nonce_used")
         }
-        // No store need be asked about a refresh.
+        // A refresh needs no store.
         redis.kill()
         #expect(try verify(1, login, ",\"subject\":\"7\"").status == 200)
     }
 
-    @Test("Redis killed and back, hung and back: never a second yes, no answer takes a second, one log line each way")
+    @Test("Redis hangs and restarts: no nonce is accepted twice, answers take under 1 s, one log line per change")
     func outages() throws {
         let service = replicas.services[0]
         let used = try replicas.use(replicas.nonce())

@@ -55,13 +55,13 @@ struct PageTests {
     private static let play = ["--json", #"{"scenario":"good"}"#]
 
     @Test(
-        "Who comes by another name, or from another origin, is refused on every path",
+        "A request with another host name or from another origin is refused on every path",
         arguments: ["demo", "inspect"]
     )
     func foreign(program: String) throws {
         let page = program == "demo" ? try Page.demo() : try Page.inspect()
         defer { page.process.end() }
-        // DNS rebinding: a page's own name has come to mean this machine, so its requests are of its own origin.
+        // DNS rebinding: a foreign page's name resolves to this machine, so its requests have the same origin.
         let names = [
             "evil.example", "evil.example:\(page.port)", "127.0.0.1.evil.example:\(page.port)",
             "localhost.evil.example",
@@ -92,14 +92,14 @@ struct PageTests {
         let twice = ["-H", "Origin: http://127.0.0.1:\(page.port)", "-H", "Origin: http://evil.example"]
         #expect(try page.curl(twice).status == "403")
         #expect(try page.curl(["-X", "OPTIONS", "-H", "Origin: http://evil.example"], path: "/run").status == "403")
-        // What a form or a script may send without asking first is not taken, whoever sends it.
+        // Content types that a form or a script may send without a preflight request are refused for every sender.
         for type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
             let answer = try page.curl(["-H", "Content-Type: \(type)", "-d", #"{"scenario":"rotate"}"#], path: "/run")
             #expect(answer.status == "415")
         }
     }
 
-    @Test("This machine's own names are served, with nothing from elsewhere allowed on the page")
+    @Test("This machine's own names are served, and the page allows no content from elsewhere")
     func own() throws {
         let page = try Page.demo()
         defer { page.process.end() }
@@ -150,9 +150,9 @@ struct PageTests {
             let titles = try #require(outcome["checks"] as? [[String: String]])
             #expect(checks.count >= (["android": 10, "own-token": 14][name] ?? 17))
             #expect(checks.map { $0["check"] } == titles.map { $0["check"] }, "\(name)")
-            // The service alone knows what was used and revoked; of everything else both say the same.
+            // Only the service knows used nonces and revoked logins; all other codes must agree.
             if code != "nonce_used", code != "login_revoked" { #expect(report["code"] as? String == code, "\(name)") }
-            // The command that is shown logs in anew where a nonce or a token is good once, so it answers the same.
+            // If a nonce or a token is good only once, the shown command logs in again, so the answer is the same.
             let shown = try #require(outcome["command"] as? String)
             let pasted = try FinishedRun(["-c", shown], program: "/bin/sh")
             let last = try #require(pasted.output.split(whereSeparator: \.isNewline).last, "\(shown): \(pasted.errors)")
@@ -184,7 +184,7 @@ struct PageTests {
         #expect(outcome["report"] == nil)
     }
 
-    @Test("inspect judges a pasted token by the configured keys, and keeps and tells nothing")
+    @Test("inspect judges a pasted token with the configured keys, and neither stores nor prints it")
     func inspect() throws {
         let issuer = try IssuerProcess()
         let folder = try ShortFolder()
@@ -207,7 +207,7 @@ struct PageTests {
         #expect(try judge(token, "nonce", "n-2")["code"] as? String == "nonce_mismatch")
         #expect(try judge(token, "subject", "1")["code"] as? String == "subject_mismatch")
         #expect(try judge("nothing", "unbound", "")["code"] as? String == "malformed_token")
-        // Where the nonce alone was compared, the page says by itself that the token belongs to the login.
+        // A token with a compared nonce belongs to the login, so the page needs no note.
         for (token, binding, value, meaning) in [
             (token, "nonce", "n-1", ""), (token, "unbound", "", "tied to no login"),
             (token, "subject", "2954873201847263", "no login may begin with it"),
@@ -222,7 +222,7 @@ struct PageTests {
         #expect(try page.curl([], path: "/tokens").status == "404")
     }
 
-    @Test("The command that inspect shows is whole: pasted into a shell without any setting it judges the same")
+    @Test("The command that inspect shows gives the same verdict in a shell without any setting")
     func commandToPaste() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", "s3cr3t-of-the-app"])
         defer { issuer.process.end() }
@@ -250,7 +250,7 @@ struct PageTests {
             let report = try #require(outcome["report"] as? [String: Any])
             #expect(report["accepted"] as? Bool == (code == nil) && report["code"] as? String == code, "\(report)")
             let shown = try #require(outcome["command"] as? String)
-            // Others see the arguments of a program.
+            // The token comes on standard input, since other users can see a program's arguments.
             #expect(shown.hasPrefix("printf %s '") && shown.contains("| limited-login verify - "), "\(shown)")
             let command = shown.replacing("limited-login verify", with: "\(ServiceProcess.executable) verify")
             let run = try FinishedRun(["-c", "\(command) --json"], program: "/bin/sh")
@@ -261,7 +261,7 @@ struct PageTests {
         #expect(try page.curl(["--json", noon], path: "/run").status == "400")
     }
 
-    @Test("inspect takes an address of its own where the service has a Unix socket, and leaves its seed file alone")
+    @Test("inspect uses its own address if the service has a Unix socket, and leaves the seed file alone")
     func ownAddress() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -282,7 +282,7 @@ struct PageTests {
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("inspect listens on this machine alone", arguments: ["0.0.0.0:0", "192.0.2.1:0", "[::]:0", "unix:/tmp/page"])
+    @Test("inspect listens only on this machine", arguments: ["0.0.0.0:0", "192.0.2.1:0", "[::]:0", "unix:/tmp/page"])
     func loopbackAlone(address: String) throws {
         let run = try FinishedRun(["inspect", "--listen", address], environment: ["LIMITED_LOGIN_APP_IDS": "1"])
         #expect(run.exitCode == 78)

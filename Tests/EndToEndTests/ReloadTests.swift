@@ -74,7 +74,7 @@ struct ReloadTests {
         #expect(!service.process.errorText.contains(key))
     }
 
-    @Test("A file that was read at the start and is gone at a reload opens nothing, wherever its name came from")
+    @Test("A file that was read at the start and is missing at a reload loosens nothing, default or named")
     func lostFile() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -104,7 +104,7 @@ struct ReloadTests {
         }
     }
 
-    @Test("A file that was read by a reload and is gone at the next opens nothing")
+    @Test("A file that was read by a reload and is missing at the next loosens nothing")
     func lostLater() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }

@@ -4,9 +4,9 @@ import LLStandIn
 import LLTestSupport
 import Testing
 
-@Suite("verify tells what to do about a bad token", .live)
+@Suite("verify names a remedy for a bad token", .live)
 struct RemedyTests {
-    /// One bad token, the flags it is judged with, and the sentence to expect: the code, and words of the remedy.
+    /// One bad token, the flags of verify, and the expected code and words of the remedy.
     struct Case: CustomTestStringConvertible, Sendable {
         let name: String
         let code: String
@@ -220,14 +220,14 @@ struct RemedyTests {
 
     private static let otherThumbprint = "2oiHBxiRrPn1mgPqWLfGSB9M1lRrDCUwmk3SyfjAY1c"
 
-    /// An access token as a file.
+    /// The path of a file with an access token.
     private static let accessToken: String = {
         let file = FileManager.default.temporaryDirectory.appending(path: "access-token-\(UUID().uuidString)")
         try? Data("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y\n".utf8).write(to: file)
         return file.path
     }()
 
-    /// The published keys as a file.
+    /// The path of a file with the published keys.
     private static let keys: String = {
         let file = FileManager.default.temporaryDirectory.appending(path: "cure-keys-\(UUID().uuidString).json")
         try? Data(TokenMinter.jsonWebKeySet([StandInKeys.current])).write(to: file)
@@ -242,7 +242,7 @@ struct RemedyTests {
         )
     }
 
-    @Test("Each bad token has its code and a sentence that names the cure", arguments: malformed + claims)
+    @Test("Each bad token has its code and a sentence that names the remedy", arguments: malformed + claims)
     func remedy(_ bad: Case) throws {
         let token = try bad.token()
         let run = try Self.verify(token, bad.flags)
@@ -265,7 +265,7 @@ struct RemedyTests {
         #expect(object["code"] as? String == bad.code)
     }
 
-    @Test("There are at least twenty, with twenty different remedies, and every code of a refused token is among them")
+    @Test("There are at least 40 bad tokens with at least 20 different remedies and 17 codes")
     func variety() throws {
         let cases = Self.malformed + Self.claims
         #expect(cases.count >= 40)
@@ -273,7 +273,7 @@ struct RemedyTests {
         #expect(Set(cases.map(\.code)).count >= 17)
     }
 
-    @Test("A hostile claim cannot speak to the terminal")
+    @Test("A hostile claim sends no control characters to the terminal")
     func hostileClaims() throws {
         let token = try Self.token([("aud", #""\u001b[2J\u009b\n987""#)])
         let run = try Self.verify(token, ["--unbound"])

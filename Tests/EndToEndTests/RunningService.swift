@@ -5,19 +5,19 @@ import Testing
 
 /// `limited-login serve` on free ports, and a client for it.
 ///
-/// Whatever a test does with it: neither what it logs at the level trace, nor its metrics, nor an answer that refuses may
-/// hold a token, a secret, a name or an e-mail address.
+/// In every test its log at the level trace, its metrics and its refusals are checked: none of them may hold a token,
+/// a secret, a name or an e-mail address.
 final class RunningService {
     let process: ServiceProcess
     private let secrets: [String]
     /// The issuer that ``withIssuer(_:)`` started; it ends with the service.
     private var issuer: IssuerProcess?
-    /// Where the service listens, whatever it is.
+    /// The address on which the service listens, of any kind.
     let listenAddress: ListenAddress
     let adminAddress: SocketAddress
 
     /// Starts the service and waits until it listens.
-    /// - Parameter shell: what a shell does before, such as `ulimit`.
+    /// - Parameter shell: a shell command to run before the service, such as `ulimit`.
     init(
         jwksURL: String,
         environment: [String: String] = [:],
@@ -59,12 +59,12 @@ final class RunningService {
         expectNothingPrivate(process.errorText + process.outputText)
     }
 
-    /// The people of the tests, and how an id token begins.
+    /// Names and addresses of the tests' users, and the beginnings of an id token and a signed request.
     private static let neverTold = [
         "Jane", "Zoe", "Quartz", "@example.com", "@b.example", "eyJhbGciOi", "signed_request=",
     ]
 
-    /// An access token begins with `EAA`, which the UUID in a file's name may hold too, but with at most nine digits behind it.
+    /// An access token: `EAA` and ten letters or digits. A UUID in a file's name has at most nine after an `EAA`.
     private static func accessToken(in text: String) -> Range<String.Index>? {
         text.ranges(of: "EAA").first { place in
             let rest = text[place.upperBound...].prefix(10)
@@ -72,7 +72,7 @@ final class RunningService {
         }
     }
 
-    /// The words of a file of secrets, but for short ones and numbers; none of any other setting.
+    /// The words of a file of secrets, except short ones and numbers; empty for any other setting.
     private static func secrets(inFileOf name: String, path: String) -> [String] {
         guard name.contains("_SECRET"), let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
         return text.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0.count > 8 && Int($0) == nil }
@@ -88,7 +88,7 @@ final class RunningService {
 
     static let appID = "123456789012345"
 
-    /// The service's address and port; nothing listens there where it has a Unix socket.
+    /// The service's address and port; port 0 if it has a Unix socket.
     var address: SocketAddress { listenAddress.network ?? .loopback(port: 0) }
 
     static func address(after mark: String, in text: String) throws -> ListenAddress {
@@ -101,7 +101,7 @@ final class RunningService {
         return .network(try #require(SocketAddress(found)))
     }
 
-    /// Sends one request on a connection of its own.
+    /// Sends one request on a new connection.
     func exchange(_ request: String, admin: Bool = false) throws -> TestResponse {
         let client = try BlockingClient(admin ? .network(adminAddress) : listenAddress)
         let response = try #require(client.exchange(request))
@@ -123,7 +123,7 @@ final class RunningService {
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    /// Waits until `/readyz` answers a status; false when it never does.
+    /// Waits until `/readyz` answers a status; false if it never does.
     func waitUntilReady(_ status: Int = 200) throws -> Bool {
         try becomesTrue { try get("/readyz").status == status }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("serve: a real process with a real issuer", .live)
 struct ServiceLifeTests {
-    @Test("A rotation is picked up by the first token of the new key; keys that left the set verify nothing")
+    @Test("The first token of a new key makes the service fetch it; keys that left the set verify nothing")
     func rotation() throws {
         let (issuer, service) = try RunningService.withIssuer()
         let first = try issuer.token()
@@ -21,7 +21,7 @@ struct ServiceLifeTests {
         #expect(!service.process.errorText.contains(#"[\""#), "key IDs stand in the log as they are")
     }
 
-    @Test("A connection stays usable after each refusal that HTTP allows to go on")
+    @Test("A connection stays usable after each refusal for which HTTP allows it")
     func connectionStaysUsable() throws {
         let (issuer, service) = try RunningService.withIssuer()
         let client = try BlockingClient(service.address)
@@ -37,7 +37,7 @@ struct ServiceLifeTests {
         }
     }
 
-    @Test("Clients that open more connections than there are descriptors keep no probe out")
+    @Test("Probes are answered even if clients open more connections than there are descriptors")
     func descriptors() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -n 200")
         var clients: [BlockingClient] = []
@@ -58,7 +58,7 @@ struct ServiceLifeTests {
         }
     }
 
-    @Test("The limit of descriptors is raised to what is allowed")
+    @Test("The limit of descriptors is raised to the hard limit")
     func raisedDescriptors() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -Sn 200")
         let limits = try String(contentsOfFile: "/proc/\(service.process.identifier)/limits", encoding: .utf8)
@@ -68,7 +68,7 @@ struct ServiceLifeTests {
     }
 
     @Test(
-        "What HTTP forbids is answered with a problem and a close",
+        "A request that HTTP forbids gets a problem document and a close",
         arguments: [
             ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/2.0\r\nHost: t\r\n\r\n", 505),
             ("POST /verify HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
@@ -91,7 +91,7 @@ struct ServiceLifeTests {
         #expect(answer["connection"] == "close")
     }
 
-    @Test("SIGTERM stops it with exit code 0; readiness fails while the drain delay lasts")
+    @Test("SIGTERM stops it with exit code 0; readiness fails during the drain delay")
     func stopping() throws {
         let (issuer, service) = try RunningService.withIssuer(["LIMITED_LOGIN_DRAIN_DELAY_SECONDS": "10"])
         let token = try issuer.token()
@@ -119,7 +119,7 @@ struct ServiceLifeTests {
         #expect(Date().timeIntervalSince(began) < 30)
     }
 
-    @Test("Metrics stand on the administrative listener and count what happened")
+    @Test("Metrics are served on the administrative listener and count requests and fetches")
     func metrics() throws {
         let (issuer, service) = try RunningService.withIssuer()
         #expect(try service.verify(try issuer.token()).status == 200)

@@ -3,7 +3,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-/// A service manager's socket.
+/// The notification socket of a service manager.
 private final class NotifySocket {
     private let descriptor: Int32
     private let path: String?
@@ -34,7 +34,7 @@ private final class NotifySocket {
         if let path { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// The next message's lines; empty where none comes in time.
+    /// The lines of the next message; empty if none comes in time.
     func next() -> [String] {
         var bytes = [UInt8](repeating: 0, count: 4_096)
         let count = unsafe bytes.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -49,7 +49,7 @@ struct ServiceManagerTests {
         return isAbstract ? "@\(name)" : FileManager.default.temporaryDirectory.appending(path: name).path
     }
 
-    @Test("It tells when it is ready, reloads and stops", arguments: [false, true])
+    @Test("The service notifies its manager when it is ready, reloads and stops", arguments: [false, true])
     func states(isAbstract: Bool) throws {
         let name = Self.makeName(isAbstract)
         let manager = try NotifySocket(name)
@@ -64,12 +64,12 @@ struct ServiceManagerTests {
         service.process.terminate()
         let stopping = manager.next()
         #expect(stopping.first == "STOPPING=1")
-        // Without a drain delay: 20 s for requests under way and the log.
+        // There is no drain delay, so the time is 20 s for requests under way and the log.
         #expect(stopping.contains("EXTEND_TIMEOUT_USEC=20000000"), "\(stopping)")
         #expect(service.process.waitForExit() == 0)
     }
 
-    @Test("Where nobody listens it serves all the same", arguments: ["/nonexistent/notify", "@nobody", "", "relative"])
+    @Test("It serves with no listener on the socket", arguments: ["/nonexistent/notify", "@nobody", "", "relative"])
     func nobody(_ name: String) throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: ["NOTIFY_SOCKET": name])
         #expect(try service.get("/livez").status == 200)

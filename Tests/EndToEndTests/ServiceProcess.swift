@@ -2,9 +2,9 @@ import Foundation
 import LLTestSupport
 import Testing
 
-/// What a process writes, gathered by two threads as it comes.
+/// The output of a process, gathered by two threads.
 private final class ProcessOutput: @unchecked Sendable {
-    // Guarded by `condition`: the output of both pipes and how many of them are open.
+    // Guarded by `condition`: the output of both pipes and the number of open pipes.
     private let condition = NSCondition()
     private var output = Data()
     private var errors = Data()
@@ -41,7 +41,7 @@ private final class ProcessOutput: @unchecked Sendable {
         }
     }
 
-    /// Waits until both pipes have ended; false when they do not in time.
+    /// Waits until both pipes have ended; false if they do not in time.
     func waitUntilClosed(_ seconds: Double) -> Bool {
         let _: Bool? = wait(seconds) { _, _ in nil }
         condition.lock()
@@ -50,7 +50,7 @@ private final class ProcessOutput: @unchecked Sendable {
     }
 }
 
-/// The built program as a process of its own; it is killed when nobody holds the value any more.
+/// The built program as a separate process; it is killed when this value is released.
 final class ServiceProcess {
     private let written = ProcessOutput()
     private let process = Process()
@@ -75,7 +75,7 @@ final class ServiceProcess {
     ) throws {
         process.executableURL = URL(filePath: program)
         process.arguments = arguments
-        // Not the project's folder: its example configuration must not be read by accident.
+        // The directory is not the project's folder, so that its example configuration is not read by accident.
         process.currentDirectoryURL = URL(filePath: directory ?? FileManager.default.temporaryDirectory.path)
         var inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("LIMITED_LOGIN_") }
         inherited.merge(environment) { _, new in new }
@@ -95,26 +95,26 @@ final class ServiceProcess {
 
     deinit { kill() }
 
-    /// What was written to standard output so far.
+    /// The standard output so far.
     var outputText: String { written.wait(0) { output, _ in String(decoding: output, as: UTF8.self) } ?? "" }
-    /// What was written to standard error so far.
+    /// The standard error so far.
     var errorText: String { written.wait(0) { _, errors in String(decoding: errors, as: UTF8.self) } ?? "" }
 
     private static let patience = Double(patienceOfTests.components.seconds)
 
-    /// Waits until standard output holds a text; false when it never does.
+    /// Waits until standard output holds a text; false if it never does.
     func waitForOutput(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { output, _ in String(decoding: output, as: UTF8.self).contains(text) ? true : nil }
             ?? false
     }
 
-    /// Waits until standard error holds a text; false when it never does.
+    /// Waits until standard error holds a text; false if it never does.
     func waitForError(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { _, errors in String(decoding: errors, as: UTF8.self).contains(text) ? true : nil }
             ?? false
     }
 
-    /// Waits for the end and says the exit code; a signal's number is negative.
+    /// Waits for the end and returns the exit code, or the negative number of the signal that ended the process.
     func waitForExit() -> Int32 {
         endIsKnown = true
         process.waitUntilExit()
@@ -122,7 +122,7 @@ final class ServiceProcess {
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     }
 
-    /// Waits until standard error holds a text so many times; false when it never does.
+    /// Waits until standard error holds a text at least `count` times; false if it never does.
     func waitForErrors(_ count: Int, of text: String, seconds: Double = ServiceProcess.patience) -> Bool {
         written.wait(seconds) { _, errors in
             String(decoding: errors, as: UTF8.self).components(separatedBy: text).count > count ? true : nil
@@ -141,18 +141,18 @@ final class ServiceProcess {
         process.terminate()
     }
 
-    /// Has it stop, as whoever runs it does, and expects that it does so in order: only then are its leaks reported and
-    /// the lines it ran counted. One whose end the test has seen is left alone; a crash is told.
+    /// Stops the process with SIGTERM and expects exit code 0: only an orderly stop reports leaks and counts the lines
+    /// that ran. Does nothing if the test already knows the end of the process. Reports a crash.
     func end(seconds: Double = 60) {
         guard !endIsKnown else { return }
-        // A second SIGTERM ends it at once.
+        // A second SIGTERM would end it at once.
         if process.isRunning, !wasTerminated { terminate() }
         let hasEnded = written.waitUntilClosed(seconds)
         if !hasEnded { kill() }
         #expect(waitForExit() == 0, "it does not stop in order: \(errorText)")
     }
 
-    /// Ends it at once.
+    /// Kills the process.
     func kill() {
         guard process.isRunning else { return }
         endIsKnown = true
@@ -167,7 +167,7 @@ struct FinishedRun {
     let output: String
     let errors: String
 
-    /// - Parameter seconds: after which it is ended; many times what any run takes under a sanitizer on a busy machine.
+    /// - Parameter seconds: the time after which the run is killed; far more than a sanitizer needs on a busy machine.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
@@ -184,7 +184,7 @@ struct FinishedRun {
             directory: directory
         )
         let identifier = process.identifier
-        // A script that waits for what does not come: its signal is then the exit code.
+        // Kill a script that waits without end; the exit code is then the signal's.
         let overdue = DispatchWorkItem { _ = kill(identifier, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: overdue)
         exitCode = process.waitForExit()

@@ -4,9 +4,9 @@ import LLStandIn
 import LLTestSupport
 import Testing
 
-@Suite("serve: whatever standard error is, answers, probes and signals go on", .live)
+@Suite("serve: answers, probes and signals work with any standard error", .live)
 struct StandardErrorTests {
-    /// `serve` on ports known before, for its log may go nowhere.
+    /// `serve` on ports that the test chooses, since its log may not be readable.
     private struct Service {
         let process: ServiceProcess
         let address: SocketAddress
@@ -25,7 +25,7 @@ struct StandardErrorTests {
                 ].merging(environment) { $1 },
                 program: "/bin/bash"
             )
-            // The administrative listener is there first.
+            // The administrative listener starts first.
             try #require(
                 becomesTrue { [true, false].allSatisfy { (try? get("/livez", admin: $0)) == 200 } },
                 "\(process.errorText)"
@@ -49,14 +49,14 @@ struct StandardErrorTests {
         }
     }
 
-    @Test("A reader that stops: every request is answered, keys rotate, and lines are lost with their number alone")
+    @Test("While nothing reads the log, requests are answered, keys rotate, and the number of lost lines is kept")
     func stoppedReader() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
         let folder = try ShortFolder()
         let fifo = "\(folder.path)/log"
         try #require(unsafe mkfifo(fifo, 0o600) == 0)
-        // Both ends, so that neither side waits for the other.
+        // The test opens both ends, so that neither side waits for the other.
         let reader = unsafe open(fifo, O_RDWR | O_CLOEXEC)
         defer { _ = close(reader) }
         let service = try Service("exec \"$0\" serve 2>\"$LOG\"", jwksURL: issuer.jwksURL, ["LOG": fifo])
@@ -74,7 +74,7 @@ struct StandardErrorTests {
         _ = try issuer.post("/rotate")
         let body = "{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}"
         #expect(try service.exchange(RunningService.request(body))?.status == 200)
-        // Its reader is back: what was not dropped comes, and the number of what was.
+        // The reader starts again: it gets the lines that were not dropped, and the number of those that were.
         let log = LogReader(reader)
         #expect(becomesTrue { (try? service.droppedLines) == log.told && log.told >= dropped })
         #expect(becomesTrue { log.audits + log.told >= count + 1 })
@@ -88,7 +88,7 @@ struct StandardErrorTests {
         private let lines = Locked<[String]>([])
 
         init(_ descriptor: Int32) {
-            // The process has its own end; this one is kept by the test.
+            // The thread reads from a duplicate, since the test closes the original.
             let own = dup(descriptor)
             Thread.detachNewThread { [lines] in
                 var rest: [UInt8] = []
@@ -107,7 +107,7 @@ struct StandardErrorTests {
 
         var audits: Int { lines.withLock { $0.count { $0.contains("\"message\":\"audit\"") } } }
 
-        /// The sum of all numbers of dropped lines.
+        /// The sum of the reported numbers of dropped lines.
         var told: Int {
             lines.withLock { lines in
                 lines.filter { $0.contains("log lines dropped") }.compactMap { line in
@@ -116,12 +116,12 @@ struct StandardErrorTests {
             }
         }
 
-        /// Other lines were dropped too, such as that of the changed key set.
+        /// The number of dropped audit lines. Other lines were dropped too, such as that of the changed key set.
         func toldAudits(of all: Int) -> Int { min(told, all - audits) }
     }
 
     @Test(
-        "A closed pipe, closed descriptors and a full disk: it serves, and SIGTERM drains",
+        "With a closed pipe, closed descriptors or a full disk it serves, and SIGTERM drains",
         arguments: [
             "exec \"$0\" serve 2> >(head -n 1 >/dev/null)", "exec \"$0\" serve <&- >&- 2>&-",
             "exec \"$0\" serve 2>/dev/full",
@@ -138,7 +138,7 @@ struct StandardErrorTests {
         #expect(service.process.waitForExit() == 0)
     }
 
-    @Test("SIGTERM is acted on while nothing reads the log")
+    @Test("SIGTERM stops the service while nothing reads the log")
     func signal() throws {
         let folder = try ShortFolder()
         let fifo = "\(folder.path)/log"

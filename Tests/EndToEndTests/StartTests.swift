@@ -11,7 +11,7 @@ struct StartTests {
     ]
 
     @Test(
-        "A port that comes free within five seconds is taken; SIGHUP before that reloads afterwards and kills nothing"
+        "A port that becomes free within five seconds is used; an earlier SIGHUP causes a reload after the start"
     )
     func passingError() throws {
         var holder: Socket? = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
@@ -37,7 +37,7 @@ struct StartTests {
         #expect(process.waitForExit() == 0)
     }
 
-    @Test("Of services that start at once on one port, one listens")
+    @Test("If several services start at once on one port, exactly one listens")
     func atOnce() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -51,7 +51,7 @@ struct StartTests {
                     processes.allSatisfy { $0.errorText.contains("listening") || $0.errorText.contains("trying on") }
                 }
             )
-            // Each says "trying on" before it can say anything else, so by now all have tried.
+            // A service whose bind fails logs "trying on" first, so by now all have tried.
             #expect(processes.count { $0.errorText.contains("listening") } <= 1)
             #expect(becomesTrue { processes.contains { $0.errorText.contains("listening") } })
             for process in processes where !process.errorText.contains("listening") {
@@ -62,7 +62,7 @@ struct StartTests {
         }
     }
 
-    @Test("Too few descriptors are told before anything listens", arguments: [10, 14, 18, 40, 70])
+    @Test("Too few descriptors are reported before anything listens", arguments: [10, 14, 18, 40, 70])
     func descriptors(limit: Int) throws {
         let run = try FinishedRun(
             ["-c", "ulimit -n \(limit); exec \"$0\" serve --workers 2", ServiceProcess.executable],
@@ -75,7 +75,7 @@ struct StartTests {
     }
 
     @Test(
-        "Every thread of its own is there once it is ready: those of the keys, of their file, of the store and of the log"
+        "All named threads run once the service listens: key set, its file, replay store, log and lifecycle"
     )
     func threads() throws {
         let folder = try ShortFolder()
@@ -99,7 +99,7 @@ struct StartTests {
     }
 
     @Test(
-        "What it inherits stops no start: a file that may not grow, blocked and ignored signals, a folder that is gone",
+        "Inherited limits, ignored signals, a strict umask and a missing folder do not stop a start",
         arguments: [
             "trap '' TERM HUP INT PIPE; exec \"$0\" serve",
             "mkdir gone && cd gone && rmdir \"$PWD\"; exec \"$0\" serve", "umask 777; exec \"$0\" serve",
@@ -128,7 +128,7 @@ struct StartTests {
     }
 
     @Test(
-        "An OpenSSL that its configuration leaves without RSA and SHA-256 ends each command with 78 and one sentence",
+        "If OpenSSL's configuration disables RSA and SHA-256, each command ends with 78 and one sentence",
         arguments: [["serve"], ["verify", "x.y.z"], ["client-key", "new", "backend"]]
     )
     func withoutAlgorithms(command: [String]) throws {
@@ -142,13 +142,13 @@ struct StartTests {
         #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
     }
 
-    @Test("The demonstration's secrets are gone, whenever it is interrupted", arguments: [SIGINT, SIGTERM, SIGHUP])
+    @Test("The demonstration removes its secrets at any interruption", arguments: [SIGINT, SIGTERM, SIGHUP])
     func demonstrationFiles(signal: Int32) throws {
         let folder = try ShortFolder()
         for delay in 0..<6 {
             let ports = ["--listen", "--admin-listen", "--issuer-listen"].flatMap { [$0, "127.0.0.1:0"] }
             let process = try ServiceProcess(["demo"] + ports, environment: ["TMPDIR": folder.path])
-            // From the moment the folder is there on: the files are gone some milliseconds later.
+            // The test begins once the folder exists; the program removes the files some milliseconds later.
             #expect(
                 becomesTrue {
                     let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)

@@ -8,7 +8,7 @@ import Testing
 @Suite("serve: SIGTERM while requests are under way", .live)
 struct StoppingTests {
     @Test(
-        "Under load, with new connections coming, no request of an accepted connection goes unanswered",
+        "Under load, with new connections coming, every request of an accepted connection is answered",
         arguments: TestServer.Kind.allCases
     )
     func underLoad(kind: TestServer.Kind) throws {
@@ -31,7 +31,7 @@ struct StoppingTests {
         #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
     }
 
-    @Test("Requests that wait for a slow issuer are answered by their deadline, those whose client left are dropped")
+    @Test("Requests that wait for a slow issuer are answered by their deadline; those of departed clients are dropped")
     func parked() throws {
         let gate = DispatchSemaphore(value: 0)
         let issuer = try ScriptedIssuer { request, peer in
@@ -48,10 +48,10 @@ struct StoppingTests {
             MintedClaims(audience: RunningService.appID, subject: "1", nonce: "n-1", issuedAt: WallClock.unixSeconds())
         )
         let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
-        // Few, for of many at once a slow machine would tell some that the service is overloaded.
+        // There are few clients: of many, a slow machine would answer some that the service is overloaded.
         var clients = try (0..<8).map { _ in try BlockingClient(service.address) }
         for client in clients { client.send(request) }
-        // All of them wait for one fetch, which has begun when the issuer is asked a second time.
+        // All of them wait for one fetch, which has begun once the issuer has received a second request.
         #expect(becomesTrue { issuer.requestCount == 2 })
         for client in clients[..<4] { client.reset() }
         service.process.terminate()
@@ -61,7 +61,7 @@ struct StoppingTests {
             #expect(answer?.code == "key_checks_exhausted")
             #expect(answer?["retry-after"] != nil)
         }
-        // A client that does not close its side would have the server wait for that.
+        // The server would wait for a client that does not close its side.
         clients.removeAll()
         #expect(service.process.waitForExit() == 0)
         #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
@@ -69,7 +69,7 @@ struct StoppingTests {
     }
 
     @Test(
-        "A login that Facebook may have ended is told to the other replicas, though client and service leave meanwhile",
+        "The other replicas learn of a login that Facebook may have ended, even if client and service stop early",
         .needsRedis
     )
     func revokedMeanwhile() throws {

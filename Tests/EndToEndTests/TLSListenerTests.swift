@@ -20,7 +20,7 @@ struct TLSListenerTests {
             "LIMITED_LOGIN_TLS_KEY_FILE": identity.keyFile,
         ]
         if clientAuthority { environment["LIMITED_LOGIN_TLS_CLIENT_CA_FILE"] = certificates.authorityFile }
-        // The source is down: the requests of this test need no keys.
+        // The key source is down: the requests of this test need no keys.
         return try RunningService(jwksURL: "http://127.0.0.1:1/", environment: environment)
     }
 
@@ -45,7 +45,7 @@ struct TLSListenerTests {
         ["--cert", identity.certificateFile, "--key", identity.keyFile]
     }
 
-    @Test("curl is served by TLS 1.3 and 1.2, chooses http/1.1, and keeps its connection")
+    @Test("curl is served over TLS 1.3 and 1.2, chooses http/1.1, and keeps its connection")
     func curl() throws {
         let service = try service()
         let write = ["-w", "%{http_version} %{num_connects} "]
@@ -80,7 +80,7 @@ struct TLSListenerTests {
     }
 
     @Test(
-        "What is below the mark gets no handshake",
+        "Old protocol versions and weak ciphers get no handshake",
         arguments: [
             ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
             ["-tls1_2", "-cipher", "AES128-GCM-SHA256"], ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"],
@@ -97,7 +97,7 @@ struct TLSListenerTests {
         #expect(try curl(service).exitCode == 0)
     }
 
-    /// A handshake counts as failed once the server has seen the client's end.
+    /// Waits until the metrics show failed handshakes; one counts once the server has seen the client's end.
     private static func waits(_ service: RunningService, forFailedHandshakes count: Int) throws -> Bool {
         let line = "http_server_connections_closed_total{cause=\"tls_handshake\"} \(count)\n"
         return try becomesTrue { try service.get("/metrics", admin: true).text.contains(line) }
@@ -127,7 +127,7 @@ struct TLSListenerTests {
         #expect(second.output.contains("HTTP/1.1 200 OK"))
     }
 
-    @Test("Nobody who showed a certificate resumes: each handshake looks at it", arguments: ["-tls1_2", "-tls1_3"])
+    @Test("No client with a certificate resumes: each handshake checks it", arguments: ["-tls1_2", "-tls1_3"])
     func noResumptionWithCertificates(_ version: String) throws {
         let service = try service(clientAuthority: true)
         let file = FileManager.default.temporaryDirectory.appending(path: "session-\(UUID().uuidString)").path
@@ -137,14 +137,14 @@ struct TLSListenerTests {
         let first = try openssl(service, identity + ["-sess_out", file, "-ign_eof"], input: request)
         #expect(first.output.contains("HTTP/1.1 200 OK"), "\(first.output)")
         #expect(!first.output.contains("session ticket:"))
-        // By TLS 1.3 there is nothing to keep; by TLS 1.2 a session without an id.
+        // With TLS 1.3 there is no session to keep; with TLS 1.2 there is one without an id.
         guard FileManager.default.fileExists(atPath: file) else { return }
         let second = try openssl(service, identity + ["-sess_in", file, "-ign_eof"], input: request)
         #expect(second.output.contains("New, TLSv1"), "\(second.output)")
     }
 
     @Test(
-        "A connection whose client showed a certificate ends with its age, 5 min unless told otherwise; others go on",
+        "A connection with a client certificate ends at its maximum age, 5 min by default; others go on",
         arguments: [(true, Duration.zero, 1), (true, nil, 2), (false, .zero, 2)]
     )
     func ageOfVerifiedConnections(_ clientsAreVerified: Bool, _ age: Duration?, _ answers: Int) async throws {
@@ -168,10 +168,10 @@ struct TLSListenerTests {
     }
 
     @Test(
-        "Keys are exchanged by X25519, P-256 and P-384 alone",
+        "Keys are exchanged only by X25519, P-256 and P-384",
         arguments: [
             ("X25519", true), ("P-256", true), ("P-384", true), ("X448", false), ("P-521", false),
-            // The server has not the first one, so the client says hello twice.
+            // The server does not support the first group, so the client sends two hellos.
             ("X448:P-384", true),
         ]
     )
@@ -181,7 +181,7 @@ struct TLSListenerTests {
         #expect((run.exitCode == 0) == isTaken, "\(run.errors)")
     }
 
-    @Test("With client authorities a caller needs a certificate of theirs, on every path")
+    @Test("With client authorities set, a caller needs a certificate from one of them on every path")
     func mutual() throws {
         let service = try service(clientAuthority: true)
         #expect(try curl(service, asClient(certificates.good)).exitCode == 0)
@@ -195,14 +195,14 @@ struct TLSListenerTests {
                 #expect(run.output.isEmpty)
             }
         }
-        // The alerts say which it was.
+        // The alerts name the reason.
         #expect(try curl(service).errors.contains("certificate required"))
         #expect(try curl(service, asClient(certificates.expired)).errors.contains("certificate expired"))
         #expect(try curl(service, asClient(certificates.untrusted)).errors.contains("unknown ca"))
         #expect(try Self.waits(service, forFailedHandshakes: 13))
     }
 
-    @Test("A client may show a chain of 16 KiB, and no longer one", arguments: [(0, true), (9, true), (60, false)])
+    @Test("A client may show a chain of at most 16 KiB", arguments: [(0, true), (9, true), (60, false)])
     func clientChain(_ others: Int, _ isTaken: Bool) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "chain-\(UUID().uuidString).pem").path
         defer { try? FileManager.default.removeItem(atPath: file) }
@@ -217,7 +217,7 @@ struct TLSListenerTests {
         }
     }
 
-    @Test("Plain HTTP sent to the TLS port gets no answer that could pass for one")
+    @Test("Plain HTTP sent to the TLS port gets no HTTP answer")
     func plain() throws {
         let service = try service()
         let run = try FinishedRun(
@@ -227,7 +227,7 @@ struct TLSListenerTests {
         #expect(run.exitCode != 0)
     }
 
-    @Test("A certificate that has expired, or is not valid yet, is told at the start and at a reload")
+    @Test("A certificate that has expired or is not valid yet is reported at the start and at a reload")
     func unfitCertificates() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "unfit-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -253,7 +253,7 @@ struct TLSListenerTests {
         #expect(service.process.waitForErrors(2, of: "the TLS certificate has expired"))
     }
 
-    @Test("A certificate is exchanged at SIGHUP; a pair that does not match, or a missing file, leaves the old one")
+    @Test("SIGHUP replaces the certificate; a pair that does not match or a missing file leaves the old one")
     func reload() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "tls-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -285,14 +285,14 @@ struct TLSListenerTests {
         #expect(service.process.waitForErrors(1, of: "configuration reloaded"))
         #expect(try curl(service).exitCode != 0)
         #expect(try curl(service, ["--cacert", certificates.otherAuthorityFile]).exitCode == 0)
-        // The connection made before goes on.
+        // The earlier connection goes on.
         #expect(try client.exchange("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")?.status == 200)
         service.process.terminate()
         #expect(service.process.waitForExit() == 0)
     }
 
     @Test(
-        "Files that cannot be used stop the start with exit code 78 and their name",
+        "Files that cannot be used stop the start with exit code 78, and the error names them",
         arguments: ["/nonexistent.pem", "/dev/null", "/etc/passwd"]
     )
     func unusable(_ file: String) throws {

@@ -8,7 +8,7 @@ import Testing
 struct TerminalTests {
     private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "TERM": "xterm", "TZ": "UTC"]
 
-    @Test("Times are told in local and relative form")
+    @Test("Times are shown in local and relative form")
     func times() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -30,7 +30,7 @@ struct TerminalTests {
         #expect(abroad.output.contains("(2023-11-15 03:43:20 +0530)"), "\(abroad.output)")
     }
 
-    @Test("Colours come on a terminal alone, and can be forced or forbidden")
+    @Test("Colours are used only on a terminal, and can be forced or forbidden")
     func colours() throws {
         let keys = try TestKeyFile()
         let judged = ["verify", "x", "--unbound", "--jwks", keys.path]
@@ -70,12 +70,12 @@ struct TerminalTests {
         #expect(try FinishedRun(flags, environment: Self.app).exitCode == 2)
     }
 
-    @Test("A fetch that takes longer than a moment says what it waits for")
+    @Test("A fetch that takes longer than a moment names its URL")
     func progress() throws {
-        // The system accepts for it, so the connection stands; nobody ever answers.
+        // The system completes the connection, and no program ever answers on it.
         let listener = try SilentListener()
         let url = "http://\(listener.address)/keys"
-        // A whole token, whose key is asked for.
+        // The token is well formed, so its key is fetched.
         let token = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array("{}".utf8))
         for command in [["verify", token, "--unbound"], ["keys"]] {
             let process = try ServiceProcess(command + ["--jwks-urls", url], environment: Self.app)
@@ -123,7 +123,7 @@ struct TerminalTests {
     }
 }
 
-/// Listens, so that connections stand, and never answers.
+/// A listener on which clients can connect, and which never answers.
 private final class SilentListener {
     let address: SocketAddress
     private let socket: Socket

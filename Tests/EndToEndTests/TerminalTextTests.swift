@@ -3,15 +3,15 @@ import LLStandIn
 import LLTestSupport
 import Testing
 
-/// Text from outside moves no cursor, hides no letter and begins no line of its own.
+/// Text from outside cannot move the cursor, hide letters or begin a new line.
 @Suite("Text from outside at a terminal", .live)
 struct TerminalTextTests {
     private static let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    /// An escape sequence, a C1 one, a line, and a reversal of the letters after it.
+    /// An escape sequence, a C1 sequence, a reversal of letters, a line separator and a line feed.
     private static let hostile = "k\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}gnp\u{2028}\nforged"
 
-    /// Whether a terminal would obey something in this output.
+    /// True if a terminal would obey nothing in this output.
     private static func isSafe(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { scalar in
             switch scalar.value {
@@ -40,7 +40,7 @@ struct TerminalTextTests {
     }
 
     @Test(
-        "keys shows a hostile key id without what a terminal would obey, as text and as JSON",
+        "keys shows a hostile key id without control characters, as text and as JSON",
         arguments: [[], ["--json"]]
     )
     func keys(flags: [String]) throws {
@@ -58,7 +58,7 @@ struct TerminalTextTests {
         #expect(shown == Self.hostile, "JSON loses nothing")
     }
 
-    @Test("verify shows a token's own words so, as text and as JSON", arguments: [[], ["--json"]])
+    @Test("verify shows a token's claims without control characters, as text and as JSON", arguments: [[], ["--json"]])
     func verify(flags: [String]) throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -73,7 +73,7 @@ struct TerminalTextTests {
     }
 
     @Test(
-        "What was typed or configured is quoted so in an error",
+        "An error quotes arguments and settings without control characters",
         arguments: [
             ["brew\u{1b}[2J"],
             ["verify", "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA", "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
@@ -89,7 +89,7 @@ struct TerminalTextTests {
         #expect(!run.errors.contains("\nforged"))
     }
 
-    @Test("check-config shows values and origins so")
+    @Test("check-config shows values and origins without control characters")
     func checkConfig() throws {
         let run = try FinishedRun(
             ["check-config", "--jwks-file", "/a\u{1b}[2J\u{202e}\nforged"],
@@ -100,7 +100,7 @@ struct TerminalTextTests {
         #expect(!run.output.contains("\nforged"))
     }
 
-    @Test("A log line holds nothing that a terminal would obey, in either format", arguments: ["text", "json"])
+    @Test("A log line holds no control characters, in either format", arguments: ["text", "json"])
     func log(format: String) throws {
         let issuer = try Self.issuer()
         defer { issuer.stop() }

@@ -13,7 +13,7 @@ struct UnixSocketTests {
         path = try folder.socketPath().description
     }
 
-    /// A service whose source of keys is down: what is asked for here needs none.
+    /// A service with a key source that is down: the requests of these tests need no keys.
     func service(_ environment: [String: String] = [:]) throws -> RunningService {
         try RunningService(
             jwksURL: "http://127.0.0.1:1/",
@@ -29,7 +29,7 @@ struct UnixSocketTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test("curl is served, keeps its connection, and the start and the stop are told; the file goes with the service")
+    @Test("curl is served and keeps its connection; the log names the socket, and its file is removed at the stop")
     func curl() throws {
         let service = try service()
         #expect(service.listenAddress == .unix(try folder.socketPath()))
@@ -42,7 +42,7 @@ struct UnixSocketTests {
             "-H", "Content-Type: application/json", "-d", body, "-w", " %{http_code}", "http://localhost/verify",
         ])
         #expect(verify.output.hasSuffix(" 503") || verify.output.hasSuffix(" 401"), "\(verify.output)")
-        // The administrative listener is where it always was.
+        // The administrative listener is still on its own port.
         #expect(try service.get("/livez", admin: true).status == 200)
         #expect(try service.get("/metrics", admin: true).text.contains("\nhttp_server_connections{"))
         service.process.terminate()
@@ -51,14 +51,14 @@ struct UnixSocketTests {
         #expect(try curl([url]).exitCode == 7)
     }
 
-    @Test("The permissions are those configured", arguments: ["600", "0666"])
+    @Test("The socket has the configured permissions", arguments: ["600", "0666"])
     func mode(text: String) throws {
         let service = try service(["LIMITED_LOGIN_LISTEN_MODE": text])
         #expect(try permissions() == Int(text, radix: 8))
         #expect(try service.get("/livez").status == 200)
     }
 
-    @Test("After a SIGKILL the next start takes the path over, and a second service does not")
+    @Test("After a SIGKILL the next start takes over the path; a further service cannot")
     func killed() throws {
         let first = try service()
         first.process.kill()
@@ -75,7 +75,7 @@ struct UnixSocketTests {
         #expect(try second.get("/livez").status == 200)
     }
 
-    @Test("What is no socket is left alone, with exit code 78")
+    @Test("A file that is no socket is left alone, and the exit code is 78")
     func noSocket() throws {
         try Data("precious".utf8).write(to: URL(filePath: path))
         let run = try FinishedRun(
@@ -88,7 +88,7 @@ struct UnixSocketTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
     }
 
-    @Test("It speaks TLS there, where that is configured")
+    @Test("The socket serves TLS if that is configured")
     func tls() throws {
         let certificates = try TestCertificates.shared.get()
         let service = try service([

@@ -46,7 +46,7 @@ struct VerifyCommandTests {
         process.standardInput = input
         process.standardOutput = Pipe()
         process.standardError = FileHandle.nullDevice
-        // Another descriptor of the reading end: `run` closes the pipe's own.
+        // The test needs another descriptor of the reading end, since `run` closes the pipe's own.
         let reader = dup(input.fileHandleForReading.fileDescriptor)
         defer { close(reader) }
         #expect(fcntl(reader, F_SETFL, O_NONBLOCK) == 0)
@@ -68,7 +68,7 @@ struct VerifyCommandTests {
         return unsafe poll(&entry, 1, 0) == 0
     }
 
-    @Test("Keys that a command fetches never become those that the service starts with")
+    @Test("Keys that a command fetches never change the service's seed file")
     func seedFile() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -87,7 +87,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("A refresh is judged by nonce and person, or the person alone, and by device and access token besides")
+    @Test("A refresh is judged by nonce and user, or the user alone, and also by device and access token")
     func refresh() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -132,7 +132,7 @@ struct VerifyCommandTests {
         ] { #expect(![0, 1, 3].contains(try verify(flags).exitCode), "\(flags)") }
     }
 
-    @Test("A refused token says at which check and why, with exit code 1")
+    @Test("A refused token shows the failed check and the reason, with exit code 1")
     func rejected() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -142,7 +142,7 @@ struct VerifyCommandTests {
         #expect(run.exitCode == 1)
         #expect(run.output.contains("refused: expired (claim exp)"), "\(run.output)")
         #expect(run.output.contains("REFUSED  "))
-        // As of its own time the same token is good.
+        // The same token is good at its own time.
         let then = try FinishedRun(arguments + ["--at", "2023-11-14T22:30:00Z"], environment: Self.app)
         #expect(then.exitCode == 0, "\(then.output)")
         #expect(try FinishedRun(arguments + ["--at", "1700000100"], environment: Self.app).exitCode == 0)
@@ -153,7 +153,7 @@ struct VerifyCommandTests {
         #expect(json.exitCode == 1)
     }
 
-    @Test("A text that is no token is refused before any key is asked for")
+    @Test("A text that is no token is refused before any key is fetched")
     func shapeFirst() throws {
         let arguments = ["--unbound", "--jwks", "/nonexistent"]
         for (token, sentence) in [
@@ -171,14 +171,14 @@ struct VerifyCommandTests {
         #expect(bare.exitCode == 1 && !bare.output.contains("NOT VERIFIED"), "\(bare.output)")
         let empty = try FinishedRun(["verify", ""] + arguments, environment: Self.app)
         #expect(empty.exitCode == 1 && empty.output.contains("The token is empty."), "\(empty.output)")
-        // A whole token needs the keys.
+        // A well-formed token needs the keys.
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
         let whole = try FinishedRun(["verify", try issuer.token()] + arguments, environment: Self.app)
         #expect(whole.exitCode == 3 && whole.output.isEmpty, "\(whole.output)")
     }
 
-    @Test("A token of one's own is judged with each check, then its claims or the remedy, in text and as JSON")
+    @Test("token judge shows each check of a token from POST /token, then its claims or the remedy; also as JSON")
     func ownToken() throws {
         let (folder, issuer) = (try ShortFolder(), try IssuerProcess())
         defer { issuer.process.end() }
@@ -222,7 +222,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("A refused token shows what it claims, as not verified; an accepted one, or no token, does not")
+    @Test("A refused token's claims are shown as not verified; an accepted token or other text has no such list")
     func unverifiedClaims() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -250,7 +250,7 @@ struct VerifyCommandTests {
         #expect(none.exitCode == 1 && !none.output.contains("unverified_claims"), "\(none.output)")
     }
 
-    @Test("Keys from a file, keys that are not to be had")
+    @Test("Keys may come from a file; unavailable keys give exit code 3")
     func keySources() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
@@ -268,7 +268,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("keys shows each key with id, bits, thumbprint, age and expiry; 3 where there are none")
+    @Test("keys shows each key with id, bits, thumbprint, age and expiry; the exit code is 3 without keys")
     func keys() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "600"])
         defer { issuer.process.end() }
@@ -286,7 +286,7 @@ struct VerifyCommandTests {
                 "\(line)"
             )
         }
-        // It needs no app id, and no fault of another setting stops it.
+        // The command needs no app id, and ignores mistakes in other settings.
         let others = ["LIMITED_LOGIN_WORKERS": "none"]
         let json = try FinishedRun(["keys", "--json", "--jwks-urls", issuer.jwksURL], environment: others)
         #expect(json.output.contains("\"state\":\"fresh\""))

@@ -1,9 +1,9 @@
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+// A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
 //
 //	VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 go run login.go
 //
-// Sessions are those of github.com/gorilla/sessions: the cookie holds the session, signed, and comes anew with each change.
-// A client may send an old cookie again, so it is limited-login that takes each nonce once.
+// Sessions are those of github.com/gorilla/sessions: the signed cookie holds the session, and each change sets a new cookie.
+// A client may send an old cookie again, so limited-login takes each nonce only once.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 var client = &http.Client{Timeout: 10 * time.Second}
 var store = sessions.NewCookieStore([]byte(os.Getenv("SESSION_SECRET")))
 
-// failure is what a client is told. Any other error is an outage.
+// failure is an answer for the client. Any other error is an outage.
 type failure struct {
 	Status     int
 	Code, Hint string
@@ -55,14 +55,14 @@ func ask(path string, members map[string]any, answer any) error {
 	if err := json.NewDecoder(response.Body).Decode(&problem); err != nil {
 		return err
 	}
-	// `unauthorized_client` is about this server's own key: no fault of the person's.
+	// `unauthorized_client` is about this server's own key, not about the token.
 	if (problem.Status == 400 || problem.Status == 401) && problem.Code != "unauthorized_client" {
 		return problem
 	}
 	return errors.New(problem.Error())
 }
 
-// input is all that is read of a request.
+// input holds the members that are read from a request.
 type input struct {
 	Login   string `json:"login"`
 	IDToken string `json:"id_token"`
@@ -95,11 +95,11 @@ func logIn(session *sessions.Session, sent input) (any, error) {
 	if err := ask("/verify", map[string]any{"id_token": sent.IDToken, "issued_nonce": true}, &verified); err != nil {
 		return nil, err
 	}
-	// The nonce is this session's own. Another login's token has a good nonce too, but another one.
+	// The token must have this session's nonce: another login's token has a good nonce too.
 	if verified.AuthenticationToken.Nonce != session.Values["nonce"] {
 		return nil, failure{Status: 401, Code: "another_login"}
 	}
-	// Nothing of the session before stays: this is a new one.
+	// This is a new session: nothing of the old one stays.
 	session.Values = map[any]any{"user": verified.Profile.UserID}
 	return map[string]any{"user": verified.Profile.UserID, "name": verified.Profile.Name}, nil
 }
@@ -109,7 +109,7 @@ func refresh(session *sessions.Session, sent input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The person is the session's, whatever the client says.
+	// The user comes from the session, never from the client.
 	return person, ask("/verify", map[string]any{"id_token": sent.IDToken, "subject": session.Values["user"]}, &struct{}{})
 }
 
@@ -124,7 +124,7 @@ var routes = map[string]func(*sessions.Session, input) (any, error){
 	"POST /login/begin": begin, "POST /login": logIn, "POST /refresh": refresh, "GET /me": me,
 }
 
-// serve gives a route the session and the input, and saves the session where it succeeds.
+// serve gives a route the session and the input, and saves the session if the route succeeds.
 func serve(w http.ResponseWriter, r *http.Request) {
 	route, found := routes[r.Method+" "+r.URL.Path]
 	if !found {
@@ -132,9 +132,9 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var sent input
-	// What is no JSON object is as good as an empty one.
+	// Any body but a JSON object counts as an empty object.
 	_ = json.NewDecoder(http.MaxBytesReader(w, r.Body, 40_960)).Decode(&sent)
-	// A cookie that is not this server's, or too old, gives an empty session.
+	// A foreign or expired cookie gives an empty session.
 	session, _ := store.Get(r, "__Host-session")
 	answer, err := route(session, sent)
 	if err == nil {

@@ -1,9 +1,9 @@
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+// A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
 // It needs Node 18 or newer, and `npm install express cookie-parser` (Express 4 or 5).
 //   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 node login.mjs
 //
-// The cookie holds the session, signed, and comes anew with each change. A client may send an old cookie again, so it is
-// limited-login that takes each nonce once.
+// The signed cookie holds the session, and each change sets a new cookie. A client may send an old cookie again, so
+// limited-login takes each nonce only once.
 import { randomBytes } from "node:crypto";
 import cookieParser from "cookie-parser";
 import express from "express";
@@ -25,7 +25,7 @@ async function ask(path, members) {
   } catch (error) {
     answer = { code: error.message };
   }
-  // `unauthorized_client` is about this server's own key: no fault of the person's.
+  // `unauthorized_client` is about this server's own key, not about the token.
   if ([400, 401].includes(answer.status) && answer.code !== "unauthorized_client") throw failure(answer.status, answer.code);
   console.error("limited-login cannot tell:", answer.code, answer.hint ?? "");
   throw failure(503, "try_again");
@@ -62,14 +62,14 @@ app.post("/login", awaited(async (request, response) => {
   const session = sessionOf(request);
   if (!session.login || request.body?.login !== session.login) throw failure(401, "login_not_begun");
   const { authentication_token, profile } = await ask("/verify", { id_token: request.body.id_token, issued_nonce: true });
-  // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+  // The token must have this session's nonce: another login's token has a good nonce too.
   if (authentication_token.nonce !== session.nonce) throw failure(401, "another_login");
   save({ user: profile.user_id }, response);
   response.json({ user: profile.user_id, name: profile.name });
 }));
 
 app.post("/refresh", awaited(async (request, response) => {
-  // The person is the session's, whatever the client says.
+  // The user comes from the session, never from the client.
   await ask("/verify", { id_token: request.body?.id_token, subject: userOf(request) });
   response.json({ user: userOf(request) });
 }));

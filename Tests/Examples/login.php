@@ -1,5 +1,5 @@
 <?php
-// A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+// A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
 //   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... php -S 127.0.0.1:3000 login.php     (PHP 8.1 or newer)
 //
 // Sessions are PHP's own. In strict mode PHP takes no id that it did not make.
@@ -24,7 +24,7 @@ function ask(string $path, array $members): array
     if ($status === 200 && is_array($answer)) {
         return $answer;
     }
-    // `unauthorized_client` is about this server's own key: no fault of the person's.
+    // `unauthorized_client` is about this server's own key, not about the token.
     if (in_array($status, [400, 401], true) && ($answer['code'] ?? 'unauthorized_client') !== 'unauthorized_client') {
         throw new Failure($answer['code'], $status);
     }
@@ -56,17 +56,17 @@ try {
                 throw new Failure('login_not_begun', 401);
             }
             $verified = ask('/verify', ['id_token' => $sent('id_token'), 'issued_nonce' => true]);
-            // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+            // The token must have this session's nonce: another login's token has a good nonce too.
             if ($verified['authentication_token']['nonce'] !== $_SESSION['nonce']) {
                 throw new Failure('another_login', 401);
             }
-            // A new id, and nothing of the session before: its id may be known to others.
+            // Begin a session with a new id: others may know the id of the old one.
             session_regenerate_id(true);
             $_SESSION = ['user' => $verified['profile']['user_id']];
             $answer = ['user' => user(), 'name' => $verified['profile']['name'] ?? null];
             break;
         case 'POST /refresh':
-            // The person is the session's, whatever the client says.
+            // The user comes from the session, never from the client.
             ask('/verify', ['id_token' => $sent('id_token'), 'subject' => user()]);
             $answer = ['user' => user()];
             break;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A login server. The app begins a login here, logs in at Facebook with the nonce that it gets, and sends the id token.
+"""A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
 
 VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 login.py     (needs flask and requests)
 
-Sessions are Flask's own: the cookie holds the session, signed, and comes anew with each change. A client may send an old
-cookie again, so it is limited-login that takes each nonce once.
+Sessions are Flask's own: the signed cookie holds the session, and each change sets a new cookie. A client may send an old
+cookie again, so limited-login takes each nonce only once.
 """
 
 import os
@@ -33,7 +33,7 @@ def ask(path, members):
         status, code = response.status_code, answer["code"]
     except (requests.RequestException, LookupError, TypeError) as error:
         status, code, answer = 503, None, error
-    # `unauthorized_client` is about this server's own key: no fault of the person's.
+    # `unauthorized_client` is about this server's own key, not about the token.
     if status in (400, 401) and code != "unauthorized_client":
         abort(status, code)
     app.logger.error("limited-login cannot tell: %s", answer)
@@ -61,10 +61,10 @@ def log_in():
     if "login" not in session or member("login") != session["login"]:
         abort(401, "login_not_begun")
     answer = ask("/verify", {"id_token": member("id_token"), "issued_nonce": True})
-    # The nonce is this session's own. Another login's token has a good nonce too, but another one.
+    # The token must have this session's nonce: another login's token has a good nonce too.
     if answer["authentication_token"]["nonce"] != session["nonce"]:
         abort(401, "another_login")
-    # Nothing of the session before stays: this is a new one.
+    # This is a new session: nothing of the old one stays.
     session.clear()
     session["user"] = answer["profile"]["user_id"]
     return {"user": session["user"], "name": answer["profile"].get("name")}
@@ -72,7 +72,7 @@ def log_in():
 
 @app.post("/refresh")
 def refresh():
-    # The person is the session's, whatever the client says.
+    # The user comes from the session, never from the client.
     ask("/verify", {"id_token": member("id_token"), "subject": user()})
     return {"user": user()}
 

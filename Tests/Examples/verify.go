@@ -1,9 +1,9 @@
-// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
-// about an access token.
+// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
+// or about an access token.
 //
 //	VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... go run verify.go TOKEN [USER]
 //
-// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
+// Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 package main
 
 import (
@@ -25,7 +25,7 @@ type answer struct {
 	} `json:"profile"`
 }
 
-// refused is the answer to a bad token; Code is stable. Any other error says that nobody can tell now.
+// refused is the answer to a bad token; Code is stable. Any other error means that there is no verdict now.
 type refused struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
@@ -35,7 +35,7 @@ func (r *refused) Error() string { return r.Code + ": " + r.Detail }
 
 var client = &http.Client{Timeout: 10 * time.Second}
 
-// verify gives the answer to a good token. user is the person of the session that a refresh prolongs, never what a client says.
+// verify gives the answer to a good token. For a refresh, user comes from the session, never from the client.
 func verify(token, user string) (*answer, error) {
 	base := os.Getenv("VERIFY_URL")
 	if base == "" {
@@ -74,7 +74,7 @@ func verify(token, user string) (*answer, error) {
 	if err := json.NewDecoder(response.Body).Decode(problem); err != nil {
 		return nil, err
 	}
-	// This server's own key is missing or wrong, which is no fault of the person's.
+	// This server's own key is missing or wrong: an outage, not a refusal.
 	if problem.Code == "unauthorized_client" {
 		return nil, errors.New("set VERIFY_KEY to a key that the service knows")
 	}

@@ -1,11 +1,11 @@
-// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
-// about an access token (Node 18 or newer).
+// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
+// or about an access token (Node 18 or newer).
 //   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... node verify.mjs TOKEN [USER]
-// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
+// Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 
 const base = process.env.VERIFY_URL ?? "http://127.0.0.1:8080";
 
-/** The token is refused; `code` is stable. Any other error says that nobody can tell now. */
+/** The token is refused; `code` is stable. Any other error means that there is no verdict now. */
 export class Refused extends Error {
   constructor({ code, detail }) {
     super(`${code}: ${detail}`);
@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** The answer to a good token. `user` is the person of the session that a refresh prolongs, never what a client says. */
+/** The answer to a good token. For a refresh, `user` comes from the session, never from the client. */
 export async function verify(token, user) {
   const headers = { "Content-Type": "application/json" };
   if (process.env.VERIFY_KEY) headers["X-Api-Key"] = process.env.VERIFY_KEY;
@@ -28,7 +28,7 @@ export async function verify(token, user) {
   });
   const answer = await response.json();
   if (response.ok) return answer;
-  // This server's own key is missing or wrong, which is no fault of the person's.
+  // This server's own key is missing or wrong: an outage, not a refusal.
   if (answer.code === "unauthorized_client") throw new Error("set VERIFY_KEY to a key that the service knows");
   if (response.status === 401 && answer.code) throw new Refused(answer);
   throw new Error(`${answer.code}: ${answer.detail}`);

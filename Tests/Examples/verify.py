@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
-about an access token.
+"""Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
+or about an access token.
 
 VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.py TOKEN [USER]
 
-Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
+Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 """
 
 import http.client
@@ -24,11 +24,11 @@ class Refused(Exception):
 
 
 class Unavailable(Exception):
-    """Nobody can tell now: log nobody out, and try again."""
+    """There is no verdict now: keep the session, and try again."""
 
 
 def verify(token, user=None):
-    """The answer to a good token. `user` is the person of the session that a refresh prolongs, never what a client says."""
+    """The answer to a good token. For a refresh, `user` comes from the session, never from the client."""
     members = {"id_token" if token.startswith("eyJ") else "access_token": token}
     members |= {"subject": user} if user else {"issued_nonce": True} if "id_token" in members else {}
     fields = {"Content-Type": "application/json"}
@@ -45,7 +45,7 @@ def verify(token, user=None):
             code, detail = problem["code"], problem["detail"]
     except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException) as error:
         raise Unavailable(f"{url}: {error}") from error
-    # This server's own key is missing or wrong, which is no fault of the person's.
+    # This server's own key is missing or wrong: an outage, not a refusal.
     if code == "unauthorized_client":
         raise Unavailable(f"{code}: set VERIFY_KEY to a key that the service knows")
     raise Refused(code, detail) if status == 401 else Unavailable(f"{code}: {detail}")

@@ -1,7 +1,7 @@
-// Asks limited-login about an id token whose nonce came from POST /nonces, about one that the session of USER refreshed, or
-// about an access token, from any Swift program.
+// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER
+// refreshed, or about an access token, from any Swift program.
 //   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify TOKEN [USER]
-// Exit code 0 accepted, 1 refused, 3 nobody can tell: try again and log nobody out, 64 wrong call.
+// Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 import Foundation
 
 #if canImport(FoundationNetworking)
@@ -29,7 +29,7 @@ struct Refused: Error, Decodable {
     let detail: String
 }
 
-/// Nobody can tell now.
+/// There is no verdict now.
 struct Unavailable: Error, CustomStringConvertible {
     let description: String
 }
@@ -48,7 +48,7 @@ struct Members: Encodable {
     }
 }
 
-/// FoundationNetworking would wait for ever for a password where the service asks for this server's key.
+/// Sends no password. FoundationNetworking would wait for one for ever if the service asks for this server's key.
 final class NoPasswords: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession,
@@ -62,8 +62,8 @@ final class NoPasswords: NSObject, URLSessionTaskDelegate {
 
 let session = URLSession(configuration: .ephemeral, delegate: NoPasswords(), delegateQueue: nil)
 
-/// - Parameter user: the person of the session that a refresh prolongs, never what a client says.
-/// - Throws: ``Refused``; any other error says that nobody can tell now.
+/// - Parameter user: for a refresh, the user of the session, never one that a client names.
+/// - Throws: ``Refused``; any other error means that there is no verdict now.
 func verify(_ token: String, user: String?) async throws -> Answer {
     let environment = ProcessInfo.processInfo.environment
     guard let url = URL(string: (environment["VERIFY_URL"] ?? "http://127.0.0.1:8080") + "/verify") else {
@@ -77,7 +77,7 @@ func verify(_ token: String, user: String?) async throws -> Answer {
     members.subject = user
     members.issuedNonce = user == nil && members.idToken != nil ? true : nil
     request.httpBody = try JSONEncoder().encode(members)
-    // This server's own key is missing or wrong, which is no fault of the person's.
+    // This server's own key is missing or wrong: an outage, not a refusal.
     let keyless = Unavailable(description: "set VERIFY_KEY to a key that the service knows")
     let (body, response): (Data, URLResponse)
     do {

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 
 const toleranceSeconds = 300;
 
-/** The event; throws where the webhook is not the service's, or is too old. */
+/** The event; throws if the webhook is not the service's, or is too old. */
 export function verify(secret, headers, body) {
   const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures } = headers;
   if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= toleranceSeconds)) throw new Error("too old");
@@ -21,7 +21,7 @@ export function verify(secret, headers, body) {
   throw new Error("no signature fits");
 }
 
-/** Puts the work into a queue and returns at once. Have the queue drop an identifier that it knows. */
+/** Put the work into a queue here and return at once. The queue should drop an identifier that it knows. */
 function handle(id, { type, data }) {
   if (type === "login.deauthorized") console.log("log out", data.app_id, data.user_id, id);
   if (type === "user.data_deletion_requested") console.log("delete", data.app_id, data.user_id, data.confirmation_code, id);

@@ -21,7 +21,7 @@ TOLERANCE_SECONDS = 300
 
 
 def verify(secret: str, headers, body: bytes) -> dict:
-    """The event; ValueError where the webhook is not the service's, or is too old."""
+    """The event; ValueError if the webhook is not the service's, or is too old."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     identifier, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     if abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
@@ -36,7 +36,7 @@ def verify(secret: str, headers, body: bytes) -> dict:
 
 
 def handle(identifier: str, event: dict):
-    """Puts the work into a queue and returns at once. Have the queue drop an identifier that it knows."""
+    """Put the work into a queue here and return at once. The queue should drop an identifier that it knows."""
     data = event["data"]
     if event["type"] == "login.deauthorized":
         print("log out", data["app_id"], data["user_id"], identifier, flush=True)

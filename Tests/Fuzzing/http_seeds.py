@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes seeds into a folder, each behind the one byte that steers a fuzz target: the shared HTTP cases, and requests that
-the fuzzed handler parks."""
+"""Writes seeds into a folder: the shared HTTP cases, and requests that the fuzzed handler parks. The first byte of each seed
+steers the fuzz target."""
 import glob
 import json
 import os
@@ -10,7 +10,7 @@ ROOT = os.path.dirname(os.path.abspath(__file__))
 CASES = os.path.join(ROOT, "..", "..", "..", "shared", "http-cases")
 PARKED = b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
 
-# Read in pieces of all sizes and in one, with time passing and without, and with the peer's end.
+# These first bytes choose several piece sizes, time that passes or not, and the peer's end.
 for script in (0x00, 0x02, 0x08, 0x72, 0xF0):
     with open(os.path.join(sys.argv[1], f"parked-{script:02x}"), "wb") as seed:
         seed.write(bytes([script]) + PARKED * 2)

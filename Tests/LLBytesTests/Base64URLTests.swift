@@ -1,7 +1,7 @@
 import LLBytes
 import Testing
 
-/// The decoded bytes; nil when the text is refused.
+/// The decoded bytes; nil if the text is refused.
 func decoded(_ text: String) -> [UInt8]? {
     let bytes = Array(text.utf8)
     var buffer: [UInt8] = [1, 2, 3]
@@ -25,7 +25,7 @@ struct Base64URLTests {
         #expect(Base64URL.encode(Array(plain.utf8)) == Array(text.utf8))
     }
 
-    @Test("Every length and every byte comes back")
+    @Test("Every length and every byte survives a round trip")
     func roundTrip() {
         for count in 0...70 {
             for start in stride(from: 0, to: 256, by: 37) {
@@ -61,12 +61,12 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Unused bits are zero at every length, and one digit more than whole bytes need has no length")
+    @Test("Unused bits must be zero at every length, and a single extra digit is refused")
     func unusedBits() {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for count in 1...70 {
             for (value, digit) in digits.enumerated() {
-                // What stands before the range are no digits, and is not read as any.
+                // The bytes before the range are not digits and must not be read.
                 let text = [UInt8](repeating: 0xFF, count: 3) + [UInt8](repeating: 0x5F, count: count - 1) + [digit]
                 var buffer: [UInt8] = []
                 let isAccepted = Base64URL.decode(text.span, 3..<3 + count, into: &buffer)
@@ -88,7 +88,7 @@ struct Base64URLTests {
         #expect(decoded(text) == nil)
     }
 
-    @Test("Of all texts of two and three digits exactly one stands for each value")
+    @Test("Exactly one text of two or three digits stands for each value")
     func uniqueness() {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         var values: Set<[UInt8]> = []

@@ -1,7 +1,7 @@
 import LLBytes
 import Testing
 
-// Spans are no arguments of the test library's macros.
+// The test library's macros cannot take spans as arguments.
 private func equal(_ bytes: [UInt8], _ range: Range<Int>, _ other: [UInt8]) -> Bool {
     bytes.span.equal(range, other.span)
 }
@@ -17,7 +17,7 @@ private func first(_ byte: UInt8, in bytes: [UInt8], from start: Int) -> Int {
 
 @Suite("Bytes")
 struct BytesTests {
-    @Test("Text equals itself alone, at every length, offset and place of a difference")
+    @Test("A text equals only itself, for every length, offset and place of a difference")
     func equality() {
         let text = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
         for length in 0...text.count {
@@ -37,13 +37,13 @@ struct BytesTests {
     }
 
     @Test(
-        "A constant is compared whole, with the case of letters set aside or not",
+        "A constant is compared whole, with or without regard to letter case",
         arguments: [
             ("host", "host", true, true), ("HoSt", "host", false, true), ("hosts", "host", false, false),
             ("TRANSFER-encoding", "transfer-encoding", false, true),
             ("transfer-encodinG", "transfer-encoding", false, true),
             ("transfer-encodinh", "transfer-encoding", false, false),
-            // These differ from a lower-case letter by the bit of the case, and are no letters.
+            // These bytes differ from the constant's only in the case bit, and are not letters.
             ("content\u{0D}length", "content-length", false, false), ("@content", "`content", false, false),
             ("[content", "{content", false, false), ("", "", true, true),
         ] as [(String, String, Bool, Bool)]
@@ -61,7 +61,7 @@ struct BytesTests {
         #expect(!alike(bytes, 0..<bytes.count + 1, known))
     }
 
-    @Test("The first place of a byte is found wherever it stands")
+    @Test("The first occurrence of a byte is found at any place")
     func search() {
         for count in 0..<70 {
             for place in 0..<count {
@@ -73,7 +73,7 @@ struct BytesTests {
         }
     }
 
-    @Test("Hexadecimal digits come back as the bytes they stand for, in either case")
+    @Test("Hexadecimal digits are decoded in either case")
     func hexadecimal() {
         let all = (0...255).map { UInt8($0) }
         let text = Hexadecimal.encode(all)
@@ -87,7 +87,7 @@ struct BytesTests {
         }
     }
 
-    @Test("Percent-encoding comes back whole, and a broken escape is refused")
+    @Test("Percent-encoding survives a round trip, and a broken escape is refused")
     func percent() {
         let text = String(decoding: (1...127).map { UInt8($0) }, as: UTF8.self) + "é漢"
         let encoded = Array(PercentEncoding.encode(text).utf8)
@@ -103,7 +103,7 @@ struct BytesTests {
         for broken in ["%", "%4", "a%", "%g0", "%0g", "%%41"] { #expect(decoded(broken) == nil) }
     }
 
-    @Test("Decimal numbers have digits alone")
+    @Test("Decimal numbers have only digits")
     func decimal() {
         func parsed(_ text: String) -> Int? {
             let bytes = Array(text.utf8)
@@ -115,14 +115,14 @@ struct BytesTests {
         }
     }
 
-    @Test("Sentences write a number with a comma before each three digits")
+    @Test("Numbers in sentences have a comma before each three digits")
     func grouped() {
         let numbers = [0, 7, 999, 1_000, 32_768, 1_048_576, -999, -1_000, -123_456]
         let words = ["0", "7", "999", "1,000", "32,768", "1,048,576", "-999", "-1,000", "-123,456"]
         #expect(numbers.map { DecimalNumber.grouped($0) } == words)
     }
 
-    @Test("Numbers are appended as the library writes them")
+    @Test("Numbers are appended in the form of the standard library")
     func numbers() {
         for value in [0, 1, -1, 9, 10, 99, 100, -101, 1_234_567, Int.max, Int.min] {
             var bytes: [UInt8] = []

@@ -10,7 +10,7 @@ struct P256KeyTests {
         return Base64URL.decode(bytes.span, bytes.indices, into: &value) ? value : []
     }
 
-    @Test("A signature verifies under its key and over its message alone")
+    @Test("A signature verifies only under its key and over its message")
     func roundTrip() throws {
         let key = try P256PrivateKey()
         let other = try P256PrivateKey()
@@ -32,7 +32,7 @@ struct P256KeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("The signature of RFC 7515 appendix A.3 is accepted, and none of its bits can be changed")
+    @Test("The signature of RFC 7515 appendix A.3 is accepted, and refused with any bit changed")
     func publishedSignature() throws {
         let key = try P256PublicKey(
             x: Self.decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
@@ -56,7 +56,7 @@ struct P256KeyTests {
         #expect(accepted == 0 && OpenSSLError.isQueueEmpty)
     }
 
-    @Test("Numbers that are zero, the order or beyond it are no signature")
+    @Test("A signature with a number that is zero, the order or beyond it is refused")
     func bounds() throws {
         let key = try P256PrivateKey()
         let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
@@ -79,7 +79,7 @@ struct P256KeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("What is no point of the curve is no key")
+    @Test("Coordinates off the curve are no key")
     func points() throws {
         let (x, y) = try P256PrivateKey().coordinates
         let zero = [UInt8](repeating: 0, count: 32)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("RSA keys")
 struct RSAKeyTests {
-    @Test("A signature verifies under its key and over its message alone")
+    @Test("A signature verifies only under its key and over its message")
     func roundTrip() throws {
         let key = try RSAPrivateKey(bits: 2048)
         let other = try RSAPrivateKey(bits: 2048)
@@ -26,7 +26,7 @@ struct RSAKeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("The one signature of a message is good, and no bent one", arguments: [2048, 2051, 3072])
+    @Test("The signature of a message verifies, and no changed one does", arguments: [2048, 2051, 3072])
     func agreement(bits: Int) throws {
         let key = try RSAPrivateKey(bits: bits)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
@@ -51,7 +51,7 @@ struct RSAKeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("Signatures that are no residues of the modulus are refused")
+    @Test("Trivial signatures and those beyond the modulus are refused")
     func representatives() throws {
         let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
@@ -66,7 +66,7 @@ struct RSAKeyTests {
             let verdict = verifier.isValidSignature(signature.span, of: digest)
             #expect(!verdict)
         }
-        // A signature plus the modulus is the same residue under another name, and no signature.
+        // A signature plus the modulus is congruent to the signature, and must be refused.
         var sum = try key.signature(for: [])
         var carry = 0
         for index in (0..<256).reversed() {
@@ -91,9 +91,9 @@ struct RSAKeyTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("Exponents other than 65537 verify too", arguments: [[3], [1, 1], [1], [2, 0, 0, 0, 1]] as [[UInt8]])
+    @Test("Exponents other than 65537 can be used", arguments: [[3], [1, 1], [1], [2, 0, 0, 0, 1]] as [[UInt8]])
     func exponents(exponent: [UInt8]) throws {
-        // No private key is made for these; what counts is that nothing traps.
+        // No private key has these exponents; the test checks that nothing traps.
         let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: exponent)
         let signature = try key.signature(for: [1])
@@ -102,7 +102,7 @@ struct RSAKeyTests {
         #expect(!verdict)
     }
 
-    @Test("With the exponent 1 a signature is its own message, which proves the chain's last step")
+    @Test("With exponent 1 a signature is the encoded message itself, and it verifies")
     func identity() throws {
         let key = try RSAPrivateKey(bits: 2048)
         let verifier = try RSAPublicKey(modulus: key.modulus, exponent: [1])
@@ -117,7 +117,7 @@ struct RSAKeyTests {
         #expect(message.count == 256 && verdict)
     }
 
-    @Test("An error tells the call and the reason, and empties the queue")
+    @Test("An error names the call and the reason, and empties the queue")
     func errors() throws {
         do {
             _ = try P256PrivateKey(pem: Array("x".utf8))

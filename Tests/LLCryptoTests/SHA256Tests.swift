@@ -30,7 +30,7 @@ struct SHA256Tests {
         }
     }
 
-    @Test("One pass gives the digest of a message and of its start, wherever the start ends")
+    @Test("One pass gives the digests of a message and of its start, for any length of the start")
     func start() throws {
         let sha256 = try SHA256()
         #expect(sha256.digestOfStart() == nil)
@@ -63,7 +63,7 @@ struct SHA256Tests {
         #expect(third.hexadecimal == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     }
 
-    @Test("Two byte strings are equal only when every byte is")
+    @Test("Two byte strings are equal only if every byte is")
     func comparison() {
         func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool { ConstantTime.areEqual(left.span, right.span) }
         #expect(areEqual([], []))
@@ -73,7 +73,7 @@ struct SHA256Tests {
         #expect(!areEqual([], [0]))
     }
 
-    @Test("Random bytes have their number and do not repeat")
+    @Test("Random bytes have the requested count and do not repeat")
     func randomBytes() throws {
         let one = try RandomBytes.make(count: 32)
         let two = try RandomBytes.make(count: 32)

@@ -20,7 +20,7 @@ struct AccessTokenCallTests {
         try #require(AppSecret(appID: "123456789012345", secret: "0123456789abcdef0123456789abcdef"))
     }
 
-    @Test("A token goes into the query with its escapes, and friends are asked for by id alone")
+    @Test("A token is escaped in the query, and friends are requested by id alone")
     func requests() throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(#"{"data":{}}"#) }
         defer { issuer.stop() }
@@ -35,7 +35,7 @@ struct AccessTokenCallTests {
     }
 
     @Test(
-        "Only Graph's own words say that a token is another app's",
+        "Only Graph's own message marks a token as another app's",
         arguments: [
             (100, "(#100) The App_id in the input_token did not match the Viewing App", true),
             (100, "The app_id in the INPUT_TOKEN did not match the viewing app.", true),
@@ -56,7 +56,7 @@ struct AccessTokenCallTests {
         }
     }
 
-    @Test("A person with thousands of friends fits, and no more than that does")
+    @Test("An answer with 2,000 friends fits, and an answer beyond the limit is refused")
     func sizes() throws {
         let friends = (0..<2_000).map { "{\"id\":\"\(10_000_000_000_000_000 + $0)\"}" }.joined(separator: ",")
         let fits = #"{"id":"1","friends":{"data":[\#(friends)]}}"#

@@ -2,17 +2,17 @@ import LLGraph
 import LLTestSupport
 import Testing
 
-/// One scripted answer of Graph to a question about permissions, and the error that names it.
+/// One scripted answer of Graph to a request for permissions, and the error that names it.
 struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let script: @Sendable (ScriptedPeer) throws -> Void
     let expected: GraphError
-    /// What the answer says about waiting.
+    /// The waiting time that the answer asks for.
     var retryAfterSeconds: Int?
-    /// How many times the question is asked.
+    /// The number of requests that the client sends.
     var attempts = 1
 
-    /// An answer with an error in it.
+    /// An answer with this error.
     static func error(
         _ code: Int,
         sub subcode: Int? = nil,
@@ -54,7 +54,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// An answer that is these bytes, whatever they are.
+    /// An answer of exactly these bytes.
     static func raw(_ name: String, _ text: String, _ expected: GraphError = .unreadableAnswer) -> GraphAnswerCase {
         GraphAnswerCase(testDescription: name, script: { try $0.send(text) }, expected: expected)
     }
@@ -73,7 +73,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(190, sub: 492, .roleMissing),
         error(102, .sessionEnded),
         error(102, sub: 458, .sessionEnded),
-        // An error is one whatever the status beside it.
+        // An error in the body counts with any status.
         error(190, sub: 460, status: "200 OK", .passwordChanged),
         error(190, sub: 460, status: "401 Unauthorized", .passwordChanged),
     ]

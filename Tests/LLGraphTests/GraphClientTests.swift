@@ -17,7 +17,7 @@ struct GraphClientTests {
         app = try #require(AppSecret(appID: "123456789012345", secret: "0123456789abcdef0123456789abcdef"))
     }
 
-    /// A client whose pauses take no time.
+    /// A client with pauses of zero length.
     private func client(_ issuer: ScriptedIssuer, timeout: Duration = .seconds(20)) throws -> GraphClient {
         let base = String(issuer.url.dropLast("/keys".count))
         return GraphClient(
@@ -37,11 +37,11 @@ struct GraphClientTests {
         #expect(failure?.error == answer.expected)
         #expect(failure?.retryAfterSeconds == answer.retryAfterSeconds)
         #expect(issuer.requestCount == answer.attempts)
-        // Nothing an answer says stands in what is passed on, its name for Facebook's support aside.
+        // The error passes on no text of the answer, except the trace id for Facebook's support.
         #expect(failure.map { "\($0)".contains("secret words") } == false)
     }
 
-    @Test("There are at least 40 scripted answers, and each error of Graph's own is among them")
+    @Test("There are at least 40 scripted answers, and they cover each error of Graph")
     func coverage() {
         #expect(GraphAnswerCase.all.count >= 40)
         let met = Set(GraphAnswerCase.all.map(\.expected))
@@ -49,7 +49,7 @@ struct GraphClientTests {
         #expect(Set(GraphError.allCases).subtracting(met) == [.refused, .timedOut, .tlsFailed])
     }
 
-    @Test("The permissions are told apart by status, the unknown passed over, and the question is exact")
+    @Test("Permissions are sorted by status, unknown ones are ignored, and the request is exact")
     func permissions() throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             try peer.answerAndStay(
@@ -86,7 +86,7 @@ struct GraphClientTests {
         #expect(try client(issuer).permissions(of: user, app: app) == UserPermissions())
     }
 
-    @Test("Both forms of yes to a revocation are taken", arguments: ["true", "{\"success\":true}", " true\n"])
+    @Test("Both positive answers to a revocation are accepted", arguments: ["true", "{\"success\":true}", " true\n"])
     func revoked(_ body: String) throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(body) }
         defer { issuer.stop() }
@@ -100,7 +100,7 @@ struct GraphClientTests {
     }
 
     @Test(
-        "A no to a revocation is an error, and what is neither is unreadable",
+        "A negative answer to a revocation is an error, and any other answer is unreadable",
         arguments: [
             ("false", GraphError.refused), ("{\"success\":false}", .refused), ("{\"success\":\"false\"}", .refused),
             ("0", .refused), ("null", .refused), ("", .unreadableAnswer), ("{}", .unreadableAnswer),
@@ -116,7 +116,7 @@ struct GraphClientTests {
     }
 
     @Test(
-        "Every plausible yes to an uninstallation is taken, and the token travels in the form",
+        "Every plausible positive answer to an uninstallation is accepted, and the token is sent in the form",
         arguments: [
             "", "true", "1", "\"true\"", "{}", "{\"success\":true}", "{\"success\":1}", "for (;;);{\"payload\":null}",
         ]
@@ -132,7 +132,7 @@ struct GraphClientTests {
     }
 
     @Test(
-        "An uninstallation that was not done is an error, and is never asked for twice",
+        "A failed uninstallation is an error, and is never requested again",
         arguments: [
             ("200 OK", "false", GraphError.refused), ("200 OK", "{\"success\":false}", .refused),
             ("200 OK", "<html>log in</html>", .unreadableAnswer), ("302 Found", "", .unreadableAnswer),
@@ -150,7 +150,7 @@ struct GraphClientTests {
         #expect(issuer.requestCount == 1)
     }
 
-    @Test("A transient fault is overcome by asking again, for a revocation too", arguments: [1, 2])
+    @Test("A request is repeated after a transient fault, even a revocation", arguments: [1, 2])
     func retry(_ code: Int) throws {
         let issuer = try ScriptedIssuer { request, peer in
             if request.number < 3 {
@@ -164,7 +164,7 @@ struct GraphClientTests {
         #expect(issuer.requestCount == 3)
     }
 
-    @Test("The pauses grow, are drawn at random, and never outlast the deadline")
+    @Test("The pauses are random, grow, and never outlast the deadline")
     func pauses() throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(status: "500 X") }
         defer { issuer.stop() }
@@ -185,7 +185,7 @@ struct GraphClientTests {
         #expect(issuer.requestCount == 2)
     }
 
-    @Test("An answer that drips, and one that never comes, end with the call's time", arguments: [true, false])
+    @Test("A call ends at its timeout if the answer drips or never comes", arguments: [true, false])
     func timeout(_ drips: Bool) throws {
         let issuer = try ScriptedIssuer(drips ? .plain : .silent) { _, peer in
             try peer.drip("HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 4096), every: .milliseconds(20))
@@ -199,7 +199,7 @@ struct GraphClientTests {
         #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
     }
 
-    @Test("A certificate that is not trusted is a fault of TLS, a reset and a closed port are faults of the network")
+    @Test("An untrusted certificate is a TLS fault; a reset and a closed port are network faults")
     func connections() throws {
         let untrusted = try ScriptedIssuer(.tls(certificates.untrusted)) { _, peer in try peer.answer("true") }
         let resetting = try ScriptedIssuer(.resetting) { _, _ in }
@@ -232,7 +232,7 @@ struct GraphClientTests {
     }
 
     @Test(
-        "What Facebook calls the request is passed on only in the shape of such a name",
+        "Facebook's trace id is passed on only if it has the form of one",
         arguments: [
             ("\"AbC-_123+/=\"", "AbC-_123+/="), ("\"a b\"", nil), ("\"\\u000a\"", nil), ("\"<b>\"", nil), ("\"\"", nil),
             ("1", nil),
@@ -249,5 +249,5 @@ struct GraphClientTests {
     }
 }
 
-/// The second of two pauses is the longest there is.
+/// The first pause is the shortest possible, the second the longest.
 private func pause(_ count: Int) -> UInt64 { count < 2 ? 0 : .max }

@@ -1,7 +1,7 @@
 import LLGraph
 import Testing
 
-@Suite("What a caller says gets to Graph only in its own shape")
+@Suite("Names from a caller reach Graph only in the right form")
 struct GraphNamesTests {
     @Test(
         "A user id is 1 to 20 digits without a leading zero",
@@ -10,7 +10,7 @@ struct GraphNamesTests {
     func users(_ text: String) { #expect(GraphUserID(text)?.text == text) }
 
     @Test(
-        "Anything else is none",
+        "Anything else is no user id",
         arguments: [
             "", "me", "1/x", "1?a", "%31", "1 ", "-1", "+1", "1\n", "１", String(repeating: "9", count: 21), "..", "1.0",
             "0", "00", "01", "000444", "-0",
@@ -19,7 +19,7 @@ struct GraphNamesTests {
     func noUsers(_ text: String) { #expect(GraphUserID(text) == nil) }
 
     @Test(
-        "A permission is 1 to 64 of [a-z_], words with a full stop between them",
+        "A permission has 1 to 64 characters: words of [a-z_] with full stops between them",
         arguments: [
             "email", "user_friends", "_", "user_actions.fitness", "a.b.c", String(repeating: "a", count: 64),
             String(repeating: "a", count: 62) + ".b",
@@ -28,7 +28,7 @@ struct GraphNamesTests {
     func permissions(_ text: String) { #expect(GraphPermission(text)?.name == text) }
 
     @Test(
-        "Anything else is none",
+        "Anything else is no permission",
         arguments: [
             "", "Email", ".", "..", "...", ".a", "a.", "a..b", "./a", "a/..", "a/b", "a?b", "%65", "%2e", "é", "a b",
             "a1",
@@ -38,7 +38,7 @@ struct GraphNamesTests {
     func noPermissions(_ text: String) { #expect(GraphPermission(text) == nil) }
 
     @Test(
-        "A secret is 16 to 128 of [A-Za-z0-9_-]",
+        "A secret has 16 to 128 characters of [A-Za-z0-9_-]",
         arguments: [
             ("0123456789abcdef", true), ("0123456789abcde", false), (String(repeating: "A", count: 128), true),
             (String(repeating: "A", count: 129), false), ("0123456789abcde|", false), ("0123456789 abcdef", false),
@@ -47,7 +47,7 @@ struct GraphNamesTests {
     )
     func secrets(_ secret: String, _ isOne: Bool) { #expect((AppSecret(appID: "1", secret: secret) != nil) == isOne) }
 
-    @Test("A secret is in no description of it")
+    @Test("The description of a secret does not contain it")
     func redacted() throws {
         let text = "0123456789abcdef"
         let secret = try #require(AppSecret(appID: "1", secret: text))
@@ -62,7 +62,7 @@ struct GraphNamesTests {
     func versions(_ text: String) { #expect(GraphConfiguration.isVersion(text)) }
 
     @Test(
-        "Anything else is none",
+        "Anything else is no version",
         arguments: ["", "26.0", "v26", "v26.", "v.0", "v26.0.1", "v26.0/", "v２.0", "V26.0", "v12345.0"]
     )
     func noVersions(_ text: String) { #expect(!GraphConfiguration.isVersion(text)) }

@@ -37,7 +37,7 @@ struct ChunkedDecoderTests {
     private enum End: Equatable { case complete, needMore, reject(RequestRefusal) }
 
     @Test(
-        "Content comes out, whatever the pieces, and the next message is left alone",
+        "Content is decoded from any pieces, and the next message is left alone",
         arguments: [
             ("0\r\n\r\n", ""), ("5\r\nhello\r\n0\r\n\r\n", "hello"), ("5;a\r\nhello\r\n00\r\n\r\n", "hello"),
             ("A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789"),

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The grammar of request heads")
 struct RequestParserTests {
-    /// For values of what cannot be copied, which the macro cannot look into.
+    /// Compares values read from noncopyable types, which the macro cannot capture.
     private func check<Value: Equatable>(
         _ actual: Value,
         _ wanted: Value,
@@ -14,7 +14,7 @@ struct RequestParserTests {
         #expect(actual == wanted, sourceLocation: sourceLocation)
     }
 
-    /// The outcome for bytes in one piece, which is also that for single bytes.
+    /// Parses the bytes whole and one by one; both outcomes must be equal.
     private func parse(_ text: String, limits: HTTPLimits = HTTPLimits()) -> RequestParser.Outcome {
         let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         var whole = RequestParser(limits: limits)
@@ -128,7 +128,7 @@ struct RequestParserTests {
         #expect(parse("GET / HTTP/1.1\r\nHostHostHost", limits: limits) == .reject(.headerSectionTooLarge))
     }
 
-    @Test("A complete head tells its parts")
+    @Test("A complete head gives its parts")
     func parts() {
         let text =
             "\r\nPOST /a/b?c=d&e HTTP/1.1\r\nHost: h:1\r\nX-A:  one two \t\r\nx-a:\r\nX_A: no\r\nContent-Length: 7\r\n\r\nrest"
@@ -157,7 +157,7 @@ struct RequestParserTests {
     }
 
     @Test(
-        "The authority comes from an absolute target, whatever Host says",
+        "An absolute target gives the authority and overrides Host",
         arguments: [
             ("http://t", "t", "", nil), ("http://t:80/p?q", "t:80", "/p", "q"),
             ("HTTPS://[::1]:8/", "[::1]:8", "/", nil),
@@ -174,7 +174,7 @@ struct RequestParserTests {
         check(parser.head.query.map { String(decoding: bytes[$0], as: UTF8.self) }, query)
     }
 
-    @Test("Of the 256 bytes exactly the tchar are taken in a method and a field name")
+    @Test("Exactly the tchar of all 256 bytes are accepted in a method and a field name")
     func tokenBytes() {
         let tchar = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
         for byte in UInt8.min...UInt8.max {
@@ -184,7 +184,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test("Of the 256 bytes exactly those of URIs are taken in a target")
+    @Test("Exactly the URI bytes of all 256 are accepted in a target")
     func targetBytes() {
         let plain = Set("-._~!$&'()*+,;=:@/?0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
         for byte in UInt8.min...UInt8.max {
@@ -194,10 +194,10 @@ struct RequestParserTests {
         }
     }
 
-    @Test("Of the 256 bytes exactly the tchar are taken at every place of a long field name", arguments: [15, 16, 40])
+    @Test("Exactly the tchar are accepted at every place of a long field name", arguments: [15, 16, 40])
     func longNames(count: Int) {
         for place in 0..<count {
-            // At the first place a CR would begin the section's end.
+            // A CR at the first place would begin the end of the section.
             for byte in UInt8.min...UInt8.max where place > 0 || byte != ASCII.carriageReturn {
                 var name = [UInt8](repeating: UInt8(ascii: "n"), count: count)
                 name[place] = byte
@@ -206,13 +206,13 @@ struct RequestParserTests {
                 // A colon ends the name earlier, and the rest belongs to the value; a name cannot begin with it.
                 let isTaken = FieldGrammar.isTokenByte(byte) || byte == UInt8(ascii: ":") && place > 0
                 check(parser.parse(head.span), isTaken ? .complete : .reject(.malformedFieldLine))
-                // One with an underscore is not kept.
+                // A field with an underscore in its name is not kept.
                 if isTaken { check(parser.head.fields.count, byte == UInt8(ascii: "_") ? 1 : 2) }
             }
         }
     }
 
-    @Test("Of the 256 bytes exactly those of values are taken at every place of a long one", arguments: [15, 16, 40])
+    @Test("Exactly the value bytes are accepted at every place of a long field value", arguments: [15, 16, 40])
     func longValues(count: Int) {
         for place in 0..<count {
             for byte in UInt8.min...UInt8.max where byte != ASCII.carriageReturn {
@@ -230,7 +230,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test("Of the 256 bytes exactly a letter's two cases are taken for it, at every place of a name")
+    @Test("Exactly the two cases of a letter match it, at every place of a name")
     func comparison() {
         let names: [StaticString] = ["host", "accepts", "nonsense", "transfer-encoding", "@[`{|}~_^-09azx"]
         for name in names {

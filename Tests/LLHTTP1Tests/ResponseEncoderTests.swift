@@ -29,7 +29,7 @@ struct ResponseEncoderTests {
 
     static let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 
-    @Test("Head and content stand in one buffer, exactly so")
+    @Test("Head and content are in one buffer, with exactly these bytes")
     func exact() {
         #expect(encode(200, "hello") == "HTTP/1.1 200 OK\r\n\(Self.date)Content-Length: 5\r\n\r\nhello")
         #expect(encode(200, "hello", method: .head) == "HTTP/1.1 200 OK\r\n\(Self.date)Content-Length: 5\r\n\r\n")

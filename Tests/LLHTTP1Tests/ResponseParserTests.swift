@@ -74,7 +74,7 @@ struct ResponseParserTests {
         ),
     ]
 
-    @Test("Judges every response the same, whole and byte by byte", arguments: cases)
+    @Test("Every response gets the same verdict, whole and byte by byte", arguments: cases)
     func judged(_ test: Case) {
         let bytes = Array(test.text.utf8)
         var whole = ResponseParser(headLimit: 1024, fieldLimit: 10, answersConnect: test.answersConnect)
@@ -101,7 +101,7 @@ struct ResponseParserTests {
         #expect(Self.outcome(&parser, Array(fields.utf8)[...]) == .reject(.tooManyFields))
     }
 
-    @Test("The body begins behind the final head, and fields are ranges of the bytes")
+    @Test("The body begins after the final head, and fields are ranges of the bytes")
     func ranges() throws {
         let text = "HTTP/1.1 103 Hint\r\nA: 1\r\n\r\nHTTP/1.1 200 OK\r\nB:  2 \r\nC:\r\n\r\nbody"
         let bytes = Array(text.utf8)

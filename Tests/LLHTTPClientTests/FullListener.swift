@@ -1,7 +1,7 @@
 import LLSockets
 import LLTestSupport
 
-/// An address of loopback whose listener accepts nothing and whose queue is full: a connect to it hangs.
+/// A loopback address with a listener that accepts nothing and has a full queue: a connect to it hangs.
 final class FullListener {
     let address: SocketAddress
     private let listener: SocketBox

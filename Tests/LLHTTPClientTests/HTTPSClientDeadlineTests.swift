@@ -4,7 +4,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("The HTTPS client's time holds", .live)
+@Suite("The HTTPS client keeps its deadlines", .live)
 struct HTTPSClientDeadlineTests {
     static let text = "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n" + String(repeating: "x", count: 10_000)
 
@@ -61,13 +61,13 @@ struct HTTPSClientDeadlineTests {
             Issue.record("\(String(describing: error))")
             return
         }
-        // On a very busy machine the time may run out before the request is there.
+        // On a very busy machine the time may run out before the request arrives.
         if issuer.requestCount > 0 || slowness.manner != nil { #expect(phase == slowness.phase) }
-        // Left alone, each of these peers would take minutes.
+        // Without the deadline each of these peers would take minutes.
         #expect(elapsed >= .milliseconds(500) && elapsed < .seconds(60))
     }
 
-    @Test("A connect that hangs ends at the connect time, before the fetch's")
+    @Test("A connect that hangs ends at the connect timeout, before the fetch timeout")
     func connectHangs() throws {
         let issuer = try ScriptedIssuer(.plain) { _, _ in }
         defer { issuer.stop() }
@@ -93,7 +93,7 @@ struct HTTPSClientDeadlineTests {
         let system = SystemCalls()
         let peer = system.accept(listener.descriptor, peer: &address)
         defer { system.close(peer) }
-        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1).
+        // A client ignores HelloRequests during a handshake (RFC 5246, 7.4.1.1).
         let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
         let records = Array(repeatElement(record, count: 10_000).joined())
         while system.send(peer, records) == records.count {}
@@ -107,7 +107,7 @@ struct HTTPSClientDeadlineTests {
         #expect(system.receive(number, into: &left, atMost: 1) == 1)
     }
 
-    @Test("A peer that talks and never reads ends a request at its deadline")
+    @Test("A request to a peer that sends and never reads ends at its deadline")
     func talksAndNeverReads() throws {
         let listener = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
         let port = try listener.localAddress().port
@@ -128,7 +128,7 @@ struct HTTPSClientDeadlineTests {
         }
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(300)
-        // More than the sockets of both sides hold.
+        // The body is larger than the socket buffers of both sides.
         let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
         let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
         #expect(throws: HTTPSClientError.stream(.timedOut(phase: .sending))) {
@@ -138,7 +138,7 @@ struct HTTPSClientDeadlineTests {
         ended.wait()
     }
 
-    @Test("A resolver that does not answer ends at the fetch's time; so many of them may hang, and no more")
+    @Test("A resolver that does not answer ends at the fetch timeout; the number of hanging look-ups is limited")
     func resolverHangs() throws {
         let release = DispatchSemaphore(value: 0)
         let client = HTTPSClient(
@@ -159,7 +159,7 @@ struct HTTPSClientDeadlineTests {
         #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
     }
 
-    @Test("A resolver that is asked by many at once serves them all: none of them hangs")
+    @Test("A resolver serves many callers at once, and no call hangs")
     func resolverIsAskedByMany() async throws {
         let callers = 24
         let (asked, refused, served) = (Locked(0), Locked(0), Locked(0))
@@ -183,7 +183,7 @@ struct HTTPSClientDeadlineTests {
         #expect(refused.withLock { $0 } == 0)
     }
 
-    @Test("A resolver's failure is told in its words")
+    @Test("The error for a resolver's failure has the resolver's own words")
     func resolverFails() throws {
         let client = HTTPSClient(names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "no such name")) })
         let error = #expect(throws: HTTPSClientError.self) {

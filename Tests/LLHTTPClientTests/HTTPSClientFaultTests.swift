@@ -5,7 +5,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-/// A peer's misdeed and the error that names it.
+/// A peer's fault and the error that names it.
 struct ClientFault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var manner: @Sendable (TestCertificates) -> ScriptedIssuer.Manner = { .tls($0.good) }
@@ -175,7 +175,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
 
 @Suite("The HTTPS client refuses", .live)
 struct HTTPSClientFaultTests {
-    @Test("Every misdeed ends in the error that names it", arguments: ClientFault.all)
+    @Test("Every fault ends in the error that names it", arguments: ClientFault.all)
     func fault(_ fault: ClientFault) throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(fault.manner(certificates), script: fault.script)
@@ -188,7 +188,7 @@ struct HTTPSClientFaultTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("A port where nobody listens is a failed connection")
+    @Test("A port without a listener is a failed connection")
     func refused() throws {
         let issuer = try ScriptedIssuer(.plain) { _, _ in }
         issuer.stop()
@@ -201,7 +201,7 @@ struct HTTPSClientFaultTests {
         }
     }
 
-    @Test("The certificate of an authority that only the system trusts is refused when a file is named, and vice versa")
+    @Test("A certificate is refused if its authority is not among those configured: the system's, or a file's")
     func otherTrust() throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
@@ -219,7 +219,7 @@ struct HTTPSClientFaultTests {
         }
     }
 
-    @Test("A trust file that is missing or no PEM is named in the error", arguments: ["/nonexistent.pem", "/dev/null"])
+    @Test("The error names a trust file that is missing or not PEM", arguments: ["/nonexistent.pem", "/dev/null"])
     func badTrustFile(_ file: String) throws {
         let error = #expect(throws: TLSError.self) {
             _ = try TLSContext(clientTrusting: .authorities(file: file))
@@ -239,7 +239,7 @@ struct HTTPSClientFaultTests {
         #expect(error == .malformedRequest)
     }
 
-    @Test("A scripted issuer that is stopped again leaves alone whoever has the number of its socket by then")
+    @Test("A second stop of a scripted issuer closes no other socket that has got the same descriptor")
     func stoppedTwice() throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answer("x") }
         let other = try ScriptedIssuer(.silent) { _, _ in }

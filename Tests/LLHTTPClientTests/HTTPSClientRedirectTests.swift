@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The HTTPS client follows redirects", .live)
 struct HTTPSClientRedirectTests {
-    @Test("Within the same host, by path or by URL, at most three", arguments: [301, 302, 303, 307, 308])
+    @Test("Up to three redirects on the same host are followed, by path or URL", arguments: [301, 302, 303, 307, 308])
     func sameHost(_ status: Int) throws {
         let certificates = try TestCertificates.shared.get()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
@@ -26,7 +26,7 @@ struct HTTPSClientRedirectTests {
     }
 
     @Test(
-        "A redirect that leads away is refused before anything is sent there",
+        "A redirect to another host or scheme is refused before anything is sent there",
         arguments: [
             ("https://127.0.0.1:PORT/keys", "it leads to another host"),
             ("https://localhost:1/keys", "it leads to another host"),
@@ -54,7 +54,7 @@ struct HTTPSClientRedirectTests {
         #expect(issuer.connectionCount == 1)
     }
 
-    @Test("A redirect from http to https, on the same port or another, is told as what it is")
+    @Test("The error for a redirect from http to https says so, on the same port or another")
     func upwards() throws {
         let url = try HTTPURL(parsing: "http://localhost:8080/keys")
         for location in ["https://localhost:8080/keys", "https://localhost/keys"] {
@@ -64,7 +64,7 @@ struct HTTPSClientRedirectTests {
         }
     }
 
-    @Test("A loop ends after three, a redirect without a place at once")
+    @Test("A loop ends after three redirects, a redirect without a location at once")
     func loop() throws {
         let issuer = try ScriptedIssuer(.plain) { request, peer in
             let fields = request.path == "/nowhere" ? [] : ["Location: /keys"]

@@ -13,7 +13,7 @@ struct HTTPSClientSendTests {
 
     private func client() -> HTTPSClient { HTTPSClient(trust: .authorities(file: certificates.authorityFile)) }
 
-    @Test("A form, a JSON text and no body arrive as they were given")
+    @Test("A form, a JSON text and a request without a body arrive unchanged")
     func bodies() throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answerAndStay("x") }
         defer { issuer.stop() }
@@ -31,7 +31,7 @@ struct HTTPSClientSendTests {
         #expect(requests[0].value(of: "content-type") == "application/x-www-form-urlencoded")
         #expect(requests[1].value(of: "content-type") == "application/json")
         #expect(requests[3].value(of: "authorization") == "Bearer 1|s")
-        // A peer that would keep the connection open does not get another request on it.
+        // Each request has its own connection, even if the peer would keep one open.
         #expect(requests.allSatisfy { $0.value(of: "connection") == "close" })
         #expect(issuer.connectionCount == 4)
     }
@@ -48,7 +48,7 @@ struct HTTPSClientSendTests {
         #expect(issuer.requestCount == 1)
     }
 
-    @Test("A cut answer is never asked for again; where the body is not needed, the fault is told beside the status")
+    @Test("A truncated answer is never requested again; if the body is not needed, the fault comes with the status")
     func cutAnswer() throws {
         let issuer = try ScriptedIssuer { _, peer in
             try peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")
@@ -68,7 +68,7 @@ struct HTTPSClientSendTests {
     }
 
     @Test(
-        "The coding identity is none, in any case, and every other is refused",
+        "The content coding identity is accepted in any letter case, and every other is refused",
         arguments: [
             (["identity"], true), (["Identity"], true), (["IDENTITY", "identity"], true), (["gzip"], false),
             (["identity", "gzip"], false), (["identity, gzip"], false), ([""], false),
@@ -83,7 +83,7 @@ struct HTTPSClientSendTests {
         #expect((try? client().send(request).body) == (isTaken ? Array("x".utf8) : nil))
     }
 
-    @Test("A connection that breaks is not tried twice")
+    @Test("A request on a broken connection is not sent again")
     func freshFailure() throws {
         let issuer = try ScriptedIssuer { _, _ in }
         defer { issuer.stop() }
@@ -93,7 +93,7 @@ struct HTTPSClientSendTests {
     }
 
     @Test(
-        "An error's body beyond the limit is cut off, however it is framed",
+        "An error's body beyond the limit is cut off, with every framing",
         arguments: ["Content-Length: 1073741824", ""]
     )
     func hugeError(_ field: String) throws {
@@ -113,7 +113,7 @@ struct HTTPSClientSendTests {
             try peer.drip("HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 4096), every: .milliseconds(20))
         }
         defer { issuer.stop() }
-        // No name is looked up, so that only the answer takes time.
+        // The URL holds an address, so only the answer takes time.
         let request = HTTPSRequest(.get, try HTTPURL(parsing: "http://127.0.0.1:\(issuer.port)/"))
         let began = MonotonicClock.now()
         #expect(throws: HTTPSClientError.stream(.timedOut(phase: .receiving))) {
@@ -122,7 +122,7 @@ struct HTTPSClientSendTests {
         #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
     }
 
-    @Test("A pause lasts its time, and a cancelled client pauses no more")
+    @Test("A pause lasts its time, and a cancelled client does not pause")
     func pause() throws {
         let client = client()
         let moment = MonotonicClock.now() + .milliseconds(20)

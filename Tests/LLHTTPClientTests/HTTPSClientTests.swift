@@ -12,7 +12,7 @@ struct HTTPSClientTests {
         certificates = try TestCertificates.shared.get()
     }
 
-    @Test("A body with its length comes whole over TLS, and the request is exact")
+    @Test("A body with its length arrives whole over TLS, and the request is exact")
     func length() throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             try peer.answer(fields: ["ETag: \"a\"", "X-Twice: 1", "x-twice: 2"], "{\"keys\":[]}")
@@ -53,7 +53,7 @@ struct HTTPSClientTests {
         }
     }
 
-    @Test("Bytes that come one at a time make the same answer")
+    @Test("Bytes that come one at a time give the same answer")
     func oneByteAtATime() throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             let text =
@@ -98,7 +98,7 @@ struct HTTPSClientTests {
         #expect(response.body == Array("x".utf8))
     }
 
-    @Test("An address that never answers costs its head start, not the connect time")
+    @Test("An address that never answers costs its head start, not the connect timeout")
     func silentAddress() throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
         defer { issuer.stop() }
@@ -116,7 +116,7 @@ struct HTTPSClientTests {
 
     var trust: TLSContext.Trust { .authorities(file: certificates.authorityFile) }
 
-    @Test("Connections under way at once share the trust store, and a later one reads it anew")
+    @Test("Concurrent connections share the trust store, and a later one reads it again")
     func trustStore() throws {
         let folder = try ShortFolder()
         let file = "\(folder.path)/authority.pem"

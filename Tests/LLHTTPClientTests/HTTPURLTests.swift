@@ -4,7 +4,7 @@ import Testing
 @Suite("A URL of a key set")
 struct HTTPURLTests {
     @Test(
-        "Is taken apart and written as it is requested",
+        "A good URL is split into the host and the target of its request",
         arguments: [
             (
                 "https://limited.facebook.com/.well-known/oauth/openid/jwks/", "limited.facebook.com",
@@ -27,7 +27,7 @@ struct HTTPURLTests {
     }
 
     @Test(
-        "Is refused with its reason",
+        "A bad URL is refused with its reason",
         arguments: [
             ("", HTTPURL.ParsingError.unsupportedScheme), ("a.example", .unsupportedScheme),
             ("ftp://a.example/", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme),

@@ -50,7 +50,7 @@ struct BackgroundJobsTests {
         return (jobs, log, try TestServer { _ in makeHandler(jobs, log) })
     }
 
-    @Test("A job wakes its own request and no other, and the request takes what the job found")
+    @Test("A job wakes only its own request, and that request receives the job's outcome")
     func wakesOne() async throws {
         let (jobs, log, server) = try Self.start()
         let waiting = try (0..<3).map { _ in try BlockingClient(server.address) }
@@ -62,7 +62,7 @@ struct BackgroundJobsTests {
         #expect(requests.count == 3)
         #expect(jobs.finish(requests[1], "second", now: MonotonicClock.now()))
         #expect(waiting[1].readResponses(1).first?.text == "kept second")
-        // A wake of everybody finds the others still waiting.
+        // A wake of all requests finds the other two still waiting.
         server.server.wakeParked()
         #expect(server.waitUntil { _ in log.withLock { $0.visits } == 6 })
         #expect(jobs.finish(requests[2], "third", now: MonotonicClock.now()))
@@ -70,7 +70,7 @@ struct BackgroundJobsTests {
         #expect(jobs.finish(requests[0], "first", now: MonotonicClock.now()))
         #expect(waiting[0].readResponses(1).first?.text == "kept first")
         #expect(jobs.count == 0)
-        // Each request once to begin, once for its outcome; the wake of everybody visited the two that waited.
+        // Each request was visited once to begin and once for its outcome; the wake of all visited the two that waited.
         #expect(log.withLock { $0.visits } == 8)
         await server.stop()
     }
@@ -86,7 +86,7 @@ struct BackgroundJobsTests {
         await server.stop()
     }
 
-    @Test("A client that leaves takes its entry with it, and the late outcome is dropped")
+    @Test("The entry of a client that leaves is removed, and the late outcome is dropped")
     func abandoned() async throws {
         let (jobs, log, server) = try Self.start()
         do {
@@ -102,7 +102,7 @@ struct BackgroundJobsTests {
         await server.stop()
     }
 
-    @Test("Beyond the capacity no job begins, and a request whose time is over is told so")
+    @Test("Beyond the capacity no job begins, and a request past its deadline is answered as expired")
     func bounded() async throws {
         let (jobs, log, server) = try Self.start(capacity: 1)
         let first = try BlockingClient(server.address)
@@ -118,7 +118,7 @@ struct BackgroundJobsTests {
         await server.stop()
     }
 
-    @Test("An outcome after the deadline is dropped, though its request has not been visited yet")
+    @Test("An outcome after the deadline is dropped, even if its request has not been visited yet")
     func afterTheDeadline() {
         let jobs = Jobs(capacity: 1)
         var context = RequestContext(

@@ -4,7 +4,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("How long a client's certificate holds, by a clock the test moves")
+@Suite("The lifetime of a client's certificate, with a clock that the test moves")
 struct CertificateAgeTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -14,7 +14,7 @@ struct CertificateAgeTests {
         return ConnectionDriver(limits: limits)
     }
 
-    /// Requests of a client that showed a certificate when it connected: when each is sent, in seconds.
+    /// The times in seconds at which a client sends requests; it showed a certificate when it connected.
     static let visits: [String: [Int64]] = [
         "each second": Array(1...400),
         "when nearly idle for too long": Array(stride(from: 59, through: 400, by: 59)),
@@ -24,7 +24,7 @@ struct CertificateAgeTests {
     ]
 
     @Test(
-        "A client's certificate holds for five minutes: no request after that is answered, and no connection is left",
+        "A client's certificate holds for five minutes; after that no request is answered and the connection ends",
         arguments: visits.keys.sorted(),
         [false, true]
     )
@@ -50,7 +50,7 @@ struct CertificateAgeTests {
     }
 
     @Test(
-        "A client that takes all the time it may for a body nobody asked for and a last request has five minutes",
+        "A client that takes the longest allowed time for bodies and a last request still has only five minutes",
         arguments: [(24_900, 6), (25_100, 5), (29_900, 5)] as [(Int64, Int)]
     )
     func slowestRequest(_ milliseconds: Int64, _ answers: Int) {
@@ -73,7 +73,7 @@ struct CertificateAgeTests {
         #expect(last <= start + .seconds(300))
     }
 
-    @Test("A client's certificate holds no longer for one that reads slowly", arguments: ["", "GET / HTTP/1.1\r\n"])
+    @Test("A client that reads slowly does not extend its certificate's time", arguments: ["", "GET / HTTP/1.1\r\n"])
     func certificateAgeOfSlowReader(_ begun: String) {
         var limits = HTTPServerLimits()
         limits.http.bodyBytes = 100_000
@@ -98,7 +98,7 @@ struct CertificateAgeTests {
         #expect(driver.closed == .idle)
     }
 
-    @Test("Without a client's certificate a connection lives on")
+    @Test("A connection without a client's certificate has no limit of five minutes")
     func noCertificateAge() {
         let driver = ConnectionDriver()
         driver.engine.secured(driver.connection, clientIsVerified: false, now: driver.now)

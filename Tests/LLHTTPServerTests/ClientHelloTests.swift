@@ -3,12 +3,12 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("How long a client's first message may be", .live)
+@Suite("The size limit of a client's first message", .live)
 struct ClientHelloTests {
-    /// A hello whose body has so many bytes, by an extension for padding (RFC 7685); without its record.
+    /// A hello with a body of this many bytes, filled by a padding extension (RFC 7685); without record headers.
     static func hello(bodyBytes: Int) throws -> [UInt8] {
         var body = Array(try TLSClient.clientHello().dropFirst(9))
-        // The version and the random number, then three vectors: session, cipher suites, compression methods.
+        // The version and the random number come first, then three vectors: session, cipher suites, compression.
         var extensions = 34 + 1 + Int(body[34])
         extensions += 2 + Int(body[extensions]) << 8 + Int(body[extensions + 1])
         extensions += 1 + Int(body[extensions])
@@ -20,7 +20,7 @@ struct ClientHelloTests {
         return [1, 0, UInt8(bodyBytes >> 8), UInt8(bodyBytes & 0xff)] + body
     }
 
-    /// The message in records: of these many bytes, then as many as fit.
+    /// The message in records: the first ones have the given sizes, the others as many bytes as fit.
     static func records(_ message: [UInt8], _ first: [Int] = []) -> [UInt8] {
         var rest = message[...]
         var result: [UInt8] = []
@@ -32,7 +32,7 @@ struct ClientHelloTests {
         return result
     }
 
-    /// A hello with a key for X448, to which the server answers that it wants another one (RFC 8446 section 4.1.4).
+    /// A hello with a key for X448. The server answers with a HelloRetryRequest (RFC 8446 section 4.1.4).
     static func helloForRetry() throws -> [UInt8] {
         var hello = try TLSClient.clientHello()
         let share: [UInt8] = [0, 0x33, 0, 0x26, 0, 0x24, 0, 0x1d]
@@ -45,7 +45,7 @@ struct ClientHelloTests {
     static let cuts = [[], [1, 1, 1, 1], [3, 1]]
 
     @Test(
-        "A hello that announces more than 16 KiB is refused before its bytes come, however its records are cut",
+        "A hello that announces more than 16 KiB is refused before its bytes arrive, with any split into records",
         arguments: announced.keys.sorted(),
         cuts
     )
@@ -68,7 +68,7 @@ struct ClientHelloTests {
     }
 
     @Test(
-        "A hello of up to 16 KiB is answered, in one record or in many, in one write or in two",
+        "A hello of up to 16 KiB is answered, in one record or in several",
         arguments: [
             (700, [Int]()), (700, [1, 1, 1, 1, 1]), (2_500, []), (16_380, []), (16_384, []), (16_384, [3, 100]),
         ]
@@ -80,7 +80,7 @@ struct ClientHelloTests {
         client.send(Array(bytes.prefix(8)))
         #expect(server.waitUntil { $0.open == 1 })
         client.send(Array(bytes.dropFirst(8)))
-        // A ServerHello, not an alert.
+        // The answer is a ServerHello, not an alert.
         #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
         await server.stop()
     }

@@ -4,7 +4,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("Deadlines of the connection machine, by a clock the test moves")
+@Suite("Deadlines of the connection engine, with a clock that the test moves")
 struct ConnectionDeadlineTests {
     @Test("A silent connection is closed after the idle time, without an answer")
     func idle() {
@@ -16,7 +16,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.received.isEmpty)
     }
 
-    @Test("The idle time begins anew with each answer")
+    @Test("Each answer restarts the idle time")
     func idleAgain() {
         let driver = ConnectionDriver()
         for _ in 0..<5 {
@@ -64,7 +64,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.closed == .idle)
     }
 
-    @Test("A reader that takes nothing is closed; one that takes enough is waited for")
+    @Test("A client that reads too little is closed; a client that reads enough is waited for")
     func slowReader() {
         let body = String(repeating: "x", count: 16_000)
         let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n" + body
@@ -97,7 +97,7 @@ struct ConnectionDeadlineTests {
         #expect(steady.statuses == [200, 200])
     }
 
-    @Test("Pipelined requests wait while output is blocked, and go on after it")
+    @Test("Pipelined requests wait while output is blocked, and continue after that")
     func blockedPipeline() {
         let driver = ConnectionDriver()
         driver.room = 10
@@ -109,7 +109,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.statuses.count == 50)
     }
 
-    @Test("After the last answer the connection lingers for the peer's close, and no longer than its limit")
+    @Test("After the last answer the connection waits for the peer's close, up to its limits of time and bytes")
     func linger() {
         let driver = ConnectionDriver()
         driver.send("BAD\r\n")
@@ -128,7 +128,7 @@ struct ConnectionDeadlineTests {
         #expect(flooding.closed == .refused)
     }
 
-    @Test("A parked request is answered at its deadline, when woken, or dropped with its client")
+    @Test("A parked request is answered at its deadline or when woken, even if its client has ended its side")
     func parking() {
         let park = "GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
         let expiring = ConnectionDriver()
@@ -150,7 +150,7 @@ struct ConnectionDeadlineTests {
         #expect(woken.responses.count == 2)
     }
 
-    @Test("Parking again when the time is over is an error of the handler")
+    @Test("A handler that parks a request again after its deadline causes a 500")
     func parkingForEver() {
         let handler = TestHandler(request: { exchange, _ in .park(until: exchange.context.now + .seconds(1)) })
         let driver = ConnectionDriver(handler: handler)
@@ -171,7 +171,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.responses.map { $0["connection"] } == [nil, "close"])
     }
 
-    @Test("While draining each answer closes, and an idle connection has a short time left")
+    @Test("While draining, each answer closes its connection, and an idle connection has a short time left")
     func draining() {
         let busy = ConnectionDriver()
         busy.engine.isDraining = true
@@ -185,7 +185,7 @@ struct ConnectionDeadlineTests {
         #expect(idle.closed == .stopped)
     }
 
-    @Test("While draining, a client that has read its last answer late has the same short time left")
+    @Test("While draining, a client that reads its last answer late has the same short time left")
     func drainingLateReader() {
         let driver = ConnectionDriver()
         driver.room = 10
@@ -198,13 +198,13 @@ struct ConnectionDeadlineTests {
         #expect(driver.closed == .stopped)
     }
 
-    /// Sends requests 150 ms later, which wait since `start`.
+    /// Moves the clock by 150 ms, then sends requests that have waited since `start`.
     private static func send(_ text: String, to driver: ConnectionDriver, since start: MonotonicInstant) {
         driver.advance(by: .milliseconds(150))
         driver.send(text, waitingSince: start)
     }
 
-    @Test("Requests that wait long are refused once the queue has been long for some time, health checks never")
+    @Test("Requests that wait too long are refused while the queue stays long; health checks never are")
     func overload() {
         let driver = ConnectionDriver()
         let start = driver.now
@@ -222,7 +222,7 @@ struct ConnectionDeadlineTests {
         #expect(driver.statuses == [200, 503, 200, 200])
     }
 
-    @Test("Of requests that come at once none jumps the queue: all of them have waited as long as the first")
+    @Test("Requests that come together have all waited as long as the first, so none jumps the queue")
     func overloadOfPipeline() {
         let driver = ConnectionDriver()
         let start = driver.now

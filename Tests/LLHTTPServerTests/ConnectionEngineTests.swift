@@ -3,7 +3,7 @@ import LLHTTPServer
 import LLTestSupport
 import Testing
 
-@Suite("The connection machine")
+@Suite("The connection engine")
 struct ConnectionEngineTests {
     @Test("Requests in one piece are answered in order")
     func pipelining() {
@@ -42,7 +42,7 @@ struct ConnectionEngineTests {
         #expect(!driver.connection.hasBufferedInput)
     }
 
-    @Test("100 Continue is sent when the body is not there yet, and only then")
+    @Test("100 Continue is sent only if the body is not there yet")
     func expectContinue() {
         let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
         let waiting = ConnectionDriver()
@@ -58,7 +58,7 @@ struct ConnectionEngineTests {
         #expect(old.statuses == [])
     }
 
-    @Test("A refusal without a body asked for closes, since a client that waits may or may not send it")
+    @Test("A refusal instead of 100 Continue closes, since the client may or may not send the body")
     func expectContinueRefused() {
         let driver = ConnectionDriver()
         driver.send("DELETE / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
@@ -76,7 +76,7 @@ struct ConnectionEngineTests {
         #expect(text.hasSuffix("Content-Length: 2\r\n\r\n"))
     }
 
-    @Test("HTTP/1.0 closes unless it asks otherwise")
+    @Test("An HTTP/1.0 connection closes unless the client asks to keep it")
     func oldVersion() {
         let closing = ConnectionDriver()
         closing.send("GET / HTTP/1.0\r\n\r\n" + ConnectionDriver.get)
@@ -130,7 +130,7 @@ struct ConnectionEngineTests {
         #expect(chunked.writeIsShut)
     }
 
-    @Test("A client that ended its direction still gets the answer to what is complete")
+    @Test("A client that ended its side still gets the answers to its complete requests")
     func halfClose() {
         let driver = ConnectionDriver()
         driver.send(ConnectionDriver.get + ConnectionDriver.get)

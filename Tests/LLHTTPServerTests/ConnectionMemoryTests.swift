@@ -6,7 +6,7 @@ import Testing
 @testable import LLHTTPServer
 @testable import LLSockets
 
-@Suite("What one connection holds in memory", .live)
+@Suite("The memory of connections", .live)
 struct ConnectionMemoryTests {
     /// A GET of 31 KB: as much as the limits of the grammar let through.
     private static let large: [UInt8] = {
@@ -14,7 +14,7 @@ struct ConnectionMemoryTests {
         return Array(("GET / HTTP/1.1\r\nHost: a\r\n" + String(repeating: field, count: 4) + "\r\n").utf8)
     }()
 
-    @Test("It stays within its bound when each request comes with all but the last byte of the next")
+    @Test("A connection stays within its bound if each request comes with all but the last byte of the next")
     func pipelined() {
         let driver = ConnectionDriver()
         let last = Self.large.suffix(1)
@@ -28,13 +28,13 @@ struct ConnectionMemoryTests {
         #expect(most <= driver.engine.limits.requestBytes, "\(most) bytes")
     }
 
-    @Test("A body that is only declared takes no memory beyond one receive", arguments: [1, 1_000, 20_000, 49_000])
+    @Test("A declared body takes no memory in advance, beyond one receive", arguments: [1, 1_000, 20_000, 49_000])
     func declared(count: Int) {
         let driver = ConnectionDriver()
         driver.send(Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 49152\r\n\r\n".utf8))
         for _ in 0..<count { driver.send([UInt8(ascii: "a")]) }
         let held = driver.connection.input?.buffer.bytes.capacity ?? 0
-        // A page more for the head, and one that is not full.
+        // The bound adds one page for the head and one that is partly filled.
         #expect(held >= count && held <= max(count, driver.engine.limits.receiveBytes) + 8_192, "\(held) bytes")
         driver.send([UInt8](repeating: UInt8(ascii: "a"), count: 49_152 - count))
         #expect(driver.statuses == [200] && driver.closed == nil)
@@ -51,19 +51,19 @@ struct ConnectionMemoryTests {
         let small = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         client.send(small + shared + shared.replacing("GET", with: "HEAD") + small + shared + small)
         #expect(server.waitUntil { $0.requests == 2 })
-        // It waits by reference: what the connection takes is far from the body's 8 MB.
+        // The connection holds the body by reference, and so uses far less than the body's 8 MB.
         #expect(server.server.counters.heldBytes < 100_000)
         let end = Array("OK".utf8)
         let received = client.read { $0.count >= 2 * TestHandler.sharedBody.count && $0.suffix(2) == end[...] }.bytes
-        // Six heads and the two small bodies besides.
+        // The rest is six heads and three small bodies.
         let rest = received.count - 2 * TestHandler.sharedBody.count
         #expect(rest > 0 && rest < 2_000, "\(rest)")
         await server.stop()
-        // A worker publishes its counts once a turn, and the client may have its answers before.
+        // A worker publishes its counts once per turn, so they are complete only after the stop.
         #expect(server.server.counters.requests == 6)
     }
 
-    @Test("When all together hold too much, the largest are closed and the others served")
+    @Test("If all connections together hold too much, the largest are closed and the others are served")
     func largestFirst() async throws {
         var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
@@ -79,18 +79,18 @@ struct ConnectionMemoryTests {
         #expect(server.server.counters.heldBytes == 0)
     }
 
-    @Test("Answers that no client reads stay within the bound, however many pipelined requests wait for their turn")
+    @Test("Unread answers stay within the bound, with any number of waiting pipelined requests")
     func unreadPipelines() async throws {
         var limits = HTTPServerLimits.patient
         limits.connectionBytes = 1_000_000
         limits.pipelineBudget = 1
-        // The sockets take as many answers as there are clients, and then nothing.
+        // The sockets accept as many answers as there are clients, then nothing.
         let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
         let mayAnswer = DispatchSemaphore(value: 0)
         let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
-        // How many connections had been closed for memory when the last answer was made; nil before the first.
+        // The number of connections closed for memory when the last answer was made; nil before the first answer.
         let closedBefore = Locked<UInt64?>(nil)
-        // On a Unix socket what is sent is there at once: over TCP it may come late on a busy machine, in several turns.
+        // A Unix socket delivers at once. Over TCP, requests may arrive late on a busy machine, in several turns.
         let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
             TestHandler(head: { exchange, _ in
                 if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
@@ -105,14 +105,14 @@ struct ConnectionMemoryTests {
         let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         counters.withLock { $0 = { [server = server.server] in server.counters } }
         for client in clients { client.send(get + get) }
-        // The first client's request has kept the worker until now, so the others' are answered in one turn.
+        // The first client's request has held the worker until now, so it answers the other requests in one turn.
         mayAnswer.signal()
         #expect(server.waitUntil { $0.closed(.memory) >= 10 })
         #expect(closedBefore.withLock { $0 ?? 0 } > 0)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("When all together hold too much, a crowd from one address makes room for another's larger connection")
+    @Test("If all together hold too much, a crowd from one address is closed before another's larger connection")
     func crowdFirst() async throws {
         let server = try TestServer.limited { limits in
             limits.connectionBytes = 1_000_000
@@ -129,7 +129,7 @@ struct ConnectionMemoryTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("Everything held is given back when the connections end", arguments: TestServer.Kind.allCases)
+    @Test("All memory is released when the connections end", arguments: TestServer.Kind.allCases)
     func givenBack(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         do {
@@ -146,7 +146,7 @@ struct ConnectionMemoryTests {
         await server.stop()
     }
 
-    @Test("The answer to a key update counts while the socket does not take it")
+    @Test("The answer to a key update counts as memory until the socket accepts it")
     func blockedKeyUpdate() throws {
         let identity = try TestCertificates.shared.get().good
         let context = try identity.serverContext()

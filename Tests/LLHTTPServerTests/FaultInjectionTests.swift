@@ -5,7 +5,7 @@ import Testing
 
 @Suite("System calls that fail", .live)
 struct FaultInjectionTests {
-    /// A call and the errors it can report, by Linux's numbers.
+    /// A call and the errors it can report, as Linux's numbers.
     static let errors: [(FaultPlan.Call, [Int32])] = [
         // EINTR, EAGAIN, ENOMEM, ENFILE, EMFILE, EPROTO, ECONNABORTED, ENOBUFS
         (.accept, [4, 11, 12, 23, 24, 71, 103, 105]),
@@ -47,7 +47,7 @@ struct FaultInjectionTests {
     }
 
     @Test(
-        "A whole second of failing accepts passes, and the server goes on",
+        "The server goes on after a long series of failing accepts",
         arguments: [23, 24, 12] as [Int32],
         TestServer.Kind.allCases
     )
@@ -56,17 +56,17 @@ struct FaultInjectionTests {
         limits.acceptPause = .milliseconds(1)
         let plan = FaultPlan(.accept, 1..<40, errorNumber: errorNumber)
         let server = try TestServer(kind, limits: limits, faults: plan)
-        // The spare descriptor's own accepts are counted too, and some of them take this connection and drop it.
+        // Accepts by means of the spare descriptor count too; some of them accept this connection and drop it.
         var status: Int?
         for _ in 0..<100 where status == nil {
             status = try BlockingClient(server.address).exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")?.status
         }
         #expect(status == 200)
-        // Each pause lasts; the listener did not spin.
+        // The listener pauses after each failure and does not spin.
         #expect(plan.count(.accept) < 400)
         server.server.beginStop(drainDelay: .zero, grace: .zero)
         await server.server.untilEnded()
-        // The wake descriptor, which lives as long as the server.
+        // The wake descriptor lives as long as the server.
         #expect(plan.openDescriptors == 1)
     }
 
@@ -77,9 +77,9 @@ struct FaultInjectionTests {
         #expect(plan.closesEverything())
     }
 
-    @Test("A request parked behind an answer that the socket does not take is woken with the others")
+    @Test("A request parked behind an answer that the socket does not accept is woken with the others")
     func wokenBehindAnswer() async throws {
-        // The socket takes nothing until both answers are made.
+        // The socket accepts nothing until both answers are made.
         let plan = FaultPlan(.send, 1..<Int.max, errorNumber: ErrorNumber.again)
         let server = try TestServer(limits: Self.limits(deadline: .seconds(600)), faults: plan)
         let client = try BlockingClient(server.address)
@@ -92,7 +92,7 @@ struct FaultInjectionTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    /// - Parameter deadline: short where a fault must cost little time, long where the answers count.
+    /// - Parameter deadline: short if a fault must cost little time, long if the answers count.
     private static func limits(deadline: Duration = .milliseconds(300)) -> HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.acceptPause = .milliseconds(5)
@@ -103,8 +103,8 @@ struct FaultInjectionTests {
         return limits
     }
 
-    /// One request whole, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
-    /// - Parameter isPatient: waits for every answer; else a fault costs little time.
+    /// Sends one whole request, two in pieces, one parked and woken, one refused by its handler, one by the grammar.
+    /// - Parameter isPatient: true waits for every answer; false limits the time that a fault costs.
     private func runSession(
         _ kind: TestServer.Kind,
         _ plan: FaultPlan,
@@ -137,7 +137,7 @@ struct FaultInjectionTests {
 }
 
 extension FaultPlan {
-    /// True once the last descriptor is closed; a worker's thread ends a moment after the server says it is over.
+    /// True once the last descriptor is closed; a worker's thread ends a moment after the server reports its end.
     fileprivate func closesEverything() -> Bool {
         becomesTrue { openDescriptors == 0 }
     }

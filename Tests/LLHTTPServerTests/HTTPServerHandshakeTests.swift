@@ -24,7 +24,7 @@ struct HTTPServerHandshakeTests {
     ]
 
     @Test(
-        "What is no handshake is refused at once, without a reset, and nobody else notices",
+        "Bytes that are no handshake are refused at once, without a reset, and other clients are served",
         arguments: noHandshakes.keys.sorted()
     )
     func noHandshake(_ name: String) async throws {
@@ -37,7 +37,7 @@ struct HTTPServerHandshakeTests {
         client.shutdownWrite()
         let answer = client.read()
         #expect(answer.end == .endOfStream)
-        // An alert record; nothing if the peer's own alert ended the handshake.
+        // The answer is an alert record, or nothing if the peer's own alert ended the handshake.
         #expect(answer.bytes.isEmpty || answer.bytes.first == 0x15)
         #expect(server.waitUntil { $0.closed(.handshake) == 1 && $0.open == 1 })
         #expect(try other.exchange(Self.get)?.status == 200)
@@ -46,7 +46,7 @@ struct HTTPServerHandshakeTests {
         #expect(faults.openDescriptors == 1)
     }
 
-    @Test("A hello that comes byte by byte is answered once it is whole, and blocks nobody")
+    @Test("A hello that comes byte by byte is answered once it is whole, and blocks no other client")
     func dripped() async throws {
         let server = try TestServer.secure()
         let hello = try TLSClient.clientHello()
@@ -59,7 +59,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A handshake has one deadline, whatever drips in", arguments: [0, 1, 50])
+    @Test("A handshake has one deadline, which dripping bytes do not extend", arguments: [0, 1, 50])
     func deadline(_ count: Int) async throws {
         let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
         let server = try TestServer.secure(faults: faults) { limits in
@@ -74,7 +74,7 @@ struct HTTPServerHandshakeTests {
         #expect(faults.openDescriptors == 1)
     }
 
-    @Test("A handshake that stops after the server's part has the same deadline")
+    @Test("A handshake that stops after the server's messages has the same deadline")
     func answeredAndSilent() async throws {
         let server = try TestServer.secure { limits in limits.handshakeDeadline = .seconds(2) }
         let hello = try TLSClient.clientHello()
@@ -104,7 +104,7 @@ struct HTTPServerHandshakeTests {
         #expect(faults.openDescriptors == 1)
     }
 
-    @Test("At the limit a handshake that takes long makes room")
+    @Test("At the connection limit a slow handshake is closed to make room")
     func eviction() async throws {
         let server = try TestServer.secure { limits in
             limits.connections = 2
@@ -119,7 +119,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("Handshakes under way are few: a slow one makes room, and nobody is turned away for quick ones")
+    @Test("At the handshake limit a slow handshake is closed to make room, and a new client is served")
     func handshakeLimit() async throws {
         let server = try TestServer.secure { limits in
             limits.handshakes = 3
@@ -132,14 +132,14 @@ struct HTTPServerHandshakeTests {
             return client
         }
         #expect(try isServed(server))
-        // Three at most are left; all before them were closed.
+        // At most three are left; all earlier ones were closed.
         #expect(server.waitUntil { $0.closed(.handshake) >= 17 })
         #expect(stalled[0].read().end != .timedOut)
         #expect(server.server.counters.open <= 4)
         await server.stop()
     }
 
-    @Test("A silent connection takes no handshake's place")
+    @Test("A silent connection does not count as a handshake")
     func silence() async throws {
         let server = try TestServer.secure { limits in
             limits.handshakes = 1
@@ -149,13 +149,13 @@ struct HTTPServerHandshakeTests {
         #expect(server.waitUntil { $0.open == 20 })
         #expect(try isServed(server))
         #expect(server.server.counters.closed(.handshake) == 0)
-        // One of them speaks after all.
+        // A silent client can still begin its handshake.
         silent[0].send(try TLSClient.clientHello())
         #expect(silent[0].read { $0.count > 5 }.bytes.first == 0x16)
         await server.stop()
     }
 
-    @Test("A handshake that waits for its turn has the same deadline, and a client that leaves is dropped")
+    @Test("A handshake that waits for its turn has the same deadline, and is dropped if its client leaves")
     func waiting() async throws {
         let server = try TestServer.secure { limits in
             limits.handshakes = 1
@@ -174,7 +174,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A crowd that shakes hands at once is served whole, also where it is known as one", arguments: [4_000, 64])
+    @Test("Concurrent handshakes from one address are all served, even those of a crowd", arguments: [4_000, 64])
     func crowd(_ connections: Int) async throws {
         let server = try TestServer.secure { limits in
             limits.secureConnections = connections
@@ -195,7 +195,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    /// With so few connections two of one address are a crowd.
+    /// The connection limit is so low that two connections from one address are a crowd.
     func serverForCrowds(handshakes: Int, slow: Duration) throws -> TestServer {
         try TestServer.secure { limits in
             limits.secureConnections = 64
@@ -204,7 +204,7 @@ struct HTTPServerHandshakeTests {
         }
     }
 
-    @Test("Handshakes that one address begins and never ends delay nobody from elsewhere")
+    @Test("Unfinished handshakes from one address do not delay clients from other addresses")
     func stalledCrowd() async throws {
         let server = try serverForCrowds(handshakes: 8, slow: .seconds(3_600))
         let crowd = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
@@ -215,7 +215,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A crowd's slow handshake makes room before another's that is older")
+    @Test("A crowd's slow handshake is closed before an older one from another address")
     func slowCrowd() async throws {
         let server = try serverForCrowds(handshakes: 4, slow: .zero)
         let hello = try TLSClient.clientHello()
@@ -233,7 +233,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A crowd has its turn, however many from elsewhere begin handshakes and never end them")
+    @Test("A crowd gets its turn, even if many other addresses leave their handshakes unfinished")
     func outnumberedCrowd() async throws {
         let server = try serverForCrowds(handshakes: 1, slow: .seconds(3))
         let hello = try TLSClient.clientHello()
@@ -243,18 +243,18 @@ struct HTTPServerHandshakeTests {
         #expect(server.waitUntil { $0.open == 10 })
         crowd[1].send(hello)
         #expect(crowd[1].read { $0.count > 5 }.bytes.first == 0x16)
-        // The first of the others made room, not all of them one after the other.
+        // The first of the others was closed to make room, not all of them one after another.
         #expect(server.server.counters.closed(.handshake) <= 3)
         await server.stop()
     }
 
-    @Test("With TLS the server takes fewer connections")
+    @Test("A server with TLS accepts fewer connections")
     func connectionLimit() throws {
         let server = try TestServer.secure { limits in limits.secureConnections = 7 }
         #expect(server.server.configuration.limits.connections == 7)
     }
 
-    @Test("Handshakes that the connections' memory would not hold at once wait for their turn")
+    @Test("Handshakes that would exceed the memory of connections wait for their turn")
     func handshakeMemory() async throws {
         let server = try TestServer.secure { limits in
             limits.connectionBytes = 500_000
@@ -269,7 +269,7 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("Where idle connections take all the memory, they make room for handshakes")
+    @Test("Idle connections that take all the memory are closed to make room for handshakes")
     func idleMemory() async throws {
         let server = try TestServer.secure { limits in
             limits.connectionBytes = 1_000_000

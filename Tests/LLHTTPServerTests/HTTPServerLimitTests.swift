@@ -7,12 +7,12 @@ import Testing
 struct HTTPServerLimitTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test("At the limit the connection idle longest makes room", arguments: TestServer.Kind.allCases)
+    @Test("At the limit the longest idle connection is closed to make room", arguments: TestServer.Kind.allCases)
     func oldestIdle(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in limits.connections = 3 }
         let clients = try (0..<3).map { _ in try BlockingClient(server.address) }
         for client in clients { #expect(client.exchange(Self.get)?.status == 200) }
-        // The first is used once more, so the second is now idle longest.
+        // The first is used once more, so the second is now the longest idle.
         #expect(clients[0].exchange(Self.get)?.status == 200)
         let fourth = try BlockingClient(server.address)
         #expect(fourth.exchange(Self.get)?.status == 200)
@@ -24,7 +24,7 @@ struct HTTPServerLimitTests {
     }
 
     @Test(
-        "Where none is idle a new connection gets 503 with Retry-After, and a health check its answer",
+        "If none is idle, a new connection gets 503 with Retry-After, and a health check its answer",
         arguments: TestServer.Kind.allCases
     )
     func overLimit(kind: TestServer.Kind) async throws {
@@ -47,14 +47,14 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A connection beyond the reserve is told 503 at once", arguments: TestServer.Kind.allCases)
+    @Test("A connection beyond the reserve gets 503 at once", arguments: TestServer.Kind.allCases)
     func overReserve(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in
             limits.connections = 1
             limits.reservedConnections = 1
         }
         let parked = try server.parkedClient()
-        // With a request begun, for an idle one would make room.
+        // This connection has begun a request; an idle one would be closed to make room.
         let reserve = try BlockingClient(server.address)
         reserve.send("GET /livez HTTP/1.1\r\n")
         #expect(server.waitUntil { $0.open == 2 && $0.idle == 0 })
@@ -68,7 +68,7 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A request too slow to end makes room at the limit", arguments: TestServer.Kind.allCases)
+    @Test("At the limit a connection with a slow request is closed to make room", arguments: TestServer.Kind.allCases)
     func slowRequest(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in
             limits.connections = 1
@@ -82,7 +82,7 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A client that begins each request before the last has ended is slow all the same")
+    @Test("A client that begins each request before the last has ended still counts as slow")
     func neverWhollyIdle() async throws {
         let server = try TestServer.limited { limits in
             limits.connections = 1
@@ -101,7 +101,7 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A crowd from one address makes room for others, even where it is busy, but not for itself")
+    @Test("At the limit a crowd from one address makes room for other addresses, even if busy, but not for itself")
     func crowd() async throws {
         let server = try TestServer.limited { limits in
             limits.connections = 4
@@ -112,10 +112,10 @@ struct HTTPServerLimitTests {
         let idle = try BlockingClient(server.address, from: [127, 0, 0, 3])
         #expect(idle.exchange(Self.get)?.status == 200)
         #expect(server.waitUntil { $0.parked == 3 && $0.open == 4 })
-        // One more of the crowd closes nobody, not even the idle one from elsewhere.
+        // One more connection of the crowd closes no other, not even the idle one from another address.
         #expect(try BlockingClient(server.address).readResponses(1).first?.status == 503)
         #expect(idle.exchange(Self.get)?.status == 200)
-        // From elsewhere: the oldest of the crowd goes.
+        // A connection from another address closes the oldest one of the crowd.
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         #expect(other.exchange(Self.get)?.status == 200)
         #expect(crowd[0].read().end != .timedOut)
@@ -123,7 +123,7 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A crowd on one worker makes room for those who come to another, and nobody else does")
+    @Test("A crowd on one worker makes room for clients of another worker, and no other connection is closed")
     func crowdElsewhere() async throws {
         var limits = HTTPServerLimits.patient
         limits.connections = 60
@@ -149,7 +149,7 @@ struct HTTPServerLimitTests {
     }
 
     @Test(
-        "A trusted peer's many connections are not a crowd, nor are those of a Unix socket",
+        "Many connections of a trusted peer or of a Unix socket are not a crowd",
         arguments: TestServer.Kind.allCases
     )
     func trustedCrowd(kind: TestServer.Kind) async throws {
@@ -173,13 +173,13 @@ struct HTTPServerLimitTests {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
         let bytes = Array(String(repeating: Self.get, count: 10_000).utf8)
-        // The answers fill the buffers long before the last request is out, so they are read meanwhile.
+        // The answers fill the buffers long before the last request is sent, so the client reads them meanwhile.
         #expect(TestResponse.count(client.sendInterleaved(bytes)) == 10_000)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
     @Test(
-        "A reader that never reads is closed, and holds little memory until then",
+        "A client that never reads is closed, and uses little memory until then",
         arguments: TestServer.Kind.allCases
     )
     func neverReads(kind: TestServer.Kind) async throws {
@@ -202,7 +202,7 @@ struct HTTPServerLimitTests {
             client.reset()
         }
         #expect(server.waitUntil { $0.accepted == 2_000 && $0.open == 0 })
-        // Epoll set, wake descriptor, spare descriptor and listener.
+        // The four are the epoll set, the wake descriptor, the spare descriptor and the listener.
         #expect(plan.openDescriptors == 4)
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
@@ -226,7 +226,7 @@ struct HTTPServerLimitTests {
         var quietTimes = 0
         for _ in 0..<10 where quietTimes == 0 {
             let before = plan.count(.wait)
-            // Nothing is waited for here: the time itself is what is measured. A busy machine may still be starting.
+            // The sleep waits for no event; it measures a quiet time. A busy machine may still be starting.
             try await Task.sleep(for: .milliseconds(400))
             if plan.count(.wait) == before { quietTimes += 1 }
         }

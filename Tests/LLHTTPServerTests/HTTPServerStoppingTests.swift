@@ -10,7 +10,7 @@ struct HTTPServerStoppingTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test(
-        "Stopping under load, with new connections coming, leaves no accepted request unanswered",
+        "Stopping under load, with new connections coming, answers every accepted request",
         arguments: 1...3,
         TestServer.Kind.allCases
     )
@@ -28,7 +28,7 @@ struct HTTPServerStoppingTests {
     }
 
     @Test(
-        "During the drain delay connections are accepted, and each answer closes",
+        "During the drain delay connections are accepted, and each answer closes its connection",
         arguments: TestServer.Kind.allCases
     )
     func drainDelay(kind: TestServer.Kind) async throws {
@@ -56,7 +56,7 @@ struct HTTPServerStoppingTests {
         #expect(await stopped == 0)
     }
 
-    @Test("When the grace is over what is left is cut off and counted", arguments: TestServer.Kind.allCases)
+    @Test("After the grace period the remaining requests are cut off and counted", arguments: TestServer.Kind.allCases)
     func grace(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         let client = try server.parkedClient()
@@ -64,7 +64,7 @@ struct HTTPServerStoppingTests {
         #expect(client.read().end != .timedOut)
     }
 
-    @Test("A stop without grace ends an orderly one under way", arguments: TestServer.Kind.allCases)
+    @Test("A stop without grace ends an orderly stop that is under way", arguments: TestServer.Kind.allCases)
     func stopNow(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         let client = try server.parkedClient()
@@ -73,7 +73,7 @@ struct HTTPServerStoppingTests {
         await eventually("the server drains") { server.server.isDraining }
         server.server.beginStop(drainDelay: .zero, grace: .zero)
         _ = await stopped
-        // Far below the drain delay, far above what a busy machine adds.
+        // The bound is far below the drain delay and far above the delays of a busy machine.
         #expect(MonotonicClock.now().duration(since: start) < .seconds(600))
         #expect(client.read().end != .timedOut)
     }

@@ -9,7 +9,7 @@ struct HTTPServerTLSTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test(
-        "A connection serves one request after the other by TLS 1.3, and its last answer ends with close_notify",
+        "A connection serves one request after another over TLS 1.3, and ends with close_notify",
         arguments: TestServer.Kind.allCases
     )
     func keepAlive(kind: TestServer.Kind) async throws {
@@ -47,7 +47,7 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("Records greater than the receive buffer are read to their end")
+    @Test("Records larger than the receive buffer are read to their end")
     func smallBuffer() async throws {
         let server = try TestServer.secure { limits in limits.receiveBytes = 100 }
         let client = try TLSClient(server.address)
@@ -79,7 +79,7 @@ struct HTTPServerTLSTests {
         try late.send(request)
         #expect(late.readResponses(1).first?.body.count == 1_000_000)
         await patient.stop()
-        // A server of its own: a machine that stalls so long would close the other client too.
+        // This part has its own server: with this limit a machine that stalls would close the other client too.
         let stalled = try server(writeStall: .milliseconds(200))
         let never = try TLSClient(stalled.address)
         // Answers pile up until neither side's socket takes more.
@@ -115,7 +115,7 @@ struct HTTPServerTLSTests {
     }
 
     @Test(
-        "A record begun and never ended counts in the memory of connections, and makes room when they hold too much",
+        "An unfinished record counts in the memory of connections; beyond its bound such connections are closed",
         arguments: [1, 5, 6, 16_000]
     )
     func recordBegun(_ byteCount: Int) async throws {
@@ -124,7 +124,7 @@ struct HTTPServerTLSTests {
         let quiet = try TLSClient(server.address)
         let others = try (0..<40).map { _ in try TLSClient(server.address) }
         var idle = 0
-        // The idle are counted before their memory is, which that of a handshake may still be part of.
+        // A connection may count as idle before the memory of its handshake is subtracted.
         #expect(
             server.waitUntil { counters in
                 idle = counters.heldBytes
@@ -148,7 +148,7 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test("Stopping answers what was begun and ends with close_notify", arguments: TestServer.Kind.allCases)
+    @Test("Stopping answers requests that have begun, and ends with close_notify", arguments: TestServer.Kind.allCases)
     func stopping(kind: TestServer.Kind) async throws {
         let server = try TestServer.secure(kind)
         let client = try TLSClient(server.address)
@@ -164,7 +164,7 @@ struct HTTPServerTLSTests {
         #expect(server.server.cutOffRequests == 0)
     }
 
-    @Test("Another certificate serves the connections made after it; those before keep theirs")
+    @Test("A new certificate serves new connections; earlier connections keep the old one")
     func exchangeOfCertificates() async throws {
         let certificates = try TestCertificates.shared.get()
         let publisher = Published(try certificates.good.serverContext())

@@ -24,7 +24,7 @@ struct HTTPServerTests {
         await server.stop()
     }
 
-    @Test("A port in use is told with the address")
+    @Test("The error for a port in use names the address")
     func portInUse() async throws {
         let server = try TestServer()
         let second = HTTPServer(configuration: HTTPServerConfiguration(addresses: [server.address], workerCount: 1)) {
@@ -55,7 +55,7 @@ struct HTTPServerTests {
         await server.stop()
     }
 
-    @Test("A head that does not end in time is 408 and a close", arguments: TestServer.Kind.allCases)
+    @Test("A head that does not end in time gets 408 and a close", arguments: TestServer.Kind.allCases)
     func slowHead(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in limits.headDeadline = .milliseconds(50) }
         let client = try BlockingClient(server.address)
@@ -81,13 +81,13 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "A client that sends all of a body that is too large still reads why it was refused",
+        "A client that sends the whole of a too large body still reads the refusal",
         arguments: TestServer.Kind.allCases
     )
     func lingering(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)
-        // Less than what is read and dropped behind the last answer, more than a socket holds unread.
+        // The body is smaller than the limit of bytes dropped after the last answer, and larger than a socket's buffer.
         client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 250000\r\n\r\n")
         #expect(client.send([UInt8](repeating: 0x61, count: 250_000)))
         let answer = client.read()
@@ -98,7 +98,7 @@ struct HTTPServerTests {
         await server.stop()
     }
 
-    @Test("A client that ends its direction still gets its answers", arguments: TestServer.Kind.allCases)
+    @Test("A client that ends its side still gets its answers", arguments: TestServer.Kind.allCases)
     func halfClose(kind: TestServer.Kind) async throws {
         let server = try TestServer(kind)
         let client = try BlockingClient(server.address)

@@ -8,7 +8,7 @@ import Testing
 struct IgnoredBodyTests {
     private static let get = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// Answers by the head alone, and says how much of a body it was shown.
+    /// Answers from the head alone, with the number of body bytes it received.
     private func makeHandler(parks: Bool = false) -> TestHandler {
         TestHandler(head: { _, _ in .ignoreBody }) { exchange, _ in
             if parks, exchange.context.visit == .first { return .park(until: exchange.context.now + .seconds(1)) }
@@ -18,7 +18,7 @@ struct IgnoredBodyTests {
     }
 
     @Test(
-        "A declared body is not waited for, and nothing behind the head is taken for a request",
+        "The server does not wait for a declared body, and reads nothing after the head as a request",
         arguments: [
             "Content-Length: 10\r\n\r\n", "Content-Length: 10\r\n\r\n0123456789" + get,
             "Content-Length: 40\r\n\r\n" + get, "Transfer-Encoding: chunked\r\n\r\n",
@@ -37,7 +37,7 @@ struct IgnoredBodyTests {
         }
     }
 
-    @Test("Without a body the connection serves on", arguments: ["", "Content-Length: 0\r\n"])
+    @Test("Without a body the connection stays open", arguments: ["", "Content-Length: 0\r\n"])
     func noBody(field: String) {
         let driver = ConnectionDriver(handler: makeHandler())
         driver.send("POST /auth HTTP/1.1\r\nHost: a\r\n\(field)\r\n" + Self.get)
@@ -46,7 +46,7 @@ struct IgnoredBodyTests {
         #expect(driver.connection.phase == .idle)
     }
 
-    @Test("A parked one is answered when it is woken, and then closes where a body was declared")
+    @Test("A parked request is answered when woken, and its connection closes if a body was declared")
     func parked() {
         for (rest, closes) in [("\r\n", false), ("Content-Length: 10\r\n\r\n01234", true)] {
             let driver = ConnectionDriver(handler: makeHandler(parks: true))

@@ -4,18 +4,18 @@ import Testing
 @testable import LLHTTPServer
 @testable import LLSockets
 
-@Suite("Which connections make room when they hold too much", .live)
+@Suite("The order in which connections are closed if they hold too much", .live)
 struct MemoryOrderTests {
     private static let body = String(repeating: "b", count: 4_000)
     private static let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
     private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// Clients of a Unix socket are no crowd, so that nothing but their state counts.
+    /// Clients of a Unix socket are no crowd, so only their state counts.
     private static func server(connectionBytes: Int) throws -> TestServer {
         try TestServer.limited(.unix) { limits in limits.connectionBytes = connectionBytes }
     }
 
-    /// Sends the first half of a request, and says what answers the second.
+    /// Sends a request in two halves from each of `count` clients; returns the statuses of the answers.
     private static func statusesOfHalves(_ server: TestServer, _ count: Int) throws -> [Int?] {
         let clients = try (0..<count).map { _ in try BlockingClient(server.address) }
         for client in clients { client.send(Self.head + Self.body.prefix(2_000)) }
@@ -27,7 +27,7 @@ struct MemoryOrderTests {
         }
     }
 
-    @Test("Requests that come in two pieces outlive idle connections, which are smaller")
+    @Test("Requests that come in two pieces outlive idle connections, though those are smaller")
     func idleFirst() async throws {
         let server = try Self.server(connectionBytes: 300_000)
         let idle = try (0..<250).map { _ in try BlockingClient(server.address) }
@@ -36,7 +36,7 @@ struct MemoryOrderTests {
         await server.stop()
     }
 
-    /// What a connection has sent, and how it ranks at once and after two seconds.
+    /// The texts that a connection has sent, and its rank at once and after two seconds.
     private static let states: [(String, sends: [String], now: MemoryRank, later: MemoryRank)] = [
         ("nothing", [], .fresh, .idle),
         ("empty lines", ["\r\n"], .fresh, .slow),
@@ -60,7 +60,7 @@ struct MemoryOrderTests {
         #expect(later == state.later, "\(state.0), later")
     }
 
-    @Test("An answer that the client does not read ranks by its age, and is followed by no other")
+    @Test("An unread answer ranks by its age, and no other answer follows it")
     func unreadAnswer() {
         let driver = ConnectionDriver()
         driver.room = 10
@@ -73,7 +73,7 @@ struct MemoryOrderTests {
         #expect(later == .slow && !driver.giveUp())
     }
 
-    @Test("A request that is given up is told so: 503, or 408 where its client takes too long", arguments: [0, 2])
+    @Test("A request that is given up gets 503, or 408 if its client takes too long", arguments: [0, 2])
     func answers(_ seconds: Int) {
         for (sends, status) in [(Self.head + "b", seconds == 0 ? 503 : 408), ("GET / HT", seconds == 0 ? 503 : 408)] {
             let driver = ConnectionDriver()
@@ -90,7 +90,7 @@ struct MemoryOrderTests {
         #expect(!parked.connection.hasBufferedInput)
     }
 
-    @Test("A crowd's go first, then by rank, then by size, then by age")
+    @Test("Connections go in the order of crowd, then rank, then size, then age")
     func order() {
         var order = MemoryOrder()
         let connections: [(Bool, MemoryRank, Int)] = [
@@ -104,7 +104,7 @@ struct MemoryOrderTests {
         #expect(order.slotsInOrder() == [10, 9, 7, 2, 8, 4, 3, 11, 6, 1, 5, 0])
     }
 
-    @Test("Requests that wait for their answer outlive fresh ones, and a fresh one that goes is told 503")
+    @Test("Parked requests outlive fresh ones, and a fresh request that is given up gets 503")
     func parkedLast() async throws {
         let server = try Self.server(connectionBytes: 400_000)
         let waiting = "GET /park HTTP/1.1\r\nHost: a\r\nX-Filler: " + String(repeating: "f", count: 7_000) + "\r\n\r\n"
@@ -114,7 +114,7 @@ struct MemoryOrderTests {
         let fresh = try (0..<60).map { _ in try BlockingClient(server.address) }
         for client in fresh { client.send(Self.head + Self.body.prefix(2_000)) }
         #expect(server.waitUntil { $0.overloaded > 0 && $0.accepted == 72 })
-        // Those that went have an answer; the others may go on.
+        // The requests given up have an answer; the others send the rest.
         for client in fresh { client.send(Array(Self.body.utf8.suffix(2_000))) }
         let statuses = fresh.map { $0.readResponses(1).first?.status }
         #expect(statuses.allSatisfy { $0 == 200 || $0 == 503 } && statuses.contains(503), "\(statuses)")
@@ -123,7 +123,7 @@ struct MemoryOrderTests {
         await server.stop()
     }
 
-    @Test("Requests that wait for their answer hold half of the memory at most before the largest go, with 503")
+    @Test("Parked requests hold at most half of the memory; beyond that the largest ones get 503")
     func tooManyParked() async throws {
         let server = try Self.server(connectionBytes: 400_000)
         let filler = "X-Filler: " + String(repeating: "f", count: 7_500) + "\r\n"

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A saturated server", .live)
 struct OverloadTests {
-    /// What clients saw.
+    /// The numbers of answers that clients received.
     private struct Answers: Sendable {
         var served = 0
         var refused = 0
@@ -31,20 +31,20 @@ struct OverloadTests {
 
     private let gate = Gate()
 
-    /// A sanitizer slows the clients. The worker must be slower by more, or they would not saturate it.
+    /// A sanitizer slows the clients. The worker must be slowed more, or they would not saturate it.
     private static let slowness = Sanitizer.isActive ? 4 : 1
 
-    /// How long the worker is busy with each request.
+    /// The time that each request keeps the worker busy.
     private static let requestTime = Duration.milliseconds(4) * slowness
 
-    /// A request is late once it waited as long as twelve others take.
+    /// A request is late after it has waited for the time of twelve others.
     private static var strict: HTTPServerLimits {
         var limits = HTTPServerLimits.patient
         limits.queueDelay = .milliseconds(50) * slowness
         return limits
     }
 
-    /// Needs the processor for a while for each request but health checks. One to `/held` waits at the gate instead.
+    /// Keeps the processor busy for each request except health checks. A request to `/held` waits at the gate instead.
     private func makeHandler() -> TestHandler {
         TestHandler(head: { [gate] exchange, bytes in
             if bytes.equal(exchange.head.path, "/held") {
@@ -58,7 +58,7 @@ struct OverloadTests {
         })
     }
 
-    /// Sixty clients at once.
+    /// Sends requests from sixty clients at once.
     private func load(_ server: TestServer) -> Answers {
         let group = DispatchGroup()
         let all = Locked(Answers())
@@ -78,7 +78,7 @@ struct OverloadTests {
                 }
             }
         }
-        // A health check is answered however long the queue.
+        // A health check is answered even if the queue is long.
         for _ in 0..<10 {
             let patience = Duration.seconds(10) * Self.slowness
             let health = try? BlockingClient(server.address).exchange(Self.health, timeout: patience)
@@ -99,31 +99,31 @@ struct OverloadTests {
         #expect(shed.served + shed.refused == 480 && shed.others == 0)
         #expect(shed.refused > 50 && shed.served > 20)
         #expect(shed.refusalsWithoutRetryAfter == 0)
-        // Once the crowd is gone everyone is served.
+        // After the load every client is served.
         for _ in 0..<3 {
             #expect(try BlockingClient(shedding.address).exchange(Self.get)?.status == 200)
         }
         await shedding.stop()
-        // A worker publishes its counts once a turn, so the last ones are sure to be there now.
+        // A worker publishes its counts once per turn, so they are complete only after the stop.
         #expect(shedding.server.counters.overloaded == shed.refused)
     }
 
     @Test(
-        "Of sixty requests that wait, only as many are served as can begin within twice the delay",
+        "If sixty requests wait, only those that can begin within twice the delay are served",
         arguments: TestServer.Kind.allCases
     )
     func servedSoon(kind: TestServer.Kind) async throws {
         let queued = try await wave(TestServer(kind, limits: .patient) { _ in makeHandler() })
         #expect(queued.served == 60 && queued.others == 0)
         let shed = try await wave(TestServer(kind, limits: Self.strict) { _ in makeHandler() })
-        // Requests are late after the delay, and refused once some have been late for as long again. The first of each of
-        // the two times begins at its very start. A slower worker begins fewer.
+        // Requests are late after the delay, and are refused once some have been late for another delay. In each of
+        // these two periods the first request begins at the very start. A slower worker begins fewer.
         let begun = 2 * (Int(Self.strict.queueDelay / Self.requestTime) + 1)
         #expect((1...begun).contains(shed.served) && shed.served + shed.refused == 60 && shed.others == 0)
         #expect(shed.refusalsWithoutRetryAfter == 0)
     }
 
-    /// Sixty requests that are all there before the worker takes up the first of them, and a health check, the last.
+    /// Sends sixty requests and then a health check, all before the worker takes up the first request.
     private func wave(_ server: TestServer) async throws -> Answers {
         let crowd = try (0..<60).map { _ in try BlockingClient(server.address) }
         let others = try (0..<2).map { _ in try BlockingClient(server.address) }

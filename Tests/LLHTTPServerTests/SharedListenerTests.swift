@@ -10,7 +10,7 @@ import Testing
 struct SharedListenerTests {
     static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// How many of the clients each worker serves.
+    /// The number of these clients that each worker serves.
     private func shares(of clients: [BlockingClient]) -> [String: Int] {
         var shares: [String: Int] = [:]
         for client in clients { shares[client.exchange(Self.get)?.text ?? "none", default: 0] += 1 }
@@ -26,7 +26,7 @@ struct SharedListenerTests {
         }
         var clients: [BlockingClient] = []
         for number in 1...64 {
-            // A worker that a busy machine holds up after it accepted one would leave the next to the others.
+            // On a busy machine, a worker still occupied with the last connection would leave the next to the others.
             #expect(server.waitUntil { _ in threads.areAsleep(workers) })
             clients.append(try BlockingClient(server.address))
             #expect(server.waitUntil { $0.open == number })
@@ -38,7 +38,7 @@ struct SharedListenerTests {
         await server.stop()
     }
 
-    @Test("So are 64 that come at once")
+    @Test("64 connections that come at once are spread over the workers")
     func atOnce() async throws {
         let server = try TestServer(.unix, workerCount: 2) { TestHandler.named("\($0)") }
         var clients = try (0..<64).map { _ in try BlockingClient(server.address) }
@@ -49,7 +49,7 @@ struct SharedListenerTests {
         await server.stop()
     }
 
-    @Test("A worker that leaves the line calls back who left it before, so that somebody is always there")
+    @Test("A worker that pauses accepting recalls the worker that paused before, so one always accepts")
     func callsBack() async throws {
         var limits = HTTPServerLimits.patient
         limits.acceptLead = 1
@@ -57,7 +57,7 @@ struct SharedListenerTests {
         let server = try TestServer(.unix, limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
         var clients: [BlockingClient] = []
         for _ in 0..<32 {
-            // Nobody comes back by itself in the time of this test.
+            // The pause is longer than this test, so no worker resumes by itself.
             let client = try BlockingClient(server.address)
             #expect(client.exchange(Self.get)?.status == 200)
             clients.append(client)
@@ -66,11 +66,11 @@ struct SharedListenerTests {
         await server.stop()
     }
 
-    @Test("Those in the queue when stopping begins are all answered; afterwards nobody connects", arguments: [1, 2])
+    @Test("Clients in the queue when stopping begins are all answered; later ones cannot connect", arguments: [1, 2])
     func queued(workers: Int) async throws {
         let gate = Gate()
         let server = try TestServer(.unix, workerCount: workers) { _ in TestHandler.named("", gate) }
-        // Every worker is held by a request: a connection wakes one that sleeps.
+        // One request holds each worker, since a connection wakes a worker that sleeps.
         var clients: [BlockingClient] = []
         for _ in 0..<workers {
             let client = try BlockingClient(server.address)
@@ -96,16 +96,16 @@ struct SharedListenerTests {
 
 /// The threads of a server's workers.
 private final class WorkerThreads: Sendable {
-    /// Their folders below `/proc`.
+    /// The threads' folders below `/proc`.
     private let folders = Locked<[String]>([])
 
-    /// Adds the thread that calls this.
+    /// Adds the calling thread.
     func add() {
         let folder = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
         folders.withLock { $0.append(folder ?? "") }
     }
 
-    /// Whether there are so many, and all of them wait for something (proc_pid_stat(5)).
+    /// True if there are `count` threads and all of them sleep (state S of proc_pid_stat(5)).
     func areAsleep(_ count: Int) -> Bool {
         let folders = folders.withLock { $0 }
         return folders.count == count
@@ -116,7 +116,7 @@ private final class WorkerThreads: Sendable {
     }
 }
 
-/// Holds each request until it is opened once for it.
+/// Holds each request until `open` is signalled once for it.
 final class Gate: Sendable {
     let reached = DispatchSemaphore(value: 0)
     let open = DispatchSemaphore(value: 0)

@@ -5,9 +5,9 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("A worker that does not turn")
+@Suite("A worker that is stuck")
 struct StuckWorkerTests {
-    @Test("It is named once it has not answered for longer than its time, and no more when it turns")
+    @Test("A worker is reported once it has not answered within the limit, until it answers again")
     func stuck() async throws {
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let server = try TestServer(workerCount: 1) { _ in
@@ -19,7 +19,7 @@ struct StuckWorkerTests {
         }
         let limit = Duration.seconds(10)
         var now = MonotonicClock.now()
-        // Each question is answered by the one before: an idle worker answers them all.
+        // Each check reports the answer to the check before. An idle worker answers them all.
         for _ in 0..<3 {
             #expect(becomesTrue { server.server.stuckWorker(at: now, within: limit) == nil })
             now = now + .seconds(1)

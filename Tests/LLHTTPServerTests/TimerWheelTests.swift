@@ -5,13 +5,13 @@ import Testing
 
 @Suite("The timer wheel")
 struct TimerWheelTests {
-    /// A tick of the wheel, 2^25 ns; entries come up at most so much late.
+    /// A tick of the wheel, 2^25 ns; an entry comes up at most one tick late.
     static let tick: UInt64 = 1 << 25
     static let second: UInt64 = 1_000_000_000
     static let start: UInt64 = 1_000 * second
 
-    /// Handles what is due as a worker does: what came up before its time is set again.
-    /// - Returns: What was due, in the order it came up; nil where the wheel brings up entries without end.
+    /// Handles due entries as a worker does: an entry that comes up early is scheduled again.
+    /// - Returns: The due entries in the order they came up; nil if the wheel brings up entries without end.
     private func handleDue(_ wheel: inout TimerWheel, _ deadlines: inout [Int: UInt64], now: UInt64) -> [Int]? {
         var due: [Int] = []
         var looks = 0
@@ -30,7 +30,7 @@ struct TimerWheelTests {
     }
 
     @Test(
-        "After a time in which nothing was set, however long, an entry comes up once and at its time",
+        "After any time without entries, a new entry comes up once and at its time",
         arguments: [0, 1, 8, 9, 60, 68, 69, 70, 100, 1_000, 100_000, 100_000_000]
     )
     func longSilence(seconds: UInt64) throws {
@@ -54,7 +54,7 @@ struct TimerWheelTests {
         }
     }
 
-    @Test("An entry whose deadline has passed and is set again as it was comes up once for each look")
+    @Test("An entry that is set again with its past deadline comes up once for each look")
     func unmovedDeadline() {
         var wheel = TimerWheel(now: MonotonicInstant(nanoseconds: Self.start))
         let past = MonotonicInstant(nanoseconds: Self.start - Self.second)
@@ -81,14 +81,14 @@ struct TimerWheelTests {
                 let spans = [Self.tick, Self.second, 60 * Self.second, 300 * Self.second]
                 let span = spans.randomElement(using: &generator) ?? 0
                 let deadline = now + UInt64.random(in: 0...span, using: &generator)
-                // What a worker does: an entry is one connection, and its latest deadline holds.
+                // An entry is one connection, as in a worker, and its latest deadline holds.
                 deadlines[entry] = deadline
                 wheel.schedule(entry, at: MonotonicInstant(nanoseconds: deadline))
             case 6:
                 wheel.remove(entry)
                 deadlines[entry] = nil
             default:
-                // A sleep until the next deadline, or one cut short, or a machine that stood still.
+                // The clock moves by a sleep until the next deadline, a sleep cut short, or a standstill.
                 let next = wheel.nextDeadline().map { max($0.nanoseconds, now) } ?? now + 200 * Self.second
                 let pause = UInt64.random(in: 0...200 * Self.second, using: &generator)
                 now = [next, (now + next) / 2, now + pause].randomElement(using: &generator) ?? next

@@ -23,7 +23,7 @@ struct UnixListenerTests {
         ) { _ in TestHandler.probe() }
     }
 
-    /// The kind and the permissions of a file; nil where there is none.
+    /// The kind and the permissions of a file; nil if there is no file.
     func mode(_ path: String) -> mode_t? {
         var facts = stat()
         return unsafe lstat(path, &facts) == 0 ? facts.st_mode : nil
@@ -33,14 +33,14 @@ struct UnixListenerTests {
 
     func status() throws -> Int? { try BlockingClient(path).exchange(Self.get)?.status }
 
-    /// A socket's file whose process is gone.
+    /// Leaves the socket file of a process that is gone.
     func leaveStale(_ path: UnixSocketPath) throws {
         let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { _ = close(number) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.description.utf8)
-        // A path of 107 bytes at most goes into 108 that are zero.
+        // A path of at most 107 bytes is copied into 108 zero bytes.
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
         let isBound = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -50,7 +50,7 @@ struct UnixListenerTests {
         try #require(isBound && isSocket(path.description))
     }
 
-    /// Starts the servers at once, on threads of their own; returns the number of those that started.
+    /// Starts the servers at once, each on its own thread; returns the number of those that started.
     private func startAtOnce(_ servers: [HTTPServer]) -> Int {
         let started = Atomic<Int>(0)
         DispatchQueue.concurrentPerform(iterations: servers.count) { index in
@@ -63,7 +63,7 @@ struct UnixListenerTests {
     }
 
     @Test(
-        "It has the permissions asked for, whatever the umask, and is gone when the server has stopped",
+        "The file has the requested permissions with any umask, and is removed when the server stops",
         arguments: ["0600", "0660", "0666", "0777"]
     )
     func permissions(text: String) async throws {
@@ -78,7 +78,7 @@ struct UnixListenerTests {
         #expect(throws: SocketError.self) { try BlockingClient(path) }
     }
 
-    @Test("A socket nobody listens on is replaced, as after a SIGKILL")
+    @Test("A socket without a listener is replaced, as after a SIGKILL")
     func stale() async throws {
         try leaveStale(path)
         let server = server()
@@ -87,7 +87,7 @@ struct UnixListenerTests {
         await server.stop(drainDelay: .zero, grace: .seconds(5))
     }
 
-    @Test("One that somebody listens on is in use, and stays so")
+    @Test("A socket with a listener is reported as in use and left alone")
     func inUse() async throws {
         let first = server()
         try first.start()
@@ -104,7 +104,7 @@ struct UnixListenerTests {
     }
 
     @Test(
-        "What is no socket is told and never touched",
+        "A file that is no socket is reported and left alone",
         arguments: ["a file", "a folder", "a pipe", "a link to nothing", "a link to a socket"]
     )
     func other(kind: String) throws {
@@ -128,7 +128,7 @@ struct UnixListenerTests {
     }
 
     @Test(
-        "A place where no file can be made is told with the path",
+        "The error names a path at which no file can be made",
         arguments: [
             ("/nonexistent/http.sock", "cannot lock", "No such file or directory"),
             ("/dev/null/http.sock", "cannot lock", "Not a directory"),
@@ -144,7 +144,7 @@ struct UnixListenerTests {
         #expect(error?.description.hasSuffix(reason) == true, "\(error?.description ?? "")")
     }
 
-    @Test("Another file that has taken its place is not removed", arguments: ["a file", "another server"])
+    @Test("A file that has replaced the socket is not removed", arguments: ["a file", "another server"])
     func replaced(by kind: String) async throws {
         let first = server()
         try first.start()
@@ -164,7 +164,7 @@ struct UnixListenerTests {
         }
     }
 
-    @Test("A server may listen on a port besides, and stops on both", arguments: [1, 2])
+    @Test("A server may also listen on a port, and stops on both", arguments: [1, 2])
     func besidePort(workers: Int) async throws {
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(
@@ -183,7 +183,7 @@ struct UnixListenerTests {
         }
     }
 
-    @Test("Services that start at once on paths of their own in one directory all serve")
+    @Test("Services that start at once on different paths in one directory all start")
     func besideEachOther() throws {
         let servers = try (0..<16).map { number in
             HTTPServer(
@@ -199,9 +199,9 @@ struct UnixListenerTests {
         for server in servers { server.waitUntilEnded() }
     }
 
-    @Test("Where another start holds the lock, no path can be taken, and none waits for ever")
+    @Test("While another start holds the lock, a start fails and does not wait for ever")
     func locked() throws {
-        // A process that another test starts meanwhile would keep the lock.
+        // Without O_CLOEXEC a process that another test starts meanwhile would keep the lock.
         let file = unsafe open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         try #require(flock(file, LOCK_EX) == 0)
         let error = #expect(throws: SocketError.self) { try server().start() }
@@ -213,7 +213,7 @@ struct UnixListenerTests {
         #expect(mode("\(path).lock") == nil)
     }
 
-    @Test("A lock of the directory, which anybody who may read it can take, keeps no service from starting")
+    @Test("A lock on the directory, which any of its readers can take, keeps no service from starting")
     func lockedDirectory() async throws {
         let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { _ = close(directory) }
@@ -225,7 +225,7 @@ struct UnixListenerTests {
     }
 
     @Test(
-        "What is no lock file of this user's is refused, and left alone",
+        "A lock file that is not a file of this user is refused and left alone",
         arguments: ["a link", "a folder", "another's"]
     )
     func foreignLock(kind: String) throws {
@@ -244,13 +244,13 @@ struct UnixListenerTests {
         _ = unsafe rmdir(name)
     }
 
-    @Test("Of several that start at once where a socket was left over, one serves and the others are refused")
+    @Test("If several servers start at once on a stale socket, one serves and the others are refused")
     func startingAtOnce() async throws {
         for _ in 0..<20 {
             try leaveStale(path)
             let servers = (0..<4).map { _ in server() }
             let started = startAtOnce(servers)
-            // A lock that all found taken would be nobody's: the one who has it goes on.
+            // The server that has the lock must go on: not all of them may be refused.
             #expect(started == 1)
             #expect(try status() == 200)
             for server in servers { await server.stop(drainDelay: .zero, grace: .seconds(5)) }

@@ -1,7 +1,7 @@
 import LLJOSE
 import Testing
 
-/// What the reader makes of a text: nothing, or the rule it breaks.
+/// The rule that a text breaks; nil if the reader accepts the text.
 func fault(
     of text: [UInt8],
     limits: JSONLimits = JSONLimits(),
@@ -12,7 +12,7 @@ func fault(
         try document.parse(text)
         return nil
     } catch {
-        // A refused text leaves nothing behind that could be read by mistake.
+        // A refused text must leave an empty document, so that nothing is read by mistake.
         return document.count == 0 ? error.reason : nil
     }
 }
@@ -79,13 +79,13 @@ struct JSONDocumentTests {
     func invalidUTF8(bytes: [UInt8]) {
         let quote = UInt8(ascii: "\"")
         #expect(fault(of: [quote] + bytes + [quote]) == .invalidUTF8)
-        // The same where eight plain bytes before it are read at once.
+        // The reason is the same after eight plain bytes, which are read at once.
         #expect(fault(of: [quote] + Array("12345678".utf8) + bytes + [quote]) == .invalidUTF8)
         #expect(fault(of: [quote] + bytes) == .invalidUTF8)
     }
 
     @Test(
-        "A repeated member is refused, at every depth and however it is spelt",
+        "A repeated member is refused, at every depth and in every spelling",
         arguments: [
             "{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":2,\"a\":3}", "{\"\\u0061\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
             "{\"\\u0061\":1,\"\\u0061\":2}", "{\"x\":{\"a\":1,\"a\":2}}", "[{\"a\":1,\"a\":2}]", "{\"\":1,\"\":2}",
@@ -100,7 +100,7 @@ struct JSONDocumentTests {
 
     @Test("Names that only look alike are different members")
     func differentNames() {
-        // Some share length, first and last eight bytes, so that the filter cannot tell them apart.
+        // Some have the same length, first and last eight bytes, so the filter cannot tell them apart.
         let names = [
             "12345678a12345678", "12345678b12345678", "axxbyyc", "ayxbyyc", "azxbyyc", "axybyyc", "axxbyzc", "é",
             "e\u{301}", "a", "A", "a ",
@@ -109,7 +109,7 @@ struct JSONDocumentTests {
         #expect(fault(of: text) == nil)
     }
 
-    @Test("A name is found again wherever it stands, whatever its length", arguments: 0...20)
+    @Test("A repeated name is found at any place and of any length", arguments: 0...20)
     func repeatedNameAtTheEnd(length: Int) {
         let name = String("abcdefghijklmnopqrstu".prefix(length))
         for others in ["", "\"other\":0,", "\"a longer name than others\":0,"] {
@@ -118,14 +118,14 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test("Many names are told apart, and the first is found again behind them")
+    @Test("Many names are told apart, and a repeated one is found after them")
     func manyNames() {
         let members = (0..<255).map { "\"n\($0)\":\($0)" }.joined(separator: ",")
         #expect(fault(of: "{\(members)}") == nil)
         for index in [0, 1, 7, 100, 254] { #expect(fault(of: "{\(members),\"n\(index)\":0}") == .repeatedMember) }
     }
 
-    @Test("What a string may not hold as it stands is found at each place of a long one", arguments: 0...120)
+    @Test("Bytes that a string may not hold unescaped are found at each place of a long one", arguments: 0...120)
     func specialBytes(place: Int) {
         func text(_ inside: [UInt8]) -> [UInt8] {
             let quote = UInt8(ascii: "\"")
@@ -145,7 +145,7 @@ struct JSONDocumentTests {
         #expect(fault(of: text([0xC3, 0xA9])) == nil)
     }
 
-    @Test("A marked object is found, and the others are not")
+    @Test("Only the objects with repeated members are marked")
     func marking() throws {
         let bytes = Array("[{\"a\":1},{\"a\":1,\"a\":2},{\"b\":{\"c\":1,\"c\":1}}]".utf8)
         var document = JSONDocument(marksRepeatedMembers: true)
@@ -156,7 +156,7 @@ struct JSONDocumentTests {
         #expect(!isRootMarked)
     }
 
-    @Test("Each limit is met exactly")
+    @Test("Each limit is exact")
     func limits() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

@@ -1,7 +1,7 @@
 import LLJOSE
 import Testing
 
-/// The values of the members that a table finds in an object, by the place of their names; nil for none.
+/// The value of each named member that a table finds in an object, in the order of the names; nil if absent.
 private func found(_ names: [String], in text: String) throws -> [String?] {
     var object = JSONObject(marksRepeatedMembers: true)
     object.bytes = Array(text.utf8)
@@ -15,7 +15,7 @@ private func found(_ names: [String], in text: String) throws -> [String?] {
 
 @Suite("The table of member names")
 struct JSONNameTableTests {
-    @Test("A name of every length from one byte to sixteen is found, and none that differs in one byte")
+    @Test("A name of each length from 1 to 16 bytes is found, and none that differs in one byte")
     func lengths() throws {
         for count in 1...JSONNameTable.nameByteCount {
             let name = String("abcdefghijklmnop".prefix(count))
@@ -29,7 +29,7 @@ struct JSONNameTableTests {
         }
     }
 
-    @Test("As many names as a table holds are told apart, whatever their slots")
+    @Test("A full table tells all its names apart, even if their slots collide")
     func collisions() throws {
         let names = (0..<JSONNameTable.nameCount).map { "n\($0)" }
         let text = "{" + names.map { "\"\($0)\":\"\($0)\",\"x\($0)\":\"\"" }.joined(separator: ",") + "}"
@@ -37,7 +37,7 @@ struct JSONNameTableTests {
     }
 
     @Test(
-        "Names are compared after escape decoding, whole, and only those of the object itself count",
+        "Whole names are compared after escape decoding, and only the object's own members count",
         arguments: [
             (#"{"\u0061lg":"1"}"#, "1"), (#"{"al\u0067":"1"}"#, "1"), (#"{"alg\u0000":"1"}"#, nil),
             (#"{"\u0041lg":"1"}"#, nil), (#"{"":"1"}"#, nil), (#"{"x":{"alg":"1"}}"#, nil), (#"{}"#, nil),

@@ -44,7 +44,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "A text of escapes cut short reads nothing outside its range",
+        "An escape that is cut short reads nothing outside its range",
         arguments: ["\\", "\\u", "\\u00", "\\uD83D", "\\uD83D\\"]
     )
     func truncatedEscapes(text: String) {
@@ -53,7 +53,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "A number is its nearest double",
+        "A number is read as the nearest double",
         arguments: [
             ("0", 0), ("-0", -0.0), ("1", 1), ("-17", -17), ("1.5", 1.5), ("1e3", 1000), ("1E-2", 0.01),
             ("9007199254740992", 9_007_199_254_740_992), ("9007199254740993", 9_007_199_254_740_992),
@@ -79,12 +79,12 @@ struct JSONValueTests {
         #expect(try integer(json) == value)
     }
 
-    @Test("What is no number has no value as one", arguments: ["\"1\"", "true", "null", "[]", "{}"])
+    @Test("A value that is not a number has no numeric value", arguments: ["\"1\"", "true", "null", "[]", "{}"])
     func notNumbers(json: String) throws {
         #expect(try double(json) == nil)
     }
 
-    @Test("A member is found by its name, however that is spelt")
+    @Test("A member is found by its name, in any spelling")
     func members() throws {
         let bytes = Array("{\"iss\":1,\"\\u0061ud\":[2,{\"iss\":3}],\"sub\":{\"x\":4},\"s\":5}".utf8)
         let document = try JSONDocument(parsing: bytes)
@@ -126,7 +126,7 @@ struct JSONValueTests {
         #expect(verdicts[3] == [false, false, false, false, true])
     }
 
-    @Test("Of the 256 bytes exactly the plain ones need no escape, at every place", arguments: [1, 15, 16, 40])
+    @Test("Exactly the plain bytes of all 256 need no escape, at every place", arguments: [1, 15, 16, 40])
     func plainText(count: Int) {
         for place in 0..<count {
             for byte in UInt8.min...UInt8.max {

@@ -45,7 +45,7 @@ struct JSONWebKeySetTests {
         #expect(set.key(withID: "") == nil)
     }
 
-    @Test("Members this project does not know are no matter")
+    @Test("Unknown members are ignored")
     func unknownMembers() throws {
         let key = Self.bent("x5t", "\"abc\"")
         let set = try JSONWebKeySet(parsing: "{\"version\":[1],\"keys\":[\(key)],\"next\":null}")
@@ -53,7 +53,7 @@ struct JSONWebKeySetTests {
     }
 
     @Test(
-        "A key that cannot verify RS256 is ignored for its reason, beside a good one",
+        "A key that cannot verify RS256 is ignored with a reason; a good key beside it is used",
         arguments: [
             ("kty", nil, .malformedKeyType), ("kty", "1", .malformedKeyType), ("kty", "\"EC\"", .unsupportedKeyType),
             ("kty", "\"rsa\"", .unsupportedKeyType), ("kty", "\"oct\"", .unsupportedKeyType),
@@ -83,7 +83,7 @@ struct JSONWebKeySetTests {
     }
 
     @Test(
-        "What a key may say or leave unsaid does not spoil it",
+        "A key is usable without optional members, and with any allowed value of one",
         arguments: [
             ("use", nil), ("alg", nil), ("key_ops", "[\"verify\"]"), ("key_ops", "[\"sign\",\"verify\"]"),
             ("e", "\"Aw\""), ("e", "\"AQAAAAE\""), ("x5c", "[1]"), ("jku", "\"https://evil\""),
@@ -94,7 +94,7 @@ struct JSONWebKeySetTests {
         #expect(set.keys.count == 1 && set.ignoredKeys.isEmpty)
     }
 
-    @Test("What is no object, and a key that names a member twice, is ignored alone")
+    @Test("An element that is not an object or repeats a member is ignored; other keys are used")
     func oddElements() throws {
         let repeating = "{\"kty\":\"RSA\",\"kty\":\"RSA\"}"
         let set = try set("1", "null", "[]", "\"x\"", "{}", repeating, Self.good)
@@ -106,7 +106,7 @@ struct JSONWebKeySetTests {
         )
     }
 
-    @Test("One zero octet before a modulus is no matter, two are")
+    @Test("One leading zero octet of a modulus is accepted, two are refused")
     func leadingZeros() throws {
         let modulus = StandInKeys.current.key.modulus
         let set = try set(
@@ -120,7 +120,7 @@ struct JSONWebKeySetTests {
     @Test("The size of a modulus is bounded on both sides, and small factors are found")
     func moduli() throws {
         func modulus(bits: Int, last: UInt8 = 0xFF) -> String {
-            // A run of 0x01 has no small factor by luck of construction only, so the reason tells which rule came first.
+            // This number may have a small factor by chance; the reason shows which rule is checked first.
             var bytes = [UInt8](repeating: 0xA5, count: (bits + 7) / 8)
             bytes[0] = UInt8(1) << UInt8((bits - 1) % 8)
             bytes[bytes.count - 1] = last
@@ -133,7 +133,7 @@ struct JSONWebKeySetTests {
         #expect(try reason(modulus(bits: 2048, last: 0xFE)) == .modulusHasSmallFactor)
         #expect(try reason(modulus(bits: 8193)) == .modulusTooLong)
         #expect(try reason(modulus(bits: 16_384)) == .modulusTooLong)
-        // A product of three: a multiple of 3 by its digit sum.
+        // A multiple of 3: its bytes sum to 129, and 256 is 1 modulo 3.
         var multiple = [UInt8](repeating: 0, count: 256)
         multiple[0] = 0x80
         multiple[255] = 0x01
@@ -149,7 +149,7 @@ struct JSONWebKeySetTests {
         #expect(duration < timeBound(.milliseconds(500)))
     }
 
-    @Test("Keys that share an ID name nothing; equal keys are one")
+    @Test("Different keys with the same ID are ignored; equal keys count once")
     func namesakes() throws {
         let one = Self.bent("use", nil, keyID: "x")
         let same = Self.bent("alg", nil, keyID: "x")
@@ -162,7 +162,7 @@ struct JSONWebKeySetTests {
         #expect(ambiguous.ignoredKeys.map(\.reason) == [.ambiguousKeyID, .ambiguousKeyID])
     }
 
-    @Test("A key ID is told only while it is short enough to be one")
+    @Test("A key ID beyond 256 bytes is refused and not reported")
     func longKeyID() throws {
         let longest = String(repeating: "k", count: 256)
         let set = try set(Self.bent("use", nil, keyID: longest), Self.bent("use", nil, keyID: longest + "k"))
@@ -192,7 +192,7 @@ struct JSONWebKeySetTests {
         }
     }
 
-    @Test("64 keys are read and 65 are not, nor is a text beyond 64 KiB")
+    @Test("A set of 64 keys is read; 65 keys or a text beyond 64 KiB are refused")
     func bounds() throws {
         func keys(_ count: Int) -> String { Array(repeating: "{}", count: count).joined(separator: ",") }
         #expect(try set(keys(64)).ignoredKeys.count == 64)
@@ -211,7 +211,7 @@ struct JSONWebKeySetTests {
         #expect(try set().keys.isEmpty)
     }
 
-    @Test("A set made of keys judges them like one that was read")
+    @Test("A set made from keys checks them like a parsed set")
     func madeSet() throws {
         let key = try JSONWebKey(
             keyID: "a",

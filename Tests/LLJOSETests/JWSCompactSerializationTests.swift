@@ -7,7 +7,7 @@ struct JWSCompactSerializationTests {
         try JWSCompactSerialization(splitting: Array(text.utf8).span)
     }
 
-    @Test("Three parts are found where they stand")
+    @Test("The three parts get the right ranges")
     func parts() throws {
         let jws = try split("abcdefghij.klmno.p")
         #expect(jws.header == 0..<10 && jws.payload == 11..<16 && jws.signature == 17..<18)
@@ -30,7 +30,7 @@ struct JWSCompactSerializationTests {
         #expect(throws: JWSError.emptyHeader) { try split("..") }
     }
 
-    @Test("A full stop is found at every distance, eight bytes at a time or not")
+    @Test("Full stops are found at every distance, within eight bytes and beyond")
     func distances() throws {
         for first in 1...20 {
             for second in 0...20 {

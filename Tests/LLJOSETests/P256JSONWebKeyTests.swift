@@ -17,7 +17,7 @@ struct P256JSONWebKeyTests {
         return try P256JSONWebKey(json, json.document.root)
     }
 
-    @Test("The thumbprint is the one that RFC 9449 section 6.1 tells of this key")
+    @Test("The thumbprint is the one in RFC 9449 section 6.1")
     func thumbprint() throws {
         let key = try Self.key(Self.published)
         let digest = try SHA256.digest(of: key.thumbprintInput.span)
@@ -25,7 +25,7 @@ struct P256JSONWebKeyTests {
         #expect(key.x.count == 32 && key.y.count == 32)
     }
 
-    @Test("Members in any order, escaped and unknown, make the same key")
+    @Test("Members in any order, escaped or unknown, give the same key")
     func spellings() throws {
         let key = try Self.key(Self.published)
         let spelt = Self.published.replacing("l8tF", with: #"l8\u0074F"#).replacing("P-256", with: #"P\u002d256"#)
@@ -37,7 +37,7 @@ struct P256JSONWebKeyTests {
     }
 
     @Test(
-        "What is no public P-256 key for ES256 is refused for its reason",
+        "A JWK that is no public P-256 key for ES256 is refused with a reason",
         arguments: [
             ("[]", .notAnObject), ("{}", .malformedKeyType), (#"{"kty":5}"#, .malformedKeyType),
             (#"{"kty":"RSA"}"#, .unsupportedKeyType), (#"{"kty":"ec"}"#, .unsupportedKeyType),

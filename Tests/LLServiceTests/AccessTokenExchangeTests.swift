@@ -45,7 +45,7 @@ struct AccessTokenExchangeTests {
         )
     }
 
-    @Test("A token that Graph confirms becomes one that /auth takes, with the claims that were chosen")
+    @Test("/token exchanges a token that Graph confirms for one that /auth accepts, with the chosen claims")
     func exchanged() async throws {
         let service = try await Self.service(GraphStory.script())
         let answer = try Self.exchange(service, "&subject=\(GraphStory.user)")
@@ -57,7 +57,7 @@ struct AccessTokenExchangeTests {
         #expect(service.registry.render().contains("limited_login_exchanges_total{outcome=\"issued\"} 1"))
     }
 
-    @Test("Refusals are 400 with the code of /verify; every failure of Graph is 503")
+    @Test("A refusal is 400 with the code of /verify; every failure of Graph is 503")
     func refusals() async throws {
         let service = try await Self.service(GraphStory.script())
         let cases: [(String, String, String)] = [
@@ -80,7 +80,7 @@ struct AccessTokenExchangeTests {
         #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
     }
 
-    @Test("After a callback a token without a birth is exchanged, and what comes of it is good at once")
+    @Test("After a callback, a token without an issue time can be exchanged, and the new token is good at once")
     func afterCallback() async throws {
         let now = WallClock.unixSeconds()
         let data = GraphStory.data([("issued_at", nil), ("expires_at", "\(now + 4_200)")])
@@ -97,7 +97,7 @@ struct AccessTokenExchangeTests {
         #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
     }
 
-    @Test("With replay: reject an access token is exchanged once")
+    @Test("With replay: reject an access token can be exchanged once")
     func once() async throws {
         let now = WallClock.unixSeconds()
         let script = GraphStory.script(GraphStory.data([("issued_at", "\(now + 1)")]))
@@ -107,7 +107,7 @@ struct AccessTokenExchangeTests {
         #expect(again.status == 400 && again.code == "token_replayed", "\(again.text)")
     }
 
-    @Test("A caller with its key in the form has its name in the log")
+    @Test("The log names a caller that sends its key in the form")
     func callerInForm() async throws {
         let service = try await Self.service(GraphStory.script())
         let answer = try Self.exchange(

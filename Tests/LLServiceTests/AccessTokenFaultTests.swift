@@ -9,7 +9,7 @@ import Testing
 
 @testable import LLService
 
-/// One way in which an answer is no good, and what is answered for it.
+/// One fault of Graph's answer, and the service's answer to it.
 struct GraphFault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let status: Int
@@ -35,16 +35,16 @@ struct GraphFault: Sendable, CustomTestStringConvertible {
 @Suite("POST /verify with an access token, and a Graph that fails", .live)
 struct AccessTokenFaultTests {
     static let faults: [GraphFault] = [
-        // Broken.
+        // Broken answers.
         .body("", 502, "graph_unreadable_answer"), .body("<html>", 502, "graph_unreadable_answer"),
         .body(#"{"data":{"#, 502, "graph_unreadable_answer"), .body("[]", 502, "graph_unreadable_answer"),
         .body("{}", 502, "graph_unreadable_answer"), .body("null", 502, "graph_unreadable_answer"),
         .body("{\"data\":{\"is_valid\":true},\"id\":\"\u{0}\"}", 502, "graph_unreadable_answer"),
-        // Repeated.
+        // Answers with repeated members.
         .body(#"{"id":"218471","id":"218472"}"#, 502, "graph_unreadable_answer"),
         .body(#"{"data":{"is_valid":true,"is_valid":false},"id":{}}"#, 502, "graph_unreadable_answer"),
         .body(GraphStory.data() + GraphStory.data(), 502, "graph_unreadable_answer"),
-        // Errors, and Graph's own troubles.
+        // Errors, and failures of Graph itself.
         .body(GraphStory.error(100, "x"), status: "400 Bad Request", 502, "graph_invalid_parameter"),
         .body(GraphStory.error(4, "x"), status: "400 Bad Request", 429, "graph_app_throttled"),
         .body(GraphStory.error(368, "x"), status: "400 Bad Request", 502, "graph_error"),
@@ -57,7 +57,7 @@ struct AccessTokenFaultTests {
             502,
             "graph_access_token_refused"
         ),
-        // Huge.
+        // Huge answers.
         GraphFault(testDescription: "a body without end", status: 502, code: "graph_unreadable_answer") {
             try $0.repeatPiece(
                 [UInt8](repeating: 0x20, count: 4096),
@@ -68,7 +68,7 @@ struct AccessTokenFaultTests {
         GraphFault(testDescription: "a head without end", status: 502, code: "graph_unreadable_answer") {
             try $0.repeatPiece(Array("X: y\r\n".utf8), head: "HTTP/1.1 200 OK\r\n", total: 100_000)
         },
-        // Cut off.
+        // Answers that are cut off.
         GraphFault(testDescription: "cut off in its body", status: 504, code: "graph_unreachable") {
             try $0.send("HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n{\"id\":\"218471\"")
         },
@@ -76,7 +76,7 @@ struct AccessTokenFaultTests {
             try $0.send("HTTP/1.1 200 O")
         },
         GraphFault(testDescription: "a reset", status: 504, code: "graph_unreachable") { $0.reset() },
-        // Slow.
+        // Slow answers.
         GraphFault(testDescription: "never", status: 504, code: "graph_timeout") { $0.waitUntilClosed() },
         GraphFault(testDescription: "a drip", status: 504, code: "graph_timeout") {
             try $0.drip("HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 4096), every: .milliseconds(20))
@@ -87,7 +87,7 @@ struct AccessTokenFaultTests {
         },
     ]
 
-    @Test("No fault of Graph is a yes, or the token's: in its first answer, and in its second", arguments: faults)
+    @Test("No fault in Graph's first or second answer accepts the token or blames it", arguments: faults)
     func failing(_ fault: GraphFault) async throws {
         for isSecond in [false, true] {
             let service = try await GraphService(
@@ -95,13 +95,13 @@ struct AccessTokenFaultTests {
                 callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
                 acceptsAccessTokens: true
             ) { request, peer in
-                // A kept connection that breaks is tried anew, which these count.
+                // The connection closes, because a call on a broken kept connection would be retried and counted.
                 if isSecond, request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
                 try fault.script(peer)
             }
             let response = try service.judge()
             #expect(response.status == fault.status && response.code == fault.code, "\(response.text)")
-            // Graph may read a question after the service gave it up.
+            // Graph may read a call after the service gave it up.
             await eventually("each question is read") {
                 service.graph.requestCount >= fault.attempts + (isSecond ? 1 : 0)
             }
@@ -113,7 +113,7 @@ struct AccessTokenFaultTests {
         }
     }
 
-    @Test("A question that is still open when its request's time is over speaks of nothing to be revoked")
+    @Test("A request that runs out of time during a call of Graph is told so, without a word of a revocation")
     func expired() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
             peer.waitUntilClosed()
@@ -143,7 +143,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("An app that may not use its own token is told so")
+    @Test("The refusal tells an app that it may not use its own token")
     func desktop() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { _, peer in
             try peer.answer(status: "400 Bad Request", GraphStory.error(1, "(#1) App is configured as a desktop app"))
@@ -153,7 +153,7 @@ struct AccessTokenFaultTests {
     }
 
     @Test(
-        "A token that dies between the questions is refused for it (error 190 of /me), by the subcode",
+        "A token that dies between the calls (error 190 of /me) is refused with the code of the subcode",
         arguments: [
             (463, "access_token_expired"), (458, "access_token_revoked"), (460, "access_token_revoked"),
             (466, "access_token_revoked"), (467, "access_token_revoked"), (459, "access_token_invalid"),
@@ -183,7 +183,7 @@ struct AccessTokenFaultTests {
     }
 
     @Test(
-        "A yes beside an error is no answer, wherever the error stands",
+        "A debug_token answer with both a yes and an error is unreadable",
         arguments: [
             GraphStory.data([("error", #"{"code":190,"subcode":463}"#)]), GraphStory.data([("error", "{}")]),
             GraphStory.data([("error", "null")]), GraphStory.data([("error", #""x""#)]),
@@ -201,7 +201,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("What fails for a moment is asked again, in both questions")
+    @Test("A call that fails for a moment is retried, at /debug_token and at /me")
     func transient() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
             if request.number % 2 == 1 { return try peer.answerAndStay(status: "500 X", GraphStory.error(2, "x")) }
@@ -212,7 +212,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("An app that Graph fails leaves the question open, unless another app is told the token")
+    @Test("If Graph fails for one app, that failure is the answer, unless another app gets the token's facts")
     func openQuestion() async throws {
         let knows = Locked(true)
         let service = try await GraphService(
@@ -234,7 +234,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("A redirect is not followed, wherever it leads", arguments: [301, 302, 307, 308])
+    @Test("A redirect is never followed", arguments: [301, 302, 307, 308])
     func redirects(_ status: Int) async throws {
         let elsewhere = try ScriptedIssuer(.plain) { _, peer in try peer.answer(GraphStory.data()) }
         defer { elsewhere.stop() }
@@ -251,7 +251,7 @@ struct AccessTokenFaultTests {
         #expect(elsewhere.connectionCount == 0)
     }
 
-    @Test("A Graph whose certificate has another name, another authority or an end is told nothing")
+    @Test("Nothing is sent to a Graph with a certificate that is expired, untrusted or of another name")
     func certificates() async throws {
         let all = try TestCertificates.shared.get()
         for identity in [all.wrongName, all.untrusted, all.expired, all.selfSigned] {
@@ -275,7 +275,7 @@ struct AccessTokenFaultTests {
         await good.stop()
     }
 
-    @Test("While Graph hangs 500 access tokens are bounded, others are served, and stopping loses none")
+    @Test("While Graph hangs, 500 access tokens are bounded, other requests are served, and a stop loses none")
     func crowd() async throws {
         let gate = Locked(false)
         let service = try await GraphService(workerCount: 2, acceptsAccessTokens: true) { request, peer in
@@ -291,7 +291,7 @@ struct AccessTokenFaultTests {
             #"limited_login_verifications_total{credential="access_token",result="too_many_access_tokens"} \#(refused)"#
         await eventually("\(refused) are refused") { service.registry.render().contains(tooMany) }
         #expect(service.graph.connectionCount <= GraphWorkers.accessTokenThreadLimit)
-        // Neither an id token nor a question about permissions waits for those that wait.
+        // Neither an id token nor a request about permissions waits behind the access tokens.
         let token = try Tokens.mint(Tokens.claims())
         for _ in 0..<20 {
             let verdict = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
@@ -310,7 +310,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("A client that leaves is asked about no longer")
+    @Test("Graph is not called for a client that has left")
     func abandoned() async throws {
         let gate = Locked(false)
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
@@ -324,10 +324,11 @@ struct AccessTokenFaultTests {
         let leaving = try (0..<20).map { _ in try service.connect() }
         for client in leaving { client.send(GraphService.request("POST", "/verify", body: body)) }
         let last = try service.connect()
-        // Answered on the same worker after theirs were parked.
+        // The worker answers this after it has parked the requests above.
         #expect(try service.answer("GET", "/livez").status == 200)
         for client in leaving { client.reset() }
-        // The first may be answered in the same round as the resets are seen, the second is answered after.
+        // The worker may answer the first of these in the round that sees the resets. It answers the second after that
+        // round.
         for _ in 0..<2 { #expect(try service.answer("GET", "/livez").status == 200) }
         last.send(GraphService.request("POST", "/verify", body: body))
         gate.withLock { $0 = true }
@@ -336,7 +337,7 @@ struct AccessTokenFaultTests {
         await service.stop()
     }
 
-    @Test("Neither the token, nor the secret, nor the person is in a log at level trace, an error or the metrics")
+    @Test("No log at level trace, no error and no metric holds the token, the secret or the person")
     func secrets() async throws {
         let story = Locked(GraphStory.data())
         let service = try await GraphService(acceptsAccessTokens: true) { request, peer in

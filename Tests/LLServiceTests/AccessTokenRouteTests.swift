@@ -8,7 +8,7 @@ import Testing
 
 @testable import LLService
 
-/// What a scripted Graph says of one access token.
+/// Scripted answers of Graph about one access token.
 struct GraphStory: Sendable {
     static let token = "EAAtestBwzLixnjYBO0123456789abcdef"
     static let user = "218471"
@@ -30,12 +30,12 @@ struct GraphStory: Sendable {
 
     static let me = #"{"name":"Zo\u00eb M\u00fcller","email":"zoe\u0040example.com","id":"218471"}"#
 
-    /// Tells the token to its app, and the person to the token's holder.
+    /// Answers /debug_token with `data` and /me with `me`.
     static func script(_ data: String = data(), me: String = me) -> ScriptedIssuer.Script {
         { request, peer in try peer.answerAndStay(request.path.contains("/debug_token?") ? data : me) }
     }
 
-    /// The same with what the story holds at the time.
+    /// The same with the current value of `story`.
     static func script(_ story: Locked<String>) -> ScriptedIssuer.Script {
         { request, peer in try script(story.withLock { $0 })(request, peer) }
     }
@@ -48,13 +48,13 @@ struct GraphStory: Sendable {
 }
 
 extension GraphService {
-    /// Has an access token judged.
+    /// Sends an access token to /verify.
     func judge(_ members: String = "", token: String = GraphStory.token) throws -> TestResponse {
         let more = members.isEmpty ? "" : ",\(members)"
         return try answer("POST", "/verify", body: "{\"access_token\":\"\(token)\"\(more)}")
     }
 
-    /// How often Graph was asked about a person.
+    /// The number of calls of /me.
     var meCount: Int { graph.requests.count { $0.path.contains("/me?") } }
 }
 
@@ -64,7 +64,7 @@ struct AccessTokenRouteTests {
         try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
     }
 
-    @Test("A token that Graph vouches for is answered with what Graph told of it, and the person")
+    @Test("The answer to a confirmed token holds the token's facts and the person")
     func accepted() async throws {
         let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script())
         let response = try service.judge(#""permissions":["email","user_likes","a.b","email"],"subject":"218471""#)
@@ -98,7 +98,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("Graph is asked by the app about the token, then by its holder for what was granted, each with its proof")
+    @Test("The app asks about the token, then the token asks for the granted fields, each with its appsecret_proof")
     func questions() async throws {
         let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script())
         #expect(try service.judge().status == 200)
@@ -119,7 +119,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("What Graph does not tell is left out, and what was not granted is not asked for")
+    @Test("Facts that Graph leaves out are absent, and fields that were not granted are not requested")
     func least() async throws {
         let data = GraphStory.data([
             ("expires_at", "0"), ("issued_at", nil), ("data_access_expires_at", nil), ("scopes", "[]"),
@@ -136,7 +136,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    /// Changes of `data`, and the code.
+    /// Changes of `data`, and the code of the refusal.
     static let refusals: [([(String, String?)], String)] = [
         ([("is_valid", "false")], "access_token_invalid"),
         ([("is_valid", "false"), ("error", #"{"code":190,"subcode":463}"#)], "access_token_expired"),
@@ -152,7 +152,7 @@ struct AccessTokenRouteTests {
         ([("expires_at", "1")], "access_token_expired"), ([("app_id", #""333""#)], "invalid_audience"),
     ]
 
-    @Test("A token that Graph does not vouch for is refused, and nobody is asked for the person", arguments: refusals)
+    @Test("A token that Graph does not confirm is refused, and /me is not called", arguments: refusals)
     func refused(_ changes: [(String, String?)], _ code: String) async throws {
         let service = try await GraphService(
             workerCount: 1,
@@ -169,7 +169,7 @@ struct AccessTokenRouteTests {
     }
 
     @Test(
-        "The person must be the one expected, and the one that /me names",
+        "The person must be the expected one, in debug_token and in /me",
         arguments: [
             (#""subject":"218472""#, GraphStory.me, "subject_mismatch", 0),
             ("", #"{"id":"218472"}"#, "access_token_invalid", 1),
@@ -188,7 +188,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("Each app is asked in turn until one is told the token; a token of another app is none's")
+    @Test("Each app asks in turn until one gets the token's facts; a token of an unknown app is refused")
     func apps() async throws {
         let other = "fedcba9876543210fedcba9876543210"
         let ours = GraphStory.data([("app_id", #""42""#)])
@@ -219,7 +219,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("Where access tokens are refused Graph is not asked, and a JWT is sent back to its own member")
+    @Test("If access tokens are not allowed, Graph is not called; a JWT must be sent as id_token")
     func notAllowed() async throws {
         let service = try await GraphService(script: GraphStory.script())
         let refused = try service.judge()
@@ -231,7 +231,7 @@ struct AccessTokenRouteTests {
     }
 
     @Test(
-        "A request that is not exactly right is refused, and Graph never hears of it",
+        "A malformed request is refused before Graph is called",
         arguments: [
             (#""nonce":"n""#, 400, "invalid_request"), (#""raw_nonce":"n""#, 400, "invalid_request"),
             (#""issued_nonce":true"#, 400, "invalid_request"), (#""key_thumbprint":"x""#, 400, "invalid_request"),
@@ -260,7 +260,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("A text that is no access token is refused before Graph is asked")
+    @Test("A text that is no access token is refused before Graph is called")
     func shapes() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true, script: GraphStory.script())
         let bad = [
@@ -288,7 +288,7 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("A token of a login that was revoked since it was issued is refused, whatever Graph says")
+    @Test("A token of a revoked login is refused if it was issued before the revocation, whatever Graph says")
     func revoked() async throws {
         let story = Locked(GraphStory.data())
         let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(story))
@@ -297,10 +297,11 @@ struct AccessTokenRouteTests {
         let revocation = try service.answer("POST", "/revocations", body: login)
         #expect(revocation.status == 204, "\(revocation.text)")
         let now = WallClock.unixSeconds()
-        // `issued_at`, `expires_at`, and whether the token is good all the same.
+        // `issued_at`, `expires_at`, and true if the token is accepted.
         let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
             ("1700000000", "4000000000", false), ("\(now + 100)", "4000000000", true), (nil, "\(now + 7_250)", true),
-            // Two hours before these ends is long past or far ahead, so the time of issue is unknown.
+            // Two hours before these ends is long past or far ahead, so the service does not know when the token was
+            // issued.
             (nil, "\(now + 3_600)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
         ]
         for token in tokens {
@@ -314,7 +315,7 @@ struct AccessTokenRouteTests {
     }
 
     @Test(
-        "After a callback a token whose issue Graph does not tell is good, after an order the answer tells until when not"
+        "A token without an issue time passes after a callback; after an order the refusal says until when"
     )
     func unknownIssue() async throws {
         for kind in [RevocationKind.callback, .order] {
@@ -330,7 +331,7 @@ struct AccessTokenRouteTests {
                 at: moment,
                 kind: kind
             ) { _ in }
-            // A token of an hour that was issued a moment after the revocation, and one that never expires.
+            // A token of one hour, issued a moment after the revocation, and one that never expires.
             for (expiry, end) in [(moment + 3_610, moment + 7_200), (0, moment + 90 * 86_400)] {
                 story.withLock { $0 = GraphStory.data([("issued_at", nil), ("expires_at", "\(expiry)")]) }
                 let response = try service.judge()
@@ -339,7 +340,7 @@ struct AccessTokenRouteTests {
                 #expect(response.status == 401 && response.text.contains(#""claim":"iat""#))
                 #expect(response.text.contains(text(moment)) && response.text.contains(text(end)), "\(response.text)")
             }
-            // One whose issue Graph tells is judged by it.
+            // A token with an issue time is judged by that time.
             story.withLock { $0 = GraphStory.data([("issued_at", "\(moment)"), ("expires_at", "4000000000")]) }
             #expect(try service.judge().code == "login_revoked")
             story.withLock { $0 = GraphStory.data([("issued_at", "\(moment + 1)"), ("expires_at", "4000000000")]) }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import LLService
 
-@Suite("How often and how long an access token is good", .live)
+@Suite("How often and how long an access token is accepted", .live)
 struct AccessTokenUseTests {
-    /// An id token that came together with the access token of ``GraphStory``.
+    /// An id token of the same login as the access token of ``GraphStory``.
     private static func idToken(_ accessToken: String = GraphStory.token) throws -> String {
         var claims = Tokens.claims()
         let digest = try SHA256.digest(of: Array(accessToken.utf8).span).bytes
@@ -23,7 +23,7 @@ struct AccessTokenUseTests {
         return try service.answer("POST", "/verify", body: body)
     }
 
-    @Test("With replay: reject a token is good once, within its app")
+    @Test("With replay: reject a token is accepted once, within its app")
     func replays() async throws {
         let service = try await GraphService(
             acceptsAccessTokens: true,
@@ -37,7 +37,7 @@ struct AccessTokenUseTests {
         await service.stop()
     }
 
-    @Test("With replay: reject two credentials that came together are both used up, in either order")
+    @Test("With replay: reject an access token is accepted once, alone or beside its id token, in either order")
     func bothAreUsed() async throws {
         for isAloneFirst in [false, true] {
             let service = try await GraphService(
@@ -50,13 +50,13 @@ struct AccessTokenUseTests {
             #expect(first.status == (isAloneFirst ? 401 : 200), "\(first.text)")
             let alone = try service.judge()
             #expect(alone.status == 401 && alone.code == "token_replayed", "\(alone.text)")
-            // Another id token that came with the same access token brings that one again.
+            // Another id token of the same login presents the access token again.
             #expect(try Self.both(service, Self.idToken()).code == "token_replayed")
             await service.stop()
         }
     }
 
-    @Test("An id token that is refused uses up no access token, and where access tokens are refused none is remembered")
+    @Test("A refused id token uses up no access token; if access tokens are not allowed none is remembered")
     func nothingIsUsed() async throws {
         let service = try await GraphService(
             acceptsAccessTokens: true,
@@ -72,7 +72,7 @@ struct AccessTokenUseTests {
         await other.stop()
     }
 
-    @Test("max_token_age_seconds bounds an access token too, and one whose issue Graph does not tell is refused")
+    @Test("max_token_age_seconds applies to an access token too, and refuses one without an issue time")
     func age() async throws {
         let story = Locked(GraphStory.data())
         let service = try await GraphService(
@@ -81,7 +81,7 @@ struct AccessTokenUseTests {
             script: GraphStory.script(story)
         )
         let now = WallClock.unixSeconds()
-        // `issued_at`, and whether the token is good. The skew of a minute is added.
+        // `issued_at`, and true if the token is accepted. The skew of a minute is added.
         let tokens: [(issuedAt: String?, isGood: Bool)] = [
             ("\(now)", true), ("\(now - 3_500)", true), ("\(now - 3_700)", false), ("\(now - 2_592_000)", false),
             (nil, false), ("0", false),
@@ -98,7 +98,7 @@ struct AccessTokenUseTests {
     }
 
     @Test(
-        "After a loss of the store a token whose birth is only estimated is 503, since nobody knows whether it is older",
+        "After a loss of the store a token with an estimated issue time is 503, because it may be older than the loss",
         .needsRedis
     )
     func estimatedBirth() async throws {
@@ -137,7 +137,7 @@ struct AccessTokenUseTests {
         let tokens: [(issuedAt: String?, expiry: String, code: String?)] = [
             (nil, "\(now + 3_600)", "replay_store_unavailable"), (nil, "0", "replay_store_unavailable"),
             (nil, "\(now + 100_000)", "replay_store_unavailable"), ("\(now - 60)", "0", "token_replayed"),
-            // Issued after the loss, by its own word and by what its end tells.
+            // Issued after the loss: one token says so itself, the other shows it by its end.
             ("\(now + 30)", "0", nil), (nil, "\(now + 7_230)", nil),
         ]
         for (index, token) in tokens.enumerated() {

@@ -9,10 +9,10 @@ import Testing
 
 @Suite("POST /verify: each answer is a value of the library", .live)
 struct AnswerTypeTests {
-    /// What an answer says about the question and not about the credential.
+    /// Members about the request, not about the credential.
     private static let ofTheQuestion = ["refresh", "missing_permissions", "unverifiable_permissions"]
 
-    /// Reads an object as a value of the library; the value must encode to the same object.
+    /// Reads an object as a value of the library. The value must encode to the same object.
     private static func read<Value: Codable & Equatable>(_ object: [String: Any], _ note: Comment) throws -> Value {
         let value = try JSONDecoder().decode(Value.self, from: JSONSerialization.data(withJSONObject: object))
         let encoded = try JSONEncoder().encode(value)
@@ -29,7 +29,7 @@ struct AnswerTypeTests {
         return object
     }
 
-    /// The changes that make a token say more, less or something odd.
+    /// Changes that add claims to a token, remove them or make them odd.
     private static let tokens: [(note: String, change: @Sendable (inout MintedClaims) -> Void)] = [
         ("as few facts as there can be", { _ in }),
         (
@@ -121,7 +121,7 @@ struct AnswerTypeTests {
             let tied: VerifiedAccessToken = try Self.read(bound, "\(story)")
             #expect(tied.nonce?.value == "n0NceOfThisLogin" && tied.inspection == verified.inspection)
         }
-        // A permission that is none of Limited Login's is among the scopes alone.
+        // Graph grants a permission outside Limited Login: it is listed in the scopes alone.
         answers.withLock { $0 = (GraphStory.data([("scopes", #"["email","a.b"]"#)]), GraphStory.me) }
         let answer = try service.judge()
         let other = try JSONDecoder().decode(VerifiedAccessToken.self, from: Data(answer.body))

@@ -8,7 +8,7 @@ struct AppSecretsTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
 
     @Test(
-        "A malformed file is refused with the line at fault, and nothing of a secret is said",
+        "A malformed file is refused with the line at fault and without any part of a secret",
         arguments: [
             ("", "secrets"), ("# none\n\n", "secrets"), ("1", "line 1"), ("\(secret)", "line 1"),
             ("1 \(secret) x", "line 1"),
@@ -27,7 +27,7 @@ struct AppSecretsTests {
         #expect(!sentence.contains("01234567"))
     }
 
-    @Test("A secret is found by its app, or by being the only one")
+    @Test("A secret is found by its app, or without an app if it is the only one")
     func choosing() throws {
         let one = try AppSecrets(parsing: Array("1 \(Self.secret)".utf8), place: "secrets", appIDs: ["1"])
         #expect(try one.secret(of: nil).appID == "1")

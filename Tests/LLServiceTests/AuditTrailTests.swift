@@ -12,7 +12,7 @@ struct AuditTrailTests {
     private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let person = AuditTrail.hash(appID: InProcessService.appID, userID: "2954873201847263")
 
-    /// A service whose audit writes real lines of JSON here.
+    /// A service, and the JSON lines that its audit writes.
     private static func service() async throws -> (InProcessService, Locked<[String]>) {
         let lines = Locked<[String]>([])
         let level = LogLevelSwitch(.critical)
@@ -43,7 +43,7 @@ struct AuditTrailTests {
         }
     }
 
-    /// The lines since the last look.
+    /// The lines since the last call.
     private static func take(_ lines: Locked<[String]>) throws -> [Line] {
         let all = lines.withLock { lines in
             defer { lines = [] }
@@ -61,7 +61,7 @@ struct AuditTrailTests {
 
     private static let json = ["Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1"]
 
-    @Test("A good token is one line on each route, with the same hash for the same person")
+    @Test("An accepted token writes one line on each route, with the same hash for the same person")
     func accepted() async throws {
         let (service, lines) = try await Self.service()
         let token = try Self.token()
@@ -83,7 +83,7 @@ struct AuditTrailTests {
         }
     }
 
-    @Test("An exchange is one line, and the person's hash is the same at /auth with what came of it")
+    @Test("An exchange writes one line, and the new token has the same person's hash at /auth")
     func exchanged() async throws {
         let (service, lines) = try await Self.service()
         let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
@@ -98,7 +98,7 @@ struct AuditTrailTests {
         #expect(found.map(\.route) == ["/token", "/auth"] && found.allSatisfy { $0.user == Self.person })
     }
 
-    @Test("A refusal is one line with its code and nobody's hash, whoever refuses it")
+    @Test("A refusal writes one line with its code and without a hash, on every route")
     func refused() async throws {
         let (service, lines) = try await Self.service()
         let expired = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000))
@@ -144,7 +144,7 @@ struct AuditTrailTests {
         }
     }
 
-    @Test("Other routes have no line, and without the setting there is none at all")
+    @Test("Other routes write no line, and without the setting no route does")
     func others() async throws {
         let (service, lines) = try await Self.service()
         _ = try service.answer("GET", "/livez", fields: [])

@@ -6,11 +6,11 @@ import Testing
 
 @testable import LLService
 
-@Suite("The fields in which /auth tells claims", .live)
+@Suite("The fields in which /auth exports claims", .live)
 struct AuthFieldTests {
     private static func fields(_ list: [String]) throws -> [AuthField] { try list.map { try AuthField($0) } }
 
-    /// What `/auth` answers for a payload with these members on top of those that every token has.
+    /// The answer of `/auth` to a payload with these members added to those of every token.
     private static func answer(_ list: [String]?, _ members: String, sub: String = "1") async throws -> TestResponse {
         let gateway = try list.map { GatewaySettings(fields: try fields($0)) } ?? GatewaySettings()
         let service = try await InProcessService(gateway: gateway)
@@ -24,7 +24,7 @@ struct AuthFieldTests {
         return try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
     }
 
-    @Test("Every claim but a key that nobody proved can be told, and the list replaces the default one")
+    @Test("Every claim can be exported except an unproven key, and the list replaces the default one")
     func everyClaim() async throws {
         let list = AuthField.claims.map { "X-\($0.name.replacing(/[_.]/, with: "-"))=\($0.name)" }
         let answer = try await Self.answer(
@@ -47,7 +47,7 @@ struct AuthFieldTests {
     }
 
     @Test(
-        "What is no visible ASCII, and a percent sign, is percent-encoded as UTF-8",
+        "Percent signs and all but visible ASCII are percent-encoded as UTF-8",
         arguments: [
             ("Жанна Дарк", "%D0%96%D0%B0%D0%BD%D0%BD%D0%B0%20%D0%94%D0%B0%D1%80%D0%BA"),
             (#"\u0416"#, "%D0%96"), ("😀", "%F0%9F%98%80"), (#"\ud83d\ude00"#, "%F0%9F%98%80"), ("100%", "100%25"),
@@ -63,7 +63,7 @@ struct AuthFieldTests {
         #expect(answer.fields.count { $0.name.hasPrefix("x-auth-") } == 2)
     }
 
-    @Test("Whatever byte stands wherever in a claim, its field's value is visible ASCII")
+    @Test("A field's value is visible ASCII, whatever bytes the claim holds")
     func everyByte() {
         let plain = Array("abcdefghijklmnopqrstuvwxyzabcdefghij".utf8)
         for byte in UInt8.min ... .max {
@@ -80,7 +80,7 @@ struct AuthFieldTests {
         }
     }
 
-    @Test("A claim that is absent, of another type, empty or longer than 1,024 bytes gives no field; sub is then 401")
+    @Test("A claim that is absent, of another type, empty or longer than 1,024 bytes exports no field; sub is then 401")
     func absent() async throws {
         func name(_ json: String) async throws -> String? {
             let answer = try await Self.answer(["X-Auth-Name=name"], json.isEmpty ? "" : #""name":\#(json)"#)
@@ -92,7 +92,7 @@ struct AuthFieldTests {
             #expect(try await name(json) == nil)
         }
         #expect(try await name("\"\(longest)\"") == longest)
-        // The limit is the claim's: spelt with escapes or encoded it may be longer.
+        // The limit applies to the claim's value. Escapes and encoding may make it longer.
         #expect(try await name("\"\(longest.dropLast())\\u0078\"") == longest)
         #expect(try await name("\"\(String(repeating: "Ж", count: 512))\"")?.utf8.count == 3_072)
         let refused = try await Self.answer(nil, "", sub: longest + "x")
@@ -102,7 +102,7 @@ struct AuthFieldTests {
     }
 
     @Test(
-        "A mapping that cannot be is refused",
+        "An invalid mapping is refused",
         arguments: [
             "", "X-Auth-Name", "=name", "X-Auth-Name=", "X-Auth-Name=Name", "X-Auth-Name=phone", "X-Auth-Name= name",
             "X_Auth_Name=name", "X-Auth_Name=name", "X.Auth.Name=name", "X-Auth-Ñame=name", "X Auth=name", "-X=name",
@@ -122,7 +122,7 @@ struct AuthFieldTests {
         #expect(throws: AuthField.Fault.self) { try AuthField(text) }
     }
 
-    @Test("Names that gateways use are taken, and the default is what /auth always told")
+    @Test("Field names of common gateways are accepted, and the default list stays the same")
     func taken() throws {
         for name in ["Remote-User", "X-Forwarded-User", "X-Auth-Request-Email", "x", "X-WEBAUTH-USER"] {
             #expect(try AuthField("\(name)=sub").name == name)
@@ -135,7 +135,7 @@ struct AuthFieldTests {
     }
 
     @Test(
-        "Settings of gateways stop the start with the place and the reason",
+        "A wrong gateway setting stops the start and names the place and the reason",
         arguments: [
             ("auth_headers", "X-Auth-Subject=sub,x-auth-subject=email", "two fields have the same name"),
             ("auth_headers", "X_Auth=sub", "has no field name"),
@@ -154,7 +154,7 @@ struct AuthFieldTests {
     )
     func settings(key: String, value: String, reason: String) throws {
         do throws(ConfigurationError) {
-            // With the routes closed too: who opens them later must not find out then.
+            // The routes are closed here, too: the mistake must show before an operator opens them.
             _ = try load([key: value])
             Issue.record("accepted")
         } catch {
@@ -163,7 +163,7 @@ struct AuthFieldTests {
         }
     }
 
-    @Test("Settings of gateways are read")
+    @Test("The gateway settings are read")
     func read() throws {
         let values = [
             "gateway": "enabled", "dpop": "required_if_bound", "gateway_origin": "HTTPS://Api.Example.com:443/",

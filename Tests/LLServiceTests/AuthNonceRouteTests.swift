@@ -7,9 +7,9 @@ import Testing
 
 @testable import LLService
 
-/// A Graph that tells a token, its person and the nonce of its login.
+/// A Graph that answers about a token, its person and the nonce of its login.
 private struct LoginStory {
-    /// The answer about the login; the whole of it if it begins with `{`, else the nonce.
+    /// The answer about the login: the whole body if it begins with `{`, else the nonce.
     let nonce = Locked("")
 
     func script() -> ScriptedIssuer.Script {
@@ -27,10 +27,10 @@ private struct LoginStory {
 }
 
 extension GraphService {
-    /// How often Graph was asked about a login.
+    /// The number of calls about a login.
     fileprivate var infoCount: Int { graph.requests.count { $0.path.contains("/access_token_info?") } }
 
-    /// A store that vouches for nonces of now, as if the process had run for a minute.
+    /// A store that is complete for nonces issued now, as after a minute of running.
     static func memory() -> ReplayStore { .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)) }
 
     func issueNonce(_ body: String = "{}") throws -> String {
@@ -43,7 +43,7 @@ struct AuthNonceRouteTests {
     private static let given = #""auth_nonce":true,"nonce":"n0NceOfThisLogin""#
     private static let issued = #""auth_nonce":true,"issued_nonce":true"#
 
-    @Test("The login's nonce is asked for with the token alone, last, and told")
+    @Test("The nonce of the login is requested last, with the token alone, and answered")
     func accepted() async throws {
         let story = LoginStory()
         story.nonce.withLock { $0 = "n0NceOfThisLogin" }
@@ -58,15 +58,15 @@ struct AuthNonceRouteTests {
         #expect(question.value(of: "authorization") == nil)
         let metrics = service.registry.render()
         #expect(metrics.contains(#"graph_requests_total{operation="access_token_info",result="ok"} 1"#))
-        // The backend's own nonce is used up by the backend: here it is good again.
+        // The service does not remember the backend's own nonce, so it is accepted again.
         #expect(try service.judge(Self.given).status == 200)
-        // Without auth_nonce it is not asked for.
+        // Without auth_nonce the nonce is not requested.
         #expect(try service.judge().status == 200 && service.infoCount == 2)
         await service.stop()
     }
 
     @Test(
-        "A nonce that is wrong, absent or no text is another login's",
+        "A nonce that is wrong, absent or not a string is another login's",
         arguments: [
             #""n0NceOfAnotherLogin""#, #""n0NceOfThisLogin1""#, #""N0NCEOFTHISLOGIN""#, #""""#, "null", "true", "5",
             "[]",
@@ -91,7 +91,7 @@ struct AuthNonceRouteTests {
         await service.stop()
     }
 
-    @Test("An issued nonce is ours, for this app, in time, and good once; a refused token uses nothing up")
+    @Test("An issued nonce must be ours, for this app and unexpired, and works once; a refused token uses up nothing")
     func issued() async throws {
         let story = LoginStory()
         let issuer = try DecodedNonce.issuer()
@@ -141,7 +141,7 @@ struct AuthNonceRouteTests {
             story.nonce.withLock { $0 = nonce }
             #expect(try next.judge(Self.issued).code == code, "\(nonce)")
         }
-        // One nonce, whichever credential brings it first.
+        // A nonce can be used once, by an id token or an access token.
         let shared = try next.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
         let token = try Tokens.mint(Tokens.claims(nonce: shared))
         let body = #"{"id_token":"\#(token)","issued_nonce":true}"#
@@ -151,7 +151,7 @@ struct AuthNonceRouteTests {
         await next.stop()
     }
 
-    @Test("A refusal before it asks for no nonce, and an id token takes no auth_nonce")
+    @Test("A refusal before the third call requests no nonce, and an id token takes no auth_nonce")
     func notAsked() async throws {
         let story = LoginStory()
         story.nonce.withLock { $0 = "n0NceOfThisLogin" }
@@ -175,7 +175,7 @@ struct AuthNonceRouteTests {
         await service.stop()
     }
 
-    @Test("No fault of Graph in its third answer is a yes, or the token's", arguments: AccessTokenFaultTests.faults)
+    @Test("No fault in Graph's third answer accepts the token or blames it", arguments: AccessTokenFaultTests.faults)
     func faults(_ fault: GraphFault) async throws {
         // An object without a nonce is an answer here.
         let isAnswer = fault.testDescription.hasPrefix("200 OK {}")
@@ -184,7 +184,7 @@ struct AuthNonceRouteTests {
             callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
             acceptsAccessTokens: true
         ) { request, peer in
-            // A kept connection that breaks is tried anew.
+            // The connections close: a call on a broken kept connection would be retried.
             if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
             if request.path.contains("/me?") { return try peer.answer(GraphStory.me) }
             try fault.script(peer)
@@ -196,7 +196,7 @@ struct AuthNonceRouteTests {
     }
 
     @Test(
-        "A token that dies before the third question is refused for it (error 190), by the subcode",
+        "A token that dies before the third call (error 190) is refused with the code of the subcode",
         arguments: [
             (463, "access_token_expired"), (458, "access_token_revoked"), (460, "access_token_revoked"),
             (459, "access_token_invalid"), (nil, "access_token_invalid"),
@@ -212,7 +212,7 @@ struct AuthNonceRouteTests {
         await service.stop()
     }
 
-    @Test("A redirect of the third question is not followed", arguments: [301, 302, 307, 308])
+    @Test("A redirect of the third call is not followed", arguments: [301, 302, 307, 308])
     func redirects(_ status: Int) async throws {
         let elsewhere = try ScriptedIssuer(.plain) { _, peer in
             try peer.answer(LoginStory.info(#""n0NceOfThisLogin""#))
@@ -230,7 +230,7 @@ struct AuthNonceRouteTests {
     }
 
     @Test(
-        "Two replicas with one Redis: of two logins with one nonce exactly one is accepted, in 100 of 100 rounds",
+        "Two replicas with one Redis accept exactly one of two logins with the same nonce, in 100 of 100 rounds",
         .needsRedis
     )
     func twoReplicas() async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("/auth: what gateways ask", .live)
+@Suite("/auth: the gateway's subrequest", .live)
 struct AuthRouteTests {
     private static func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
 
@@ -19,7 +19,7 @@ struct AuthRouteTests {
         return claims
     }
 
-    @Test("A good token is exactly 200, its facts in fields, whatever binding the policy demands of others")
+    @Test("A good token is exactly 200 with its facts in fields, even if the policy demands a binding on other routes")
     func accepted() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = try Tokens.mint(Self.rich())
@@ -35,7 +35,7 @@ struct AuthRouteTests {
         #expect(answer.body.isEmpty)
     }
 
-    @Test("A token without an e-mail address exports none, not even one that came with the request")
+    @Test("A token without an e-mail address exports none, and a forged field of the request is not passed on")
     func noEmail() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = try Tokens.mint(Tokens.claims())
@@ -45,7 +45,7 @@ struct AuthRouteTests {
     }
 
     @Test(
-        "Any method and any path below is judged alike",
+        "Every method and every path below /auth is judged alike",
         arguments: [
             ("HEAD", "/auth"), ("POST", "/auth"), ("PUT", "/auth/"), ("DELETE", "/auth/orders/7"),
             ("PATCH", "/auth/a?original&b=c"), ("OPTIONS", "/auth"), ("TRACE", "/auth/x"),
@@ -60,14 +60,14 @@ struct AuthRouteTests {
         #expect(try service.answer(method, path, fields: []).status == 401)
     }
 
-    @Test("It is not there unless it is configured", arguments: ["/auth", "/auth/x"])
+    @Test("/auth does not exist unless it is configured", arguments: ["/auth", "/auth/x"])
     func disabled(path: String) async throws {
         let service = try await InProcessService()
         let answer = try service.answer("GET", path, fields: Self.bearer(try Tokens.mint(Tokens.claims())))
         #expect(answer.status == 404)
     }
 
-    @Test("Paths that only begin like it are not it", arguments: ["/authorize", "/auth%2f", "/Auth", "/auth.json"])
+    @Test("Paths that begin like /auth do not exist", arguments: ["/authorize", "/auth%2f", "/Auth", "/auth.json"])
     func otherPaths(path: String) async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         #expect(try service.answer("GET", path, fields: []).status == 404)
@@ -133,7 +133,7 @@ struct AuthRouteTests {
     }
 
     @Test(
-        "A parameter that is unknown or misspelt demands nothing, so it is refused before any token is accepted",
+        "An unknown or misspelt parameter would demand nothing, so it is refused before any token is accepted",
         arguments: [
             "x=1", "permission=email", "Permissions=email", "permissions=email&x", "=email", "originals=/a",
             "x&original=/a", "app-id=42", "permissions%20=email",
@@ -148,7 +148,7 @@ struct AuthRouteTests {
         #expect(answer["x-auth-subject"] == nil)
     }
 
-    @Test("An app id in the query narrows the configured ones; another is 403, not 401")
+    @Test("An app id in the query narrows the configured ones; another app id is 403, not 401")
     func appID() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = Self.bearer(try Tokens.mint(Tokens.claims()))
@@ -161,7 +161,7 @@ struct AuthRouteTests {
         }
     }
 
-    @Test("An outage of the keys is 503, never 401, and a new key is waited for")
+    @Test("An outage of the keys is 503, never 401, and a token with a new key waits for the next fetch")
     func outage() async throws {
         let down = try await InProcessService(minters: nil, gatewayIsEnabled: true)
         _ = await down.cache.refresh()
@@ -180,7 +180,7 @@ struct AuthRouteTests {
         #expect(woken.status == 200)
     }
 
-    @Test("It asks for no client key: the Authorization field is the person's")
+    @Test("/auth needs no client key, because the Authorization field holds the person's token")
     func clientKeys() async throws {
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("POST /verify: requests that are refused", .live)
+@Suite("POST /verify: refused requests", .live)
 struct BadRequestTests {
     static let token = "\"id_token\":\"a.b.c\""
 
@@ -37,7 +37,7 @@ struct BadRequestTests {
     }
 
     @Test(
-        "The detail says in words why a body is no JSON, and where",
+        "The detail says why and at which byte a body is not JSON",
         arguments: [
             ("{\(token)", "the text ends too early, at byte 19"), ("{} x", "unexpected x at byte 3"),
             ("{\(token),}", "unexpected } at byte 20"), ("{'id_token':'a'}", "unexpected ' at byte 1"),
@@ -53,7 +53,7 @@ struct BadRequestTests {
     }
 
     @Test(
-        "A nonce that is no nonce is invalid_nonce",
+        "An invalid nonce is invalid_nonce",
         arguments: [
             #""nonce":"""#, #""nonce":"a b""#, #""nonce":"a\tb""#, #""nonce":" a""#, #""nonce":"a\n""#,
             #""nonce":"a\u00a0b""#, #""nonce":"\u2003""#, #""nonce":null"#, #""nonce":7"#, #""raw_nonce":"""#,
@@ -95,7 +95,7 @@ struct BadRequestTests {
     }
 
     @Test(
-        "JSON is taken with the one charset it can have",
+        "JSON is accepted with charset utf-8 or without a charset",
         arguments: [
             "application/json", "Application/JSON", "application/json;charset=utf-8",
             "application/json ; Charset=\"UTF-8\"", "application/json;",
@@ -106,7 +106,7 @@ struct BadRequestTests {
         #expect(try service.answer(fields: ["Content-Type: \(type)"], body: "{}").code == "invalid_request")
     }
 
-    @Test("Binding is asked for unless the policy says otherwise")
+    @Test("A request needs a binding unless the policy makes it optional")
     func optionalBinding() async throws {
         let token = try Tokens.mint(Tokens.claims())
         let required = try await InProcessService()

@@ -11,7 +11,7 @@ struct BasicCredentialsTests {
     }
 
     @Test(
-        "Name and key come apart at the first colon",
+        "The first colon separates the name from the key",
         arguments: [
             ("YTpi", ["a", "b"]), ("YTo=", ["a", ""]), ("OmI=", ["", "b"]), ("Og==", ["", ""]),
             ("YTpiOmM=", ["a", "b:c"]), ("YTo+Pz4/", ["a", ">?>?"]),
@@ -22,7 +22,7 @@ struct BasicCredentialsTests {
     }
 
     @Test(
-        "What is no strict base64, or has no colon, is refused",
+        "Text that is not strict base64, or has no colon, is refused",
         arguments: [
             "", "=", "====", "Og", "Og=", "Og===", "Oh==", "YTp", "YTp=", "YTo=YTo=", "Y=o=", "YQ==", "YTo-Pz4_",
             "YT i",

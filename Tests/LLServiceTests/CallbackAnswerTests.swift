@@ -4,10 +4,10 @@ import Testing
 
 @testable import LLService
 
-@Suite("What the backend answers to a callback", .live)
+@Suite("The backend's answer to a callback", .live)
 struct CallbackAnswerTests {
     @Test(
-        "What the backend answers for the person is passed on, if it has both members and they can be used",
+        "The backend's answer for the person is passed on if both members are present and valid",
         arguments: [
             (#"{"url":"https:\/\/app.example/my?x=1","confirmation_code":"abc123","more":[1]}"#, true),
             (#"{"url":"https://app.example/my?x=1"}"#, false), (#"{"confirmation_code":"abc123"}"#, false),
@@ -32,7 +32,7 @@ struct CallbackAnswerTests {
     }
 
     @Test(
-        "A page with a fragment is passed on as it was given",
+        "A status page with a fragment is passed on unchanged",
         arguments: [
             ("https://b.example/#/deletion/1", true), ("https://b.example#x", true), ("https://b.example/?a=1#", true),
             ("HTTPS://B.example/a#b?c=%C3%BC/d", true), ("https://b.example/#a@b", true),
@@ -54,7 +54,7 @@ struct CallbackAnswerTests {
     }
 
     @Test(
-        "An answer with both members that cannot be used is told in the log, without the person's id",
+        "The log reports an answer with both members but unusable values, without the person's id",
         arguments: [
             (#"{"url":"http://b.example/218471","confirmation_code":"abc123"}"#, true),
             (#"{"url":"https://b.example/218471","confirmation_code":"a b"}"#, true),

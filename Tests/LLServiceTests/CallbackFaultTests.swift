@@ -7,20 +7,20 @@ import Testing
 
 @testable import LLService
 
-@Suite("Callbacks whose backend fails", .live)
+@Suite("Callbacks with a failing backend", .live)
 struct CallbackFaultTests {
-    /// A backend that fails: how it does, what Facebook is told, how often it was tried, and what is counted.
+    /// A failing backend: its behaviour, the answer to Facebook, the number of attempts and the counted result.
     struct Fault: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var manner = Manner.plain
-        /// What an attempt may take: little where the backend hangs.
+        /// The time limit of an attempt: short if the backend hangs.
         var attemptTime = Duration.seconds(300)
         let status: Int
         let attempts: Int
         let result: String
         var script: ScriptedIssuer.Script = { _, peer in try peer.answer() }
 
-        /// A certificate is made when the test runs.
+        /// The certificate is made when the test runs.
         enum Manner: Sendable { case plain, tls, wrongName, untrusted, silent, resetting, closed }
     }
 
@@ -129,7 +129,7 @@ struct CallbackFaultTests {
         ),
     ]
 
-    /// Bodies that cannot be read, behind a head that says 2xx.
+    /// Bodies that cannot be read, after a head with a status of 2xx.
     static let unreadableBodies: [Fault] =
         [
             ("a coded body", "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"),
@@ -166,12 +166,12 @@ struct CallbackFaultTests {
         }
     }
 
-    @Test("The outcome is the contract's, whatever the backend does", arguments: faults + unreadableBodies)
+    @Test("Each fault of the backend has the documented outcome", arguments: faults + unreadableBodies)
     func outcome(fault: Fault) async throws {
         let service = try await CallbackService(
             Self.manner(fault.manner),
             limits: CallbackService.limits(attemptTime: fault.attemptTime),
-            // Port 1 is nobody's.
+            // No process listens on port 1.
             backendURL: fault.manner == .closed ? "http://127.0.0.1:1/" : nil,
             script: fault.script
         )
@@ -188,7 +188,7 @@ struct CallbackFaultTests {
                 service.backend.requestCount >= fault.attempts
             }
             #expect(service.backend.requestCount == fault.attempts, "\(name)")
-            // Each attempt has the same name, body and place.
+            // Every attempt has the same identifier and body.
             #expect(Set(service.backend.requests.map { $0.value(of: "webhook-id") }).count == min(1, fault.attempts))
             #expect(Set(service.backend.requests.map(\.body)).count == min(1, fault.attempts))
         }
@@ -196,20 +196,20 @@ struct CallbackFaultTests {
         let lines = service.log.withLock { $0 }
         let told = lines.filter { $0.hasPrefix("callback not delivered") }
         #expect(told.count == (fault.status == 503 ? 2 : 0))
-        // `printf 218471 | sha256sum`: it names the person to those who know the id.
+        // `printf 218471 | sha256sum`: the log identifies the person only to readers that know the id.
         let hash = "a16eadf35df86bf31b67643469cff09e096fc1823a4d1ad0325462615bfce650"
         #expect(told.allSatisfy { $0.contains(fault.result) && $0.contains(hash) })
         #expect(!lines.contains { $0.contains("218471") })
         await service.stop()
     }
 
-    @Test("A backend that took the event has taken it, though its answer cannot be read", arguments: unreadableBodies)
+    @Test("An accepted event counts as delivered, even if the answer cannot be read", arguments: unreadableBodies)
     func unreadableBody(fault: Fault) async throws {
         let limits = CallbackService.limits(attemptTime: fault.attemptTime)
         let service = try await CallbackService(limits: limits, script: fault.script)
         let answer = try service.call("data-deletion", CallbackService.good())
         #expect(answer.text.contains(CallbackService.statusURL + "?code="))
-        // Nobody is shown the answer to the other callback.
+        // The answer to a deauthorize callback is shown to no person.
         #expect(try service.call("deauthorize", CallbackService.good()).text == "{}")
         let told = service.log.withLock { $0 }.filter { $0.hasPrefix("answer to a callback not used") }
         #expect(told.count == 1)
@@ -217,7 +217,7 @@ struct CallbackFaultTests {
         await service.stop()
     }
 
-    @Test("A redirect is not followed: what is told goes nowhere else")
+    @Test("A redirect is not followed, so the event is sent to no other server")
     func redirect() async throws {
         let elsewhere = try ScriptedIssuer { _, peer in try peer.answer() }
         let place = elsewhere.url
@@ -240,7 +240,7 @@ struct CallbackFaultTests {
         return CallbackService.request("deauthorize", form: form)
     }
 
-    @Test("Deliveries are bounded: what is beyond is answered at once, and told in log and metrics")
+    @Test("Deliveries are bounded: a callback beyond the bound is 503 at once, with a log line and a metric")
     func bounded() async throws {
         var limits = CallbackService.limits()
         limits.threadCount = 1
@@ -254,12 +254,12 @@ struct CallbackFaultTests {
         #expect(try service.call("deauthorize", CallbackService.good(user: 3)).status == 503)
         #expect((service.metric("limited_login_webhooks_total{result=\"unsent\"}") ?? 0) >= 1)
         #expect(service.log.withLock { $0.contains { $0.contains("too many deliveries are waiting") } })
-        // Who waits is not forgotten by a stop: it is answered.
+        // A stop answers the callbacks that wait.
         await service.stop()
         for client in waiting { #expect(client.readResponses(1).first?.status == 503) }
     }
 
-    @Test("While 200 callbacks wait for a hung backend, tokens are judged as ever")
+    @Test("While 200 callbacks wait for a hung backend, tokens are judged as usual")
     func hungBackend() async throws {
         let limits = CallbackService.limits()
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
@@ -268,7 +268,8 @@ struct CallbackFaultTests {
             client.send(try Self.request(user: user))
             return client
         }
-        // All are taken once those beyond the threads and their queue have been told; none ends while the backend hangs.
+        // Callbacks beyond the threads and their queue are answered and counted at once. None of the others ends while
+        // the backend hangs.
         let beyond = 200 - limits.threadCount - limits.queueLength
         await eventually("\(beyond) are not sent") {
             service.metric("limited_login_webhooks_total{result=\"unsent\"}") == beyond
@@ -277,7 +278,7 @@ struct CallbackFaultTests {
         let token = try Tokens.mint(Tokens.claims())
         let client = try service.connect()
         for _ in 0..<50 { #expect(client.exchange(LiveService.request(token))?.status == 200) }
-        // No more than the threads' number has reached the backend.
+        // Each thread has sent one request to the backend.
         #expect(service.backend.requestCount == limits.threadCount)
         await service.stop()
         for client in waiting { #expect(client.readResponses(1).first?.status == 503) }
@@ -300,7 +301,7 @@ struct CallbackFaultTests {
         await service.stop()
     }
 
-    @Test("A flood that repeats one callback on 100 connections costs 12 genuine ones nothing, and is delivered once")
+    @Test("A flood that repeats one callback on 100 connections is delivered once and harms no genuine callback")
     func flood() async throws {
         let gate = Locked(false)
         let service = try await CallbackService { _, peer in
@@ -322,7 +323,7 @@ struct CallbackFaultTests {
         gate.withLock { $0 = true }
         for client in flood + genuine { #expect(client.readResponses(1).first?.status == 200) }
         #expect(service.backend.requestCount == 13)
-        // From now on a repetition is answered from memory, also where the backend is gone.
+        // A later repetition is answered from memory, even if the backend is gone.
         service.backend.setScript { _, peer in peer.reset() }
         for client in try send(Array(repeating: repeated, count: 100)) {
             #expect(client.readResponses(1).first?.status == 200)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("Callbacks under way, and those of the day")
+@Suite("Callbacks in delivery, and the remembered callbacks of the day")
 struct CallbackLedgerTests {
     private static let status = DeletionStatus(url: "https://b.example/", confirmationCode: "c")
 
@@ -24,13 +24,13 @@ struct CallbackLedgerTests {
         name(ledger.begin(id) { _ in })
     }
 
-    @Test("One request delivers, its repetitions wait up to their bound, and all are answered when it ends")
+    @Test("One request delivers, its repetitions wait up to their bound, and all are answered when the delivery ends")
     func repetitions() {
         var ledger = CallbackLedger(places: 2)
         #expect(Self.begin(&ledger, "a") == "perform")
         for _ in 0..<CallbackLedger.repetitionLimit { #expect(Self.begin(&ledger, "a") == "wait") }
         #expect(Self.begin(&ledger, "a") == "repetition refused")
-        // Another callback has its place.
+        // Another callback takes a place of its own.
         #expect(Self.begin(&ledger, "b") == "perform")
         #expect(Self.begin(&ledger, "c") == "refused")
         #expect(ledger.end("a", .acknowledged(Self.status)).count == CallbackLedger.repetitionLimit + 1)
@@ -41,7 +41,7 @@ struct CallbackLedgerTests {
         #expect(ledger.end("b", .failed).count == 2)
     }
 
-    @Test("A repetition whose client has left gives its place to the next")
+    @Test("A repetition gives up its place when its client has left")
     func leftClients() {
         var ledger = CallbackLedger(places: 2)
         let hasLeft = Locked(false)
@@ -53,11 +53,11 @@ struct CallbackLedgerTests {
         #expect(Self.begin(&ledger, "a") == "repetition refused")
         hasLeft.withLock { $0 = true }
         #expect(Self.begin(&ledger, "a") == "wait")
-        // The first, whose delivery is under way, one that stayed, and the new one.
+        // The first request, one repetition that stayed, and the new one.
         #expect(ledger.end("a", .failed).count == 3)
     }
 
-    @Test("Ids that failed before have half of the places at most, so the others are left to new ones")
+    @Test("Ids that failed before get at most half of the places, so new ids find the others")
     func retries() {
         var ledger = CallbackLedger(places: 4)
         for id in ["a", "b", "c"] {
@@ -71,7 +71,7 @@ struct CallbackLedgerTests {
         #expect(Self.begin(&ledger, "a") == "answered")
     }
 
-    @Test("What the backend took is not delivered again where only the other replicas lack the revocation")
+    @Test("A delivered callback is not delivered again if only the other replicas lack the revocation")
     func halfDone() {
         var ledger = CallbackLedger(places: 1)
         #expect(Self.begin(&ledger, "a") == "perform")
@@ -82,7 +82,7 @@ struct CallbackLedgerTests {
         #expect(Self.begin(&ledger, "a") == "answered")
     }
 
-    @Test("The memory is bounded by number and by size; the oldest go first")
+    @Test("The memory is bounded by number and by size; the oldest entries go first")
     func bounds() {
         var ledger = CallbackLedger(places: 1)
         for number in 0...CallbackLedger.memoryLimit {

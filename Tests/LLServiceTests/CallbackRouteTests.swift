@@ -18,7 +18,7 @@ struct CallbackRouteTests {
     }
 
     @Test(
-        "A good one is passed on to the backend, signed, with all that it says",
+        "A good callback is passed on to the backend, signed and with all its data",
         arguments: [("deauthorize", "login.deauthorized"), ("data-deletion", "user.data_deletion_requested")]
     )
     func delivered(name: String, type: String) async throws {
@@ -54,7 +54,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("The trace of the request goes on to the backend")
+    @Test("The traceparent of the request is passed on to the backend")
     func trace() async throws {
         let service = try await CallbackService()
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -67,7 +67,7 @@ struct CallbackRouteTests {
     }
 
     @Test(
-        "A repetition has the same code and is not delivered again, another request and the other callback have their own"
+        "A repetition has the same code and is not delivered again; another request has its own code"
     )
     func repetition() async throws {
         let service = try await CallbackService()
@@ -89,7 +89,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("A repetition of one that the backend refused is delivered again, under the same identifier")
+    @Test("A callback that the backend refused is delivered again on repetition, with the same identifier")
     func repetitionAfterFailure() async throws {
         let service = try await CallbackService { request, peer in
             try peer.answer(
@@ -108,7 +108,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("Callbacks of every known shape are taken at both routes")
+    @Test("Callbacks of every known shape are accepted on both routes")
     func shapes() async throws {
         let service = try await CallbackService()
         for (index, payload) in TestSignedRequest.callbacks(issuedAt: WallClock.unixSeconds()).enumerated() {
@@ -120,7 +120,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("A page that removes the app is acknowledged, and nothing else happens; it has no data to delete")
+    @Test("A page that removes the app is acknowledged without effect; its data deletion is refused, as it has no data")
     func pageRemovals() async throws {
         let service = try await CallbackService()
         for payload in TestSignedRequest.pageRemovals(issuedAt: WallClock.unixSeconds()) {
@@ -134,7 +134,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("The log tells each reason of refused callbacks, once in ten seconds, without the person's id")
+    @Test("The log names each reason of refused callbacks once in ten seconds, without the person's id")
     func refusalsInTheLog() async throws {
         let service = try await CallbackService()
         let now = WallClock.unixSeconds()
@@ -143,7 +143,7 @@ struct CallbackRouteTests {
         }
         let lines = service.log.withLock { $0 }.filter { $0.hasPrefix("callback refused") }
         for kind in ["a login's", "a page tab's", "an Instant Game's"] {
-            // A slow machine may have a line of the next ten seconds too.
+            // A slow machine may also have a line of the next ten seconds.
             #expect((1...6).contains(lines.count { $0.contains(kind) }), "\(lines)")
         }
         #expect(!lines.contains { $0.contains("218471") })
@@ -164,7 +164,7 @@ struct CallbackRouteTests {
         return "v1," + Data(code.bytes.indices.map { code.bytes[$0] }).base64EncodedString()
     }
 
-    @Test("One secret signs, then both, then the other: a backend that knows either sees no gap")
+    @Test("One secret signs, then both, then the other: a backend that knows either secret misses no webhook")
     func rotation() async throws {
         let service = try await CallbackService()
         let (old, new) = (CallbackService.secrets[0], CallbackService.secrets[1])
@@ -179,7 +179,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("Every configured app's secret is tried, and the app is told")
+    @Test("The secret of every configured app is tried, and the webhook names the app")
     func apps() async throws {
         let service = try await CallbackService()
         for (appID, secret) in TestSignedRequest.secrets {
@@ -191,13 +191,13 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("Every forgery is refused with its code, tells the backend nothing and is counted")
+    @Test("Every forgery is refused with its code and counted, and the backend receives nothing")
     func forgeries() async throws {
         let service = try await CallbackService()
         let now = WallClock.unixSeconds()
         for name in ["deauthorize", "data-deletion"] {
             for forgery in SignedRequestForgery.all {
-                // What is longer than any signed request is refused before it is one.
+                // A text longer than any signed request is refused before it is parsed.
                 let isTooLong = forgery.name == "too long"
                 let answer = try service.call(name, forgery.text(now))
                 #expect(answer.status == (isTooLong ? 413 : 403), "\(forgery)")
@@ -208,20 +208,20 @@ struct CallbackRouteTests {
         #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
         let refused = "limited_login_callbacks_total{callback=\"deauthorize\",result=\"invalid_signed_request\"}"
         #expect(service.metric(refused) == SignedRequestForgery.all.count - 1)
-        // And what is good is taken still.
+        // A good callback is still accepted.
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now)).status == 200)
         #expect(service.core.revocations.count == 1)
         await service.stop()
     }
 
-    /// Has a token of the callbacks' person and app judged.
+    /// Verifies a token of the callbacks' person and app.
     private static func verify(_ service: CallbackService, subject: String, issuedAt: Int64) throws -> TestResponse {
         var claims = Tokens.claims(audience: "222", issuedAt: issuedAt)
         claims.subject = subject
         return try #require(try service.connect().exchange(LiveService.request(try Tokens.mint(claims))))
     }
 
-    @Test("Tokens issued until the request's moment are refused, later ones and other people's are not")
+    @Test("Tokens issued until the callback's moment are refused; later ones and other people's are not")
     func revocation() async throws {
         let service = try await CallbackService(hasBackend: false)
         let now = WallClock.unixSeconds()
@@ -230,8 +230,8 @@ struct CallbackRouteTests {
         #expect(try Self.verify(service, subject: "218471", issuedAt: now - 50).text.contains("login_revoked"))
         #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
         #expect(try Self.verify(service, subject: "218472", issuedAt: now - 60).status == 200)
-        // An older request, sent again, changes nothing; one that is ahead within the skew keeps its own moment, which is
-        // Facebook's clock, as that of its tokens.
+        // An older callback that comes again changes nothing. A callback that is ahead within the skew keeps its own
+        // moment: it comes from Facebook's clock, as the tokens' times do.
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 80)).status == 200)
         #expect(try Self.verify(service, subject: "218471", issuedAt: now - 49).status == 200)
         let ahead = WallClock.unixSeconds() + 40
@@ -241,7 +241,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("The person is refused even where the backend does not take it")
+    @Test("The person's tokens are refused even if the backend refuses the callback")
     func revokedWithoutDelivery() async throws {
         let service = try await CallbackService { _, peer in try peer.answer(status: "400 Bad Request") }
         let now = WallClock.unixSeconds()
@@ -250,7 +250,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("A form without exactly one signed_request, or no form at all, is refused as such")
+    @Test("A form without exactly one signed_request, or with a wrong media type, is refused")
     func forms() async throws {
         let service = try await CallbackService()
         let good = try CallbackService.good()
@@ -284,7 +284,7 @@ struct CallbackRouteTests {
             fields: [CallbackService.formType, "Content-Encoding: gzip"]
         )
         #expect(coded["accept-encoding"] == "identity" && coded.text.contains("must not be compressed"))
-        // Other parameters are Facebook's business, and charset is a habit.
+        // Other parameters are ignored, and a charset is allowed.
         let more = try service.send(
             "deauthorize",
             form: "hub=1&signed_request=\(good)&",
@@ -296,7 +296,7 @@ struct CallbackRouteTests {
         await service.stop()
     }
 
-    @Test("Without secrets both are 404; without a backend deletion is, and deauthorize answers for the service alone")
+    @Test("Without secrets both routes are 404; without a backend deauthorize works and data deletion is 404")
     func notConfigured() async throws {
         let nothing = try await CallbackService(hasBackend: false, hasSecrets: false)
         let noSecrets = try await CallbackService(hasSecrets: false)

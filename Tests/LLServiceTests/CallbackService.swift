@@ -10,7 +10,7 @@ import Testing
 
 @testable import LLService
 
-/// The whole service on a loopback port, with a scripted backend that takes its webhooks.
+/// The whole service on a loopback port, with a scripted backend that receives its webhooks.
 final class CallbackService: Sendable {
     /// The secrets that sign the webhooks.
     static let secrets = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NA=="]
@@ -24,7 +24,7 @@ final class CallbackService: Sendable {
     private let cache: JWKSetCache
     private let sender: WebhookSender
 
-    /// Limits with short pauses, and with more time than a slow machine needs, where a backend that hangs has no less.
+    /// Limits with short pauses and enough time for a slow machine. Give a shorter `attemptTime` if the backend hangs.
     static func limits(attemptTime: Duration = .seconds(300)) -> WebhookLimits {
         var limits = WebhookLimits()
         limits.deliveryTime = .seconds(300)
@@ -34,8 +34,8 @@ final class CallbackService: Sendable {
     }
 
     /// - Parameters:
-    ///   - manner: How the backend takes connections.
-    ///   - hasBackend: Whether it is configured.
+    ///   - manner: How the backend treats connections.
+    ///   - hasBackend: False for a service without a configured backend.
     init(
         _ manner: ScriptedIssuer.Manner = .plain,
         hasBackend: Bool = true,
@@ -58,7 +58,7 @@ final class CallbackService: Sendable {
             metrics: metrics,
             logger: logger
         )
-        // Without TLS no name is looked up, which would take of an attempt's time.
+        // The address avoids a name lookup, which would use up part of an attempt's time. Only TLS needs the name.
         let url = backend.url.replacing("http://localhost", with: "http://127.0.0.1")
         let settings = try Self.settings(
             url: hasBackend ? backendURL ?? url : nil,
@@ -98,7 +98,7 @@ final class CallbackService: Sendable {
         )
     }
 
-    /// Has later requests judged with other settings.
+    /// Uses other settings for later requests.
     func publish(webhookSecrets: String) throws {
         core.settings.publish(try Self.settings(url: backend.url, webhookSecrets: webhookSecrets))
     }
@@ -107,17 +107,17 @@ final class CallbackService: Sendable {
         try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
     }
 
-    /// A good request for user 218471 of app 222, or another one, made now.
+    /// A good signed request for a user of app 222.
     static func good(issuedAt: Int64 = WallClock.unixSeconds(), user: Int = 218_471) throws -> String {
         try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: issuedAt).replacing("218471", with: "\(user)"))
     }
 
-    /// Sends a callback on a connection of its own and reads the answer.
+    /// Sends a callback on a new connection and reads the answer.
     func call(_ name: String, _ signedRequest: String) throws -> TestResponse {
         try send(name, form: FormEncoding.encode([("signed_request", signedRequest)]))
     }
 
-    /// Sends any form.
+    /// Sends any form on a new connection and reads the answer.
     func send(_ name: String, form: String, fields: [String] = [CallbackService.formType]) throws -> TestResponse {
         let client = try connect()
         client.send(Self.request(name, form: form, fields: fields))

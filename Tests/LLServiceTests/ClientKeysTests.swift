@@ -45,7 +45,7 @@ struct ClientKeysTests {
         }
     }
 
-    @Test("A new key is accepted by its own line, and no two are alike")
+    @Test("A new key is accepted by its own line, and two new keys differ")
     func making() throws {
         let made = try #require(ClientKeys.make(name: "backend"))
         let again = try #require(ClientKeys.make(name: "backend"))
@@ -56,7 +56,7 @@ struct ClientKeysTests {
         #expect(ClientKeys.make(name: "") == nil)
     }
 
-    @Test("A caller with its key is served and counted, in either header")
+    @Test("A caller with its key is served and counted; the key may be in either header")
     func authorized() async throws {
         let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
         let body = "{\"id_token\":\"\(try Tokens.mint(Tokens.claims()))\",\"nonce\":\"n-1\"}"
@@ -68,7 +68,7 @@ struct ClientKeysTests {
     }
 
     @Test(
-        "A caller without its key is told nothing but that",
+        "A caller without its key learns nothing but that",
         arguments: [
             [], ["Authorization: Bearer wrong"], ["Authorization: secret"], ["Authorization: Basic c2VjcmV0"],
             ["Authorization: Bearer "], ["X-Api-Key: wrong"], ["X-Api-Key:"],
@@ -80,14 +80,14 @@ struct ClientKeysTests {
         let answer = try service.answer(fields: ["Content-Type: text/plain"] + fields, body: "no JSON")
         #expect(answer.status == 401)
         #expect(answer.code == "unauthorized_client")
-        // On a challenge of Basic, Linux's URLSession never ends.
+        // URLSession on Linux never ends if it gets a Basic challenge.
         let challenges = answer.fields.filter { $0.name == "www-authenticate" }
         #expect(challenges.count == 1 && challenges[0].value.hasPrefix("Bearer realm=\"limited-login\""))
         #expect(try service.answer("GET", "/livez", fields: []).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
     }
 
-    @Test("A reload puts other callers in force with the next request")
+    @Test("A reload changes the callers for the next request")
     func reload() async throws {
         let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
         let field = ["Content-Type: application/json", "X-Api-Key: secret"]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LLService
 
-/// Without a skew nothing covers a clock that is behind, be it by a fraction of a second.
+/// Without a skew, even a clock that is a fraction of a second behind would show.
 @Suite("The clock of verdicts counts fractions of a second", .live)
 struct ClockTests {
     private static func service(nonces: NonceIssuer? = nil) async throws -> InProcessService {
@@ -17,7 +17,7 @@ struct ClockTests {
         )
     }
 
-    /// The present as a NumericDate, with its fraction.
+    /// The current time as a NumericDate with a fraction.
     private static var now: String { String(Double(WallClock.unixNanoseconds()) / 1_000_000_000) }
 
     private static func token(_ name: String, _ json: String, nonce: String = "n-1") throws -> String {
@@ -35,7 +35,7 @@ struct ClockTests {
         }
     }
 
-    @Test("A token is over at the very moment of its exp")
+    @Test("A token expires at the very moment of its exp")
     func expiredNow() async throws {
         let service = try await Self.service()
         for _ in 0..<20 {
@@ -65,7 +65,7 @@ struct ClockTests {
         }
     }
 
-    @Test("An issued nonce is over at the end of its life, not a second later")
+    @Test("An issued nonce expires at the end of its life, not a second later")
     func nonceOver() async throws {
         let nonces = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
         let service = try await Self.service(nonces: nonces)

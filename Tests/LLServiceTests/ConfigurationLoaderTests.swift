@@ -19,7 +19,7 @@ struct ConfigurationLoaderTests {
         )
     }
 
-    @Test("An app id alone gives every default of the design")
+    @Test("With only an app id, every setting has its documented default")
     func defaults() throws {
         let configuration = try load(environment: ["LIMITED_LOGIN_APP_IDS": "123"]).configuration
         #expect(configuration.appIDs == ["123"])
@@ -41,7 +41,7 @@ struct ConfigurationLoaderTests {
         #expect(configuration.workers == nil)
     }
 
-    @Test("A flag stands above the environment, the environment above the file")
+    @Test("A flag overrides the environment, and the environment overrides the file")
     func precedence() throws {
         let file = #"{"app_ids": ["1"], "clock_skew_seconds": 10, "workers": 3, "jwks_ttl_seconds": 400}"#
         let loaded = try load(
@@ -57,7 +57,7 @@ struct ConfigurationLoaderTests {
         #expect(loaded.settings[.jwksTTLSeconds]?.origin.description.hasSuffix(": jwks_ttl_seconds") == true)
     }
 
-    @Test("With the callers' certificates an idle time that would outlive them is refused", arguments: [240, 241])
+    @Test("With client certificates an idle time of more than 240 s is refused", arguments: [240, 241])
     func idleTimeout(_ seconds: Int) throws {
         var flags: [ConfigurationKey: String] = [
             .appIDs: "1", .tlsCertificateFile: "c.pem", .tlsKeyFile: "k.pem", .idleTimeoutSeconds: "\(seconds)",
@@ -76,7 +76,7 @@ struct ConfigurationLoaderTests {
         let flags: [ConfigurationKey: String] = [.appIDs: "1", .workers: "\(workers)", .memoryLimit: "64MiB"]
         let configuration = try load(flags: flags).configuration
         #expect(configuration.signaturesPerWorker * workers * RecentDigests.bytesPerEntry <= 4 * 1_048_576)
-        // A default that is cut is no mistake of the operator's; a wish that is not met is told.
+        // A default that is reduced needs no warning; a configured value that is reduced does.
         #expect(!configuration.warnings.contains { $0.hasPrefix("signature_cache_entries") })
         let wish = try load(flags: flags.merging([.signatureCacheEntries: "50000"]) { $1 }).configuration
         #expect(wish.warnings.contains { $0.hasPrefix("signature_cache_entries is 50000") })
@@ -107,7 +107,7 @@ struct ConfigurationLoaderTests {
             }
             #expect(error?.description == "environment variable PORT: a port from 1 to 65535 is needed")
         }
-        // A command that does not read `listen` has no use for it.
+        // A command that does not read `listen` ignores PORT.
         let others = try ConfigurationLoader.load(
             flags: [:],
             environment: ["PORT": "http"],
@@ -118,7 +118,7 @@ struct ConfigurationLoaderTests {
         #expect(others.settings.isEmpty)
     }
 
-    @Test("The variables that Kubernetes makes for a Service with our name in front stop no start; misspelt ones do")
+    @Test("Variables that Kubernetes makes for a Service with our prefix are ignored; misspelt ones stop the start")
     func serviceLinks() throws {
         let links = [
             "LIMITED_LOGIN_SERVICE_HOST": "10.0.0.7", "LIMITED_LOGIN_SERVICE_PORT": "80",
@@ -141,7 +141,7 @@ struct ConfigurationLoaderTests {
             try load(environment: links).configuration
                 == load(environment: ["LIMITED_LOGIN_APP_IDS": "123"]).configuration
         )
-        // The Service's first port gives the variable without a number.
+        // The Service's first port also gives the variable without a number.
         for address in ["udp://10.0.0.7:80", "sctp://10.0.0.7:80"] {
             let settings = ["LIMITED_LOGIN_PORT": address, "LIMITED_LOGIN_APP_IDS": "123"]
             #expect(throws: Never.self) { try load(environment: settings) }
@@ -171,7 +171,7 @@ struct ConfigurationLoaderTests {
         #expect(loaded.file == file.path)
     }
 
-    @Test("What the file leaves empty is not set, and has the default's origin")
+    @Test("An empty setting in the file counts as not set and has its default")
     func emptyMembers() throws {
         let file = try TemporaryFile(
             contents: #"{"app_ids": ["7"], "issuers": [], "auth_headers": [], "trusted_peers": [], "workers": null}"#
@@ -182,7 +182,7 @@ struct ConfigurationLoaderTests {
     }
 
     @Test(
-        "Two listeners have no port in common, unless each has an address of its own",
+        "Two listeners cannot share a port, unless each has its own address",
         arguments: [
             ("127.0.0.1:8081", "127.0.0.1:8081", false), ("0.0.0.0:8081", "127.0.0.1:8081", false),
             ("127.0.0.1:8081", "0.0.0.0:8081", false), ("0.0.0.0:8081", "0.0.0.0:8081", false),
@@ -203,7 +203,7 @@ struct ConfigurationLoaderTests {
         }
     }
 
-    @Test("A named file that is missing stops the start and names the file")
+    @Test("A named file that is missing stops the start, and the message names it")
     func missingFile() {
         #expect {
             try ConfigurationLoader.load(flags: [:], environment: [:], file: "/nonexistent/limited-login.json")
@@ -214,7 +214,7 @@ struct ConfigurationLoaderTests {
     }
 
     @Test(
-        "A time has a unit or is in seconds, everywhere",
+        "A time has a unit or is in seconds, in every source",
         arguments: [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3_600), ("7d", 604_800), ("0100s", 100)]
     )
     func units(_ text: String, _ seconds: Int) throws {
@@ -240,7 +240,7 @@ struct ConfigurationLoaderTests {
         let byFile = try load(environment: base, file: "{\"\(key.rawValue)\": \(json)}")
         #expect(byFlag.configuration == byEnvironment.configuration)
         #expect(byFlag.configuration == byFile.configuration)
-        // Those that cannot be left out alone have nothing to be compared with.
+        // Keys that are required beside others have no configuration to compare with.
         let bound: [ConfigurationKey] = [
             .appIDs, .tlsCertificateFile, .tlsKeyFile, .callbacksSecretFile, .dataDeletionStatusURL,
             .signingKeysFile,
@@ -250,7 +250,7 @@ struct ConfigurationLoaderTests {
         }
     }
 
-    /// What must be set for the key to be allowed.
+    /// The settings that the key needs beside it.
     private static func settingsBeside(_ key: ConfigurationKey) -> [String: String] {
         var needed: [ConfigurationKey: String] = [.appIDs: "1"]
         if [.tlsCertificateFile, .tlsKeyFile, .tlsClientCAFile].contains(key) {

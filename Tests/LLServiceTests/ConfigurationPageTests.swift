@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Configuration: the page, the example file and the code agree")
 struct ConfigurationPageTests {
-    @Test("The page has the row of each key", arguments: ConfigurationKey.allCases)
+    @Test("The page has a row for each key", arguments: ConfigurationKey.allCases)
     func row(key: ConfigurationKey) throws {
         let page = try ProjectFiles.text("config/README.md").split(separator: "\n")
         let definition = key.definition
@@ -28,13 +28,13 @@ struct ConfigurationPageTests {
         #expect(page.contains(row[...]), "\(row)")
     }
 
-    @Test("The page has no row that is no key's")
+    @Test("The page has no other row")
     func noOtherRows() throws {
         let rows = try ProjectFiles.text("config/README.md").split(separator: "\n").filter { $0.hasPrefix("| `") }
         #expect(rows.count == ConfigurationKey.allCases.count)
     }
 
-    @Test("The example file shows every key in order, and means the defaults")
+    @Test("The example file shows every key in order, with the default values")
     func exampleFile() throws {
         let text = try ProjectFiles.text("config/limited-login.json")
         var position = text.startIndex

@@ -5,7 +5,7 @@ import Testing
 @Suite("Configuration: the table of settings")
 struct ConfigurationTableTests {
     @Test(
-        "Each default is a value that the setting itself takes, as its text says",
+        "The text of each default is a valid value of its setting",
         arguments: ConfigurationKey.allCases
     )
     func defaults(key: ConfigurationKey) throws {
@@ -19,13 +19,13 @@ struct ConfigurationTableTests {
         if case .choice(let words) = key.definition.kind { #expect(words.contains(key.defaultText)) }
     }
 
-    @Test("A sentence on each setting, of one line, that ends as sentences do", arguments: ConfigurationKey.allCases)
+    @Test("Each setting has a summary of one sentence on one line", arguments: ConfigurationKey.allCases)
     func summary(key: ConfigurationKey) {
         let summary = key.summary
         #expect(summary.hasSuffix(".") && !summary.contains("|") && !summary.contains("\n"))
     }
 
-    @Test("Each setting has names of its own, which differ from another's by more than an underscore")
+    @Test("Each setting has its own names, which differ from others by more than an underscore")
     func names() {
         let keys = ConfigurationKey.allCases
         #expect(Set(keys.map(\.flagName)).count == keys.count)
@@ -33,7 +33,7 @@ struct ConfigurationTableTests {
         #expect(keys.allSatisfy { !$0.rawValue.contains("-") })
     }
 
-    /// A value that was, one that shall be, and which reloads may do that.
+    /// An old value, a new value, and the kinds of reload that allow the change.
     static let changes: [(ConfigurationValue?, ConfigurationValue?, Set<ConfigurationReload>)] = [
         (nil, nil, Set(ConfigurationReload.allCases)),
         (.text("a"), .text("a"), Set(ConfigurationReload.allCases)),
@@ -42,7 +42,7 @@ struct ConfigurationTableTests {
         (.text("a"), nil, [.takesEffect]),
     ]
 
-    @Test("A reload may change what its setting allows, and no more", arguments: changes)
+    @Test("A reload may change a setting only as the setting allows", arguments: changes)
     func reload(old: ConfigurationValue?, new: ConfigurationValue?, allowed: Set<ConfigurationReload>) {
         for reload in ConfigurationReload.allCases {
             let refusal = reload.refusal(.listen, from: old, to: new)
@@ -51,7 +51,7 @@ struct ConfigurationTableTests {
         }
     }
 
-    @Test("What closes a door is never taken away by a reload")
+    @Test("A reload never removes a setting that restricts access")
     func guards() throws {
         let open = try Self.configuration([:])
         let guarded = try Self.configuration([.clientKeysFile: "/a", .nonceSecretFile: "/b"])
@@ -60,7 +60,7 @@ struct ConfigurationTableTests {
         #expect(guarded.refusal(after: guarded) == nil)
     }
 
-    @Test("A default that is written out is no change, nor is the same size or time in another unit")
+    @Test("Writing out a default is no change, nor is the same size or time in another unit")
     func sameValues() throws {
         let plain = try Self.configuration([:])
         let written = try Self.configuration([

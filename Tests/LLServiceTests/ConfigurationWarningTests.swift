@@ -12,7 +12,7 @@ struct ConfigurationWarningTests {
             .configuration.warnings
     }
 
-    /// What opens something or does nothing, with words of the one sentence that tells of it.
+    /// Settings that open access or have no effect, with words of their one warning.
     private static let doubtful: [([ConfigurationKey: String], [String])] = [
         ([.dpop: "required_if_bound"], ["dpop", "gateway is not enabled"]),
         ([.gatewayOrigin: "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
@@ -34,14 +34,14 @@ struct ConfigurationWarningTests {
         ([.jwksFile: "/dev/null/keys.json"], ["jwks_file", "/dev/null (not a directory)"]),
     ]
 
-    @Test("Each is told of in one sentence", arguments: doubtful)
+    @Test("Each gives one warning", arguments: doubtful)
     func told(flags: [ConfigurationKey: String], words: [String]) throws {
         let warnings = try Self.warnings(flags)
         #expect(warnings.count == 1, "\(warnings)")
         for word in words { #expect(warnings.first?.contains(word) == true, "\(word): \(warnings)") }
     }
 
-    @Test("A reload tells the settings that it makes less strict, with the value before and after it, and no other")
+    @Test("A reload reports exactly the settings that it makes less strict, with the values before and after")
     func weakenings() throws {
         func configuration(_ flags: [ConfigurationKey: String]) throws -> ServiceConfiguration {
             let flags = Self.required.merging(flags) { $1 }
@@ -62,7 +62,7 @@ struct ConfigurationWarningTests {
     }
 
     @Test(
-        "Of what is well nothing is told",
+        "A good setting gives no warning",
         arguments: [
             [:], [.dpop: "if_sent"], [.tokenLifetimeSeconds: "600"], [.listen: "unix:/run/x/socket"],
             [.issuers: "https://www.facebook.com"],

@@ -10,7 +10,7 @@ import Testing
 @Suite("/auth with DPoP (RFC 9449)", .live)
 struct DPoPRouteTests {
     private static let challenge = #"DPoP error="invalid_dpop_proof", algs="ES256""#
-    /// What a gateway tells of a request to ``Proof/url``.
+    /// The fields of a gateway about a request to ``Proof/url``.
     private static let forwarded = [
         "X-Forwarded-Method: GET", "X-Forwarded-Proto: https", "X-Forwarded-Host: api.example.com",
         "X-Forwarded-Uri: /login/me?x=1",
@@ -39,7 +39,7 @@ struct DPoPRouteTests {
         ["Authorization: DPoP \(token)", "DPoP: \(proof)"] + forwarded
     }
 
-    @Test("A bound token with a proof of its device is let through, under the default settings")
+    @Test("A bound token with a proof of its device passes, under the default settings")
     func accepted() async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -54,7 +54,7 @@ struct DPoPRouteTests {
     }
 
     @Test(
-        "Each clause of RFC 9449 section 4.3 that a proof breaks is 401 with its sentence",
+        "A proof that breaks a clause of RFC 9449 section 4.3 is 401 with the sentence of that clause",
         arguments: ProofFault.table
     )
     func clauses(fault: ProofFault) async throws {
@@ -67,12 +67,12 @@ struct DPoPRouteTests {
         #expect(answer["www-authenticate"] == Self.challenge)
         #expect(fault.isTold(by: answer.detail), "\(answer.detail)")
         #expect(answer["x-auth-subject"] == nil)
-        // A proof that was refused has used nothing up.
+        // A refused proof uses up nothing.
         let good = try Self.proof(token).make()
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, good)).status == 200)
     }
 
-    @Test("There is one DPoP field (1)")
+    @Test("There must be exactly one DPoP field (1)")
     func oneField() async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -92,7 +92,7 @@ struct DPoPRouteTests {
         }
     }
 
-    @Test("A proof is accepted once, and its name counts for its own key alone")
+    @Test("A proof is accepted once, and its jti counts for its own key alone")
     func once() async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -110,7 +110,7 @@ struct DPoPRouteTests {
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, Self.proof(token).make())).status == 200)
     }
 
-    @Test("A request that is refused for anything else uses no proof up")
+    @Test("A request that is refused for another reason does not use up its proof")
     func otherwiseGood() async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -125,7 +125,7 @@ struct DPoPRouteTests {
         #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
     }
 
-    @Test("A bad token under the scheme DPoP is told of in that scheme's challenge")
+    @Test("A bad token under the scheme DPoP is refused with a DPoP challenge")
     func badToken() async throws {
         let service = try await Self.service()
         var claims = Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000)
@@ -136,7 +136,7 @@ struct DPoPRouteTests {
         #expect(answer["www-authenticate"] == #"DPoP error="invalid_token", code="expired""#)
     }
 
-    @Test("A token that is bound to no readable key fits no proof, and the key's name may be spelt with escapes")
+    @Test("A token without a readable bound key fits no proof; the thumbprint may be spelt with escapes")
     func unbound() async throws {
         let service = try await Self.service()
         let thumbprint = try Proof.key.thumbprint()
@@ -154,19 +154,19 @@ struct DPoPRouteTests {
                 status == 200 || answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge
             )
         }
-        // No word of a key that the token does not have.
+        // The refusal mentions no key, because the token has none.
         let fields = ["Authorization: DPoP \(try Self.token(confirmation: nil))"] + Self.forwarded
         #expect(try service.answer("GET", "/auth", fields: fields).detail.contains("bound to no key"))
     }
 
-    /// A token with any `cnf`.
+    /// A token with this JSON as `cnf`.
     private static func token(confirmation: String?) throws -> String {
         let members = Tokens.claims().members + (confirmation.map { [("cnf", $0)] } ?? [])
         return try StandInKeys.current.mint(members: members)
     }
 
     @Test(
-        "As a Bearer a bound token passes with if_sent and ignored, and required_if_bound refuses it, cnf readable or not"
+        "A bound token sent as Bearer passes with if_sent and ignored; required_if_bound refuses it, whatever cnf holds"
     )
     func bearer() async throws {
         for confirmation in Self.confirmations {
@@ -190,7 +190,7 @@ struct DPoPRouteTests {
     private static let confirmations = [#"{"jkt":"x"}"#, "{}", "null", "5", #""x""#, #"{"kid":"k"}"#, "[]"]
 
     @Test(
-        "A bound token as a Bearer beside a DPoP field is refused, whatever the field holds (RFC 9449 section 7.2)",
+        "A bound token sent as Bearer beside any DPoP field is refused (RFC 9449 section 7.2)",
         arguments: [DPoPDemand.ifSent, .requiredIfBound]
     )
     func bearerBesideProof(dpop: DPoPDemand) async throws {
@@ -200,7 +200,7 @@ struct DPoPRouteTests {
         for proofs in [["DPoP: \(good)"], ["DPoP: x"], ["dpop:"], ["DPoP: x", "DPoP: y"]] {
             for token in try [token] + Self.confirmations.map({ try Self.token(confirmation: $0) }) {
                 let fields = ["Authorization: Bearer \(token)"] + proofs + Self.forwarded
-                // The second time the signature is remembered.
+                // The signature is remembered the second time.
                 for _ in 0..<2 {
                     let answer = try service.answer("GET", "/auth", fields: fields)
                     #expect(answer.status == 401 && answer.code == "invalid_dpop_proof")
@@ -209,21 +209,21 @@ struct DPoPRouteTests {
                 }
             }
         }
-        // Nothing was used up, and a token that is bound to nothing needs no proof.
+        // Nothing was used up, and a token without a bound key needs no proof.
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, good)).status == 200)
         let plain = try Tokens.mint(Tokens.claims())
         let fields = ["Authorization: Bearer \(plain)", "DPoP: x"]
         #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
     }
 
-    @Test("With dpop: ignored a DPoP field beside a Bearer is not read")
+    @Test("With dpop: ignored a DPoP field beside a Bearer token is not read")
     func fieldIsIgnored() async throws {
         let service = try await Self.service(.ignored)
         let fields = ["Authorization: Bearer \(try Self.token())", "DPoP: x", "DPoP: y"]
         #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
     }
 
-    @Test("cnf.jkt is told of a client that proved its key, and of no other", arguments: DPoPDemand.allCases)
+    @Test("cnf.jkt is exported only for a client that proved its key", arguments: DPoPDemand.allCases)
     func toldKey(dpop: DPoPDemand) async throws {
         let fields = try ["X-Auth-Subject=sub", "X-Auth-Key=cnf.jkt", "X-Auth-Email=email"].map { try AuthField($0) }
         let service = try await InProcessService(gateway: GatewaySettings(dpop: dpop, fields: fields))
@@ -233,14 +233,14 @@ struct DPoPRouteTests {
             let proven = try service.answer("GET", "/auth", fields: Self.fields(token, proof))
             #expect(try proven.status == 200 && proven["x-auth-key"] == Proof.key.thumbprint())
         }
-        // The second time the token is remembered.
+        // The token is remembered the second time.
         for _ in 0..<2 where dpop != .requiredIfBound {
             let plain = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
             #expect(plain.status == 200 && plain["x-auth-subject"] != nil && plain["x-auth-key"] == nil)
         }
     }
 
-    @Test("With ignored the scheme DPoP is no token")
+    @Test("With dpop: ignored the scheme DPoP brings no token")
     func ignored() async throws {
         let service = try await Self.service(.ignored)
         let token = try Self.token()
@@ -249,7 +249,7 @@ struct DPoPRouteTests {
         #expect(answer["www-authenticate"] == #"Bearer realm="limited-login""#)
     }
 
-    @Test("Without what tells the client's request, or with two of one, a proof is refused", arguments: 0..<4)
+    @Test("A proof is refused if a field about the client's request is missing or comes twice", arguments: 0..<4)
     func forwardedFields(index: Int) async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -268,7 +268,7 @@ struct DPoPRouteTests {
     }
 
     @Test(
-        "The proof's request is the client's, as the gateway tells it",
+        "The proof must be for the client's request, as the gateway reports it",
         arguments: [
             (["GET", "HTTPS", "API.Example.com:443", "/login/me#x"], true),
             (["GET", "https", "api.example.com:", "/%6Cogin/./me?x"], true),
@@ -299,7 +299,7 @@ struct DPoPRouteTests {
         #expect(answer.status == (isAccepted ? 200 : 401))
     }
 
-    @Test("gateway_origin stands for scheme and host, whatever the fields say of them")
+    @Test("gateway_origin replaces the scheme and host of the forwarded fields")
     func origin() async throws {
         let service = try await Self.service(origin: GatewayOrigin("https://api.example.com"))
         let token = try Self.token()
@@ -316,7 +316,7 @@ struct DPoPRouteTests {
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof.make(), told + evil)).status == 401)
     }
 
-    @Test("Without the store nothing is accepted, and the answer is 503, never 401")
+    @Test("If the store fails, no proof is accepted, and the answer is 503, never 401")
     func storeIsFull() async throws {
         let store = MemoryReplayStore(capacity: 1, now: WallClock.unixMilliseconds() - 60_000)
         let service = try await Self.service(store: .memory(store))
@@ -329,10 +329,10 @@ struct DPoPRouteTests {
     }
 
     @Test(
-        "A device with too many proofs gets 429 and the time to wait; refused and repeated proofs take no place of it"
+        "A device with too many proofs gets 429 and a time to wait; refused and repeated proofs do not count"
     )
     func tooMany() async throws {
-        // 24 places for proofs, an eighth of them for each key.
+        // There are 24 places for proofs, and each key gets an eighth of them.
         let store = MemoryReplayStore(capacity: 32, now: WallClock.unixMilliseconds() - 60_000)
         let service = try await Self.service(store: .memory(store))
         let token = try Self.token()
@@ -352,9 +352,9 @@ struct DPoPRouteTests {
         #expect(answer.status == 429 && answer.code == "too_many_proofs")
         #expect(answer["retry-after"].flatMap { Int($0) }.map { (1...700).contains($0) } == true)
         #expect(answer["www-authenticate"] == nil && answer["x-auth-subject"] == nil)
-        // A repeated one is told as such.
+        // A repeated proof is still refused as repeated.
         #expect(try status(Self.proof(token, "j-1")) == 401)
-        // Another device, and what is no proof.
+        // Another device passes, and so does a request without a proof.
         let other = try Self.token(Proof.stranger)
         var proof = try Self.proof(other)
         proof.minter = Proof.stranger

@@ -80,10 +80,10 @@ struct DecodedProblem: Decodable {
 }
 
 extension TestResponse {
-    /// The problem's code; nil for an answer that is none.
+    /// The problem's code; nil if the answer is no problem.
     var code: String? { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.code }
-    /// Its sentence; empty for an answer that is none.
+    /// The problem's detail; empty if the answer is no problem.
     var detail: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.detail ?? "" }
-    /// What its hint says to do; empty for an answer that is none.
+    /// The problem's hint; empty if the answer is no problem.
     var hint: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.hint ?? "" }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("The permissions of a person, by way of Graph", .live)
+@Suite("A person's permissions, through Graph", .live)
 struct GraphRouteTests {
     private static let list = "/users/2954873201847263/permissions"
     private static let answer = """
@@ -19,7 +19,7 @@ struct GraphRouteTests {
         try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
     }
 
-    @Test("They are listed by status, and those needed are told apart: worth asking for, and declined")
+    @Test("Permissions are listed by status, and the requested ones as missing or declined")
     func list() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay(Self.answer) }
         let plain = try service.answer("GET", Self.list)
@@ -45,7 +45,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("One is revoked, and the whole login, with 204 and the right question to Graph")
+    @Test("One permission or the whole login is revoked with 204 and one call of Graph")
     func revoke() async throws {
         let service = try await GraphService()
         for path in [Self.list + "/email", Self.list + "/user_actions.fitness", Self.list] {
@@ -63,7 +63,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("A good token uninstalls the app; one that is not good never leaves the service")
+    @Test("A good token uninstalls the app; a bad token is never sent to Facebook")
     func uninstall() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay("{\"success\":true}") }
         let now = WallClock.unixSeconds()
@@ -95,7 +95,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("The audience is read as its value, whatever escapes it came with")
+    @Test("The audience is decoded from any escapes")
     func escapedAudience() async throws {
         let appID = "a/b@c"
         let service = try await GraphService(appIDs: [appID], secrets: "\(appID) \(GraphService.secret)")
@@ -107,7 +107,7 @@ struct GraphRouteTests {
     }
 
     @Test(
-        "A request that is not exactly right is refused, and Graph never hears of it",
+        "A malformed request is refused before Graph is called",
         arguments: [
             ("GET", "/users/me/permissions", 400, "invalid_request"),
             ("GET", "/users/12345678901234567890123456789012345/permissions", 400, "invalid_request"),
@@ -155,7 +155,7 @@ struct GraphRouteTests {
             answers = TestResponse.parseAll(bytes, headRequests: method == "HEAD")
             return !answers.isEmpty
         }
-        // The server waits for the other end of a connection on which it refused a request itself.
+        // After its own refusal the server closes the connection only when the client has ended its side.
         client.shutdownWrite()
         let response = try #require(answers.first)
         #expect(response.status == status)
@@ -165,7 +165,7 @@ struct GraphRouteTests {
     }
 
     @Test(
-        "A body of /uninstall that is not exactly right is refused",
+        "A malformed body of /uninstall is refused",
         arguments: [
             "{}", "{\"id_token\":\"\"}", "{\"id_token\":1}", "[]", "{\"id_token\":\"a\",\"nonce\":\"b\"}",
             "{\"id_token\":\"a\"",
@@ -181,7 +181,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("Without secrets the routes are not there, and without its key no caller is served")
+    @Test("Without secrets the routes do not exist, and a caller without its key is refused")
     func access() async throws {
         let requests = [("GET", Self.list), ("DELETE", Self.list), ("DELETE", Self.list + "/email")]
         let off = try await GraphService(secrets: nil)
@@ -204,7 +204,7 @@ struct GraphRouteTests {
         }
     }
 
-    @Test("Where several apps are configured one must be named, and each is asked with its own secret")
+    @Test("If several apps are configured the request must name one, and each app uses its own secret")
     func apps() async throws {
         let other = "fedcba9876543210fedcba9876543210"
         let service = try await GraphService(
@@ -219,7 +219,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("Each error of Graph is answered by its own code and status, and a sentence", arguments: GraphError.allCases)
+    @Test("Each error of Graph has its own code, status and sentence", arguments: GraphError.allCases)
     func errors(_ error: GraphError) {
         let problem = Problem(GraphFailure(error))
         #expect(problem.code.text.hasPrefix("graph_"))
@@ -229,7 +229,7 @@ struct GraphRouteTests {
     }
 
     @Test(
-        "Each error stands on the page of permissions, under its status",
+        "The page on permissions lists each error under its status",
         arguments: GraphError.allCases
     )
     func documented(_ error: GraphError) throws {
@@ -240,7 +240,7 @@ struct GraphRouteTests {
         #expect(rows.allSatisfy { $0.split(separator: "|").last?.contains(status) == true })
     }
 
-    @Test("What Graph says of a failure is passed on: when to try again, and Facebook's name of the call")
+    @Test("The answer passes on Graph's time to wait and Facebook's name of the call")
     func throttled() async throws {
         let service = try await GraphService { _, peer in
             try peer.answer(
@@ -269,7 +269,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("A Graph that never answers is 504, and meanwhile the same worker answers others")
+    @Test("A Graph that never answers is 504, and meanwhile the same worker answers other requests")
     func hung() async throws {
         let service = try await GraphService(workerCount: 1, callTimeout: .milliseconds(600)) { _, peer in
             peer.waitUntilClosed()
@@ -289,7 +289,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("More requests than threads and queue take are refused at once, and the others are all answered")
+    @Test("Requests beyond the threads and the queue are refused at once, and all others are answered")
     func crowd() async throws {
         let gate = Locked(false)
         let calls = Locked((underWay: 0, most: 0))
@@ -302,7 +302,7 @@ struct GraphRouteTests {
         let count = GraphWorkers.threadLimit + GraphWorkers.queueLimit + 20
         let clients = try (0..<count).map { _ in try service.connect() }
         for client in clients { client.send(GraphService.request("DELETE", Self.list)) }
-        // The refused are answered while the gate is closed.
+        // The refused requests are answered while the gate is closed.
         var early = [TestResponse?](repeating: nil, count: count)
         let deadline = MonotonicClock.now() + patienceOfTests
         while early.count(where: { $0 != nil }) < 20, MonotonicClock.now() < deadline {
@@ -322,7 +322,7 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("A client that leaves while Graph is asked disturbs nobody")
+    @Test("A client that leaves during a call of Graph disturbs no other")
     func abandoned() async throws {
         let service = try await GraphService(workerCount: 1) { _, peer in
             try? peer.pause(.milliseconds(30))

@@ -17,7 +17,7 @@ final class GraphService: Sendable {
     static let key = "secret"
     static let secret = "0123456789abcdef0123456789abcdef"
 
-    /// The time of a call that Graph does not answer: enough to ask it, and another question before, on a slow machine.
+    /// The time limit of a call that Graph does not answer. It lets a slow machine send that call and one before it.
     static let impatience: Duration = Sanitizer.isActive ? .seconds(4) : .milliseconds(800)
 
     let graph: ScriptedIssuer
@@ -29,9 +29,9 @@ final class GraphService: Sendable {
     private let workers: GraphWorkers
 
     /// - Parameters:
-    ///   - secrets: The text of the secrets file; nil where none is configured.
-    ///   - moreClients: Further lines of the callers' file.
-    ///   - callTimeout: One call of Graph, pauses and all.
+    ///   - secrets: The text of the secrets file; nil if none is configured.
+    ///   - moreClients: More lines of the callers' file.
+    ///   - callTimeout: The time limit of one call of Graph, including pauses.
     init(
         appIDs: [String] = [InProcessService.appID],
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
@@ -112,7 +112,7 @@ final class GraphService: Sendable {
         try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
     }
 
-    /// Sends one request on a connection of its own and reads the answer.
+    /// Sends one request on a new connection and reads the answer.
     func answer(
         _ method: String,
         _ target: String,
@@ -141,7 +141,7 @@ final class GraphService: Sendable {
     }
 }
 
-/// Gathers every line with its facts.
+/// Collects every line with its metadata.
 struct GatheringLogHandler: LogHandler {
     let lines: Locked<[String]>
     var metadata: Logger.Metadata = [:]

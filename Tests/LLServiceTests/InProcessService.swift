@@ -11,7 +11,7 @@ import Testing
 @testable import LLHTTPServer
 @testable import LLService
 
-/// A JWK Set source that answers what a test says, and counts.
+/// A JWK Set source that answers as a test says and counts the fetches.
 final class ScriptedSource: JWKSetSource {
     let name = "test"
     private let state: Locked<(minters: [TokenMinter]?, fetches: Int)>
@@ -35,7 +35,7 @@ final class ScriptedSource: JWKSetSource {
     func cancel() {}
 }
 
-/// The service without sockets: requests go through the real parser and the real handler.
+/// The service without sockets. Requests pass through the real parser and the real handler.
 final class InProcessService {
     static let appID = "123456789012345"
 
@@ -64,9 +64,9 @@ final class InProcessService {
     ) async throws {
         source = ScriptedSource(minters)
         var limits = JWKSetCacheLimits()
-        // What a fetch did not find stays unknown for the whole test.
+        // A key ID that a fetch did not find stays unknown for the whole test.
         (limits.negativeLifetime, limits.joinedNegativeLifetime) = (.seconds(3_600), .seconds(3_600))
-        // One fetch for unknown key IDs, and requests that wait for the next one as long as the test takes.
+        // Only one fetch starts for unknown key IDs. Later requests wait for the next fetch as long as the test runs.
         (limits.unknownKeyIDInterval, limits.waitForUnknownKeyID) = (.seconds(3_600), .seconds(7_200))
         cache = try JWKSetCache(sources: [source], limits: limits)
         if minters != nil { _ = await cache.refresh() }
@@ -84,7 +84,7 @@ final class InProcessService {
                 tokens: tokens
             ),
             cache: cache,
-            // As if the process had run for a minute.
+            // The store is as complete as after a minute of running.
             replayStore: replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds() - 60_000)),
             metrics: ServiceMetrics(registry: registry),
             logger: logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -96,7 +96,7 @@ final class InProcessService {
         handler = ServiceHandler(core: core, listener: listener)
     }
 
-    /// What became of a request.
+    /// The outcome of a request.
     enum Outcome {
         case answered(TestResponse)
         case parked(until: MonotonicInstant)
@@ -159,7 +159,7 @@ final class InProcessService {
         return Self.read(exchange.response)
     }
 
-    /// Has the client of the last request leave.
+    /// The client of the last request disconnects.
     func abandonLast() { handler.didAbandon(ParkedRequest(connectionID: 1, requestsBefore: requests)) }
 
     /// Sends a request that must be answered at once.
@@ -174,12 +174,12 @@ final class InProcessService {
 
     struct ParkedUnexpectedly: Error {}
 
-    /// Has a token judged.
+    /// Sends a token to /verify.
     func verify(_ token: String, _ members: String = #""nonce":"n-1""#) throws -> TestResponse {
         try answer(body: "{\"id_token\":\"\(token)\"\(members.isEmpty ? "" : ",")\(members)}")
     }
 
-    /// Has a form introspected for the caller whose key is `secret`.
+    /// Sends a form to /introspect with the key `secret`.
     func introspect(_ form: String) throws -> TestResponse {
         let fields = ["Content-Type: application/x-www-form-urlencoded", "Authorization: Bearer secret"]
         return try answer("POST", "/introspect", fields: fields, body: form)
@@ -195,7 +195,7 @@ final class InProcessService {
     }
 }
 
-/// Tokens for these tests, signed by the published key unless said otherwise.
+/// Tokens for these tests, by default signed with the published key.
 enum Tokens {
     static func claims(
         audience: String = InProcessService.appID,

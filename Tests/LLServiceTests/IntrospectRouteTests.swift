@@ -33,7 +33,7 @@ struct IntrospectRouteTests {
         try JSONDecoder().decode(Answer.self, from: Data(answer.body))
     }
 
-    @Test("A caller may present its key in the form (client_secret_post), in one place alone")
+    @Test("A caller may present its key in the form (client_secret_post), but in one place only")
     func keyInForm() async throws {
         let service = try await Self.service()
         let token = try Tokens.mint(Tokens.claims())
@@ -58,7 +58,7 @@ struct IntrospectRouteTests {
         }
     }
 
-    @Test("A problem has OAuth's error and description too")
+    @Test("A problem also has OAuth's error and description")
     func oauthErrors() async throws {
         let service = try await Self.service()
         let answer = try service.introspect("token_type_hint=x")
@@ -74,7 +74,7 @@ struct IntrospectRouteTests {
         #expect(!verify.text.contains("\"error\""))
     }
 
-    @Test("A good token is active, with numeric times and the scope its claims show")
+    @Test("A good token is active, with numeric times and the scope that its claims show")
     func active() async throws {
         let service = try await Self.service()
         var claims = Tokens.claims()
@@ -98,7 +98,7 @@ struct IntrospectRouteTests {
         #expect(body.jti?.isEmpty == false)
     }
 
-    @Test("Any bad token is inactive, and nothing more is told")
+    @Test("Any bad token is inactive, and the answer says nothing more")
     func inactive() async throws {
         let service = try await Self.service()
         let good = try Tokens.mint(Tokens.claims())
@@ -142,7 +142,7 @@ struct IntrospectRouteTests {
     }
 
     @Test(
-        "A caller is asked for its key before anything else, in each way OAuth clients have",
+        "A caller must present its key first, in any way that OAuth clients use",
         arguments: [
             // backend:secret, and the same with the key form-encoded
             (["Authorization: Basic YmFja2VuZDpzZWNyZXQ="], 200),
@@ -165,7 +165,7 @@ struct IntrospectRouteTests {
         #expect(answer.fields.contains { $0.name == "www-authenticate" && $0.value.hasPrefix("Basic ") })
     }
 
-    @Test("Where no callers are configured nobody may ask")
+    @Test("Without configured callers every request is refused")
     func noClients() async throws {
         let service = try await InProcessService()
         let answer = try service.introspect("token=x")
@@ -183,7 +183,7 @@ struct IntrospectRouteTests {
         #expect(answer["retry-after"] != nil)
     }
 
-    @Test("Only POST, and only a form")
+    @Test("Only POST is allowed, and only with a form")
     func methodsAndTypes() async throws {
         let service = try await Self.service()
         let get = try service.answer("GET", "/introspect?token=x", fields: [Self.key])
@@ -198,7 +198,7 @@ struct IntrospectRouteTests {
             )
             #expect(answer.status == 415)
             #expect(answer["accept"] == "application/x-www-form-urlencoded")
-            // A body that is no form cannot have the caller's key either.
+            // A body that is not a form cannot hold the caller's key either.
             let bare = try service.answer("POST", "/introspect", fields: ["Content-Type: \(type)"], body: "")
             #expect(bare.status == 401)
             #expect(bare["www-authenticate"] != nil)

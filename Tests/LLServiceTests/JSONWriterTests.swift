@@ -5,7 +5,7 @@ import Testing
 @Suite("JSON output")
 struct JSONWriterTests {
     @Test(
-        "A string is escaped so that one line stays one line",
+        "A string is escaped so that it stays on one line",
         arguments: [
             ("", #""""#), ("plain", #""plain""#), ("q\"b\\", #""q\"b\\""#), ("a\nb\r\tc", #""a\nb\r\tc""#),
             ("\u{0}\u{1f}\u{7f}", "\"\\u0000\\u001f\u{7f}\""), ("é😀", "\"é😀\""),

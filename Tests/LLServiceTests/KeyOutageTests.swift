@@ -9,7 +9,7 @@ import Testing
 @testable import LLService
 @testable import LLStores
 
-@Suite("POST /verify: keys that come, go and stay away", .live)
+@Suite("POST /verify: keys that change or are missing", .live)
 struct KeyOutageTests {
     @Test("Without keys and without a fetch under way a token is 503, never 401")
     func noKeys() async throws {
@@ -37,7 +37,7 @@ struct KeyOutageTests {
         #expect((2...3).contains(service.source.fetchCount))
     }
 
-    @Test("A token of a key that does not exist is unknown_key once the issuer was asked")
+    @Test("A token of an unknown key is unknown_key after a fetch from the issuer")
     func unknownKey() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
@@ -48,7 +48,7 @@ struct KeyOutageTests {
         #expect(answer.code == "unknown_key")
     }
 
-    @Test("Nobody is asked about a key ID that is too long for any published key")
+    @Test("A key ID longer than any published key ID causes no fetch")
     func overlongKeyID() async throws {
         let service = try await InProcessService()
         let fetches = service.source.fetchCount
@@ -58,7 +58,7 @@ struct KeyOutageTests {
         #expect(answer.code == "unknown_key" && service.source.fetchCount == fetches)
     }
 
-    @Test("A request whose wait has run out while the issuer answers is told to come again: nobody is at fault")
+    @Test("A request that waits too long for the issuer's answer is 429 with Retry-After: the client is not at fault")
     func expiredVisit() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims(), by: StandInKeys.stranger)
@@ -69,7 +69,7 @@ struct KeyOutageTests {
         #expect(answer["retry-after"] != nil)
     }
 
-    @Test("Of requests with unknown keys 512 wait; one more is 429, but for a key that another waits for already")
+    @Test("At most 512 requests with unknown keys wait; one more is 429, unless another request waits for the same key")
     func places() async throws {
         let service = try await InProcessService()
         func send(_ keyID: String, padding: Int = 0) throws -> InProcessService.Outcome {
@@ -81,12 +81,12 @@ struct KeyOutageTests {
         func isParked(_ outcome: InProcessService.Outcome) -> Bool {
             if case .parked = outcome { true } else { false }
         }
-        // The fetch that may begin at once has begun and ended.
+        // The one fetch that may start at once has started and ended.
         #expect(isParked(try send("first")))
         service.abandonLast()
         _ = await service.cache.refresh()
         let fetches = service.source.fetchCount
-        // Long ones have an eighth of the places.
+        // Long requests get an eighth of the places.
         for number in 0..<64 { #expect(isParked(try send("long-\(number)", padding: 8_192))) }
         #expect(!isParked(try send("long", padding: 8_192)))
         for number in 64..<512 { #expect(isParked(try send("short-\(number)"))) }
@@ -98,7 +98,7 @@ struct KeyOutageTests {
         #expect((3_000...3_600).contains(Int(answer["retry-after"] ?? "") ?? 0))
         #expect(answer["www-authenticate"] == nil)
         #expect(isParked(try send("short-511")))
-        // One that leaves gives its place back.
+        // A client that leaves gives up its place.
         service.abandonLast()
         #expect(!isParked(try send("one more")))
         for _ in 0..<512 { #expect(isParked(try send("short-511"))) }
@@ -106,9 +106,9 @@ struct KeyOutageTests {
         #expect(service.source.fetchCount == fetches)
     }
 
-    @Test("A request whose key comes as its wait runs out does not wait anew for the store: 503, and it may come again")
+    @Test("A request that gets its key as its wait ends does not wait anew for the store: it is 503")
     func expiredVisitBeforeTheStore() async throws {
-        // Nobody answers there, so every question waits.
+        // The server never answers, so every question waits.
         let silent = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
         let url = try ReplayStoreURL(parsing: "redis://\(silent.localAddress())")
         var configuration = RedisReplayStore.Configuration(url: url)
@@ -131,7 +131,7 @@ struct KeyOutageTests {
         #expect(answer.code == "replay_store_unavailable")
     }
 
-    @Test("A key that left the set verifies nothing from that moment")
+    @Test("A key that left the set verifies nothing from then on")
     func removedKey() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims())

@@ -9,8 +9,8 @@ import Testing
 
 @Suite("Keys under load", .live)
 struct LiveKeyTests {
-    /// An issuer whose key IDs a test names. A gated one answers its first request, and each later one when the test
-    /// opens the gate.
+    /// An issuer with key IDs that a test names. A gated issuer answers its first request, and each later one when the
+    /// test opens the gate.
     final class RotatingIssuer: Sendable {
         let issuer: ScriptedIssuer
         let gate = DispatchSemaphore(value: 0)
@@ -29,11 +29,11 @@ struct LiveKeyTests {
         func publish(_ keyIDs: [String]) { self.keyIDs.withLock { $0 = keyIDs } }
     }
 
-    @Test("200 connections through 10 rotations: one fetch each; known keys are answered while it is under way")
+    @Test("200 connections through 10 rotations cause one fetch each, and known keys are answered meanwhile")
     func rotations() async throws {
         let gated = try RotatingIssuer(["constant"], isGated: true)
         var limits = LiveService.patient
-        // The rotations of this test follow each other faster than the interval of life allows.
+        // The rotations of this test follow each other faster than the default interval allows.
         limits.unknownKeyIDInterval = .milliseconds(1)
         let service = try LiveService(issuer: gated.issuer, limits: limits)
         #expect(await service.cache.refresh().isUsable)
@@ -44,7 +44,7 @@ struct LiveKeyTests {
             let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
             for client in clients[..<100] { client.send(new) }
             for client in clients[100...] { client.send(known) }
-            // The issuer is held back until every known key has been answered.
+            // The issuer waits until every request with a known key has been answered.
             let knownAnswers = clients[100...].map { $0.readResponses(1).first?.status }
             #expect(knownAnswers.allSatisfy { $0 == 200 })
             gated.gate.signal()
@@ -56,7 +56,7 @@ struct LiveKeyTests {
         gated.issuer.stop()
     }
 
-    @Test("A flood of unknown key IDs: one fetch in each interval, 401 for each of them, every known key 200")
+    @Test("A flood of unknown key IDs causes one fetch per interval; each of them is 401, and every known key is 200")
     func flood() async throws {
         let rotating = try RotatingIssuer(["known"])
         var limits = LiveService.patient
@@ -89,7 +89,7 @@ struct LiveKeyTests {
     }
 
     @Test(
-        "A rotation in the middle of a flood: the new key's token waits for the next fetch and is 200, without a retry"
+        "During a flood, a token of a new key waits for the next fetch and is 200 without a retry"
     )
     func rotationInFlood() async throws {
         let rotating = try RotatingIssuer(["known"])
@@ -100,7 +100,7 @@ struct LiveKeyTests {
         for rotation in 1...3 {
             let flooders = try (0..<40).map { _ in try service.connect() }
             for (number, flooder) in flooders.enumerated() {
-                // The half of the key IDs come twice.
+                // Each key ID comes twice.
                 let keyID = "forged-\(rotation)-\(number / 2)"
                 flooder.send(LiveService.request(try LiveService.token(keyID: keyID)))
             }
@@ -115,7 +115,7 @@ struct LiveKeyTests {
         rotating.issuer.stop()
     }
 
-    @Test("A key that left the set is refused on the next request, on every worker")
+    @Test("A token of a key that left the set is refused at the next request, on every worker")
     func removal() async throws {
         let rotating = try RotatingIssuer(["old", "new"])
         let service = try LiveService(issuer: rotating.issuer)
@@ -130,7 +130,7 @@ struct LiveKeyTests {
         rotating.issuer.stop()
     }
 
-    @Test("Clients that leave while they wait, and a stop while others wait, end cleanly")
+    @Test("Waiting clients that leave, and others that wait during a stop, end cleanly")
     func leaveAndStop() async throws {
         let gated = try RotatingIssuer(["known"], isGated: true)
         let service = try LiveService(issuer: gated.issuer)

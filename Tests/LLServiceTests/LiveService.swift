@@ -11,12 +11,12 @@ import Logging
 
 @testable import LLService
 
-/// The whole service on a loopback port, its keys fetched over TLS from a scripted issuer.
+/// The whole service on a loopback port. It fetches its keys over TLS from a scripted issuer.
 final class LiveService: Sendable {
     let cache: JWKSetCache
     let server: HTTPServer
 
-    /// The defaults, but with requests that wait as long as a slow machine may need.
+    /// The default limits, except that requests wait as long as a slow machine needs.
     static var patient: JWKSetCacheLimits {
         var limits = JWKSetCacheLimits()
         (limits.waitForFetch, limits.waitForUnknownKeyID) = (.seconds(600), .seconds(600))
@@ -25,7 +25,7 @@ final class LiveService: Sendable {
 
     init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = LiveService.patient) throws {
         var fetch = HTTPSClientLimits()
-        // A fetch ends no earlier than the requests that wait for it, however long a test holds the issuer back.
+        // A fetch lasts as long as the requests that wait for it, even if a test holds the issuer back.
         fetch.fetchTimeout = limits.waitForFetch
         let source = try HTTPSJWKSetSource(
             url: issuer.url,
@@ -68,19 +68,19 @@ final class LiveService: Sendable {
         await server.stop(drainDelay: .zero, grace: .seconds(5))
     }
 
-    /// The bytes of a request that has a token judged.
+    /// The bytes of a request to /verify with this token.
     static func request(_ token: String) -> String {
         let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
         return "POST /verify HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    /// A token signed by the current key, which it calls by this key ID.
+    /// A token signed by the current key under this key ID.
     static func token(keyID: String) throws -> String {
         try TokenMinter(key: StandInKeys.current.key, keyID: keyID).mint(Tokens.claims())
     }
 
-    /// A set of the current key under each of these key IDs.
+    /// A key set with the current key under each of these key IDs.
     static func keySet(_ keyIDs: [String]) -> [UInt8] {
         let keys = keyIDs.map { keyID in
             String(decoding: TokenMinter(key: StandInKeys.current.key, keyID: keyID).jsonWebKey, as: UTF8.self)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import LLService
 
-@Suite("Log lines go through one thread, and no other waits for their reader")
+@Suite("One thread writes the log lines, and no other thread waits for their reader")
 struct LogWriterTests {
-    /// A pipe that nothing reads until it is asked to.
+    /// A pipe that is read only on demand.
     private final class Pipe {
         let reading: Int32
         private(set) var writing: Int32
@@ -16,22 +16,22 @@ struct LogWriterTests {
         init(isBlocking: Bool = true) throws {
             var ends: [Int32] = [0, 0]
             try #require(unsafe pipe(&ends) == 0)
-            // A program that another test starts must not keep the pipe open.
+            // A program started by another test must not inherit the pipe.
             for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             (reading, writing) = (ends[0], ends[1])
             if !isBlocking { _ = fcntl(writing, F_SETFL, fcntl(writing, F_GETFL) | O_NONBLOCK) }
-            // A reader that is gone must be an error.
+            // Writing without a reader must be an error, not a signal.
             signal(SIGPIPE, SIG_IGN)
         }
 
         deinit { _ = close(reading) }
 
-        /// Reads until the lines hold what is looked for.
+        /// Reads until the lines satisfy `isEnough`.
         func lines(until isEnough: ([Substring]) -> Bool) -> [Substring] {
             var text = ""
             var buffer = [UInt8](repeating: 0, count: 65_536)
             while true {
-                // Only where nothing more is there: to look at all lines after each read would take minutes.
+                // Checks the lines only when the pipe is empty: checking after each read would take minutes.
                 var interest = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
                 if unsafe poll(&interest, 1, 20) == 0 {
                     if isEnough(text.split(separator: "\n")) { break }
@@ -60,7 +60,7 @@ struct LogWriterTests {
     }
 
     @Test(
-        "While nothing is read, nothing waits; then the lines and those told as dropped are all",
+        "An unread pipe blocks no writer, and the written lines and the dropped ones add up",
         arguments: [true, false]
     )
     func unread(isBlocking: Bool) throws {
@@ -73,7 +73,7 @@ struct LogWriterTests {
         let lines = pipe.lines { Self.told($0) == dropped && $0.count { $0.hasPrefix("line ") } == count - dropped }
         let written = lines.filter { $0.hasPrefix("line ") }
         #expect(written.count + dropped == count)
-        // In their order, and none twice.
+        // The lines are in order, and no line comes twice.
         let numbers = written.compactMap { Int($0.split(separator: " ")[1]) }
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
         writer.write(Self.line(count), .other)
@@ -81,7 +81,7 @@ struct LogWriterTests {
         #expect(writer.droppedLines == dropped)
     }
 
-    @Test("Lines of the audit may fill the queue, others a quarter of it")
+    @Test("Audit lines may fill the queue; other lines may fill a quarter of it")
     func shares() throws {
         let pipe = try Pipe()
         let writer = Self.start(pipe.writing)
@@ -91,7 +91,7 @@ struct LogWriterTests {
             writer.write(Self.line(others), .other)
             others += 1
         }
-        // What the pipe itself holds, 64 KiB as a rule, is written already.
+        // The pipe itself usually holds 64 KiB, and those bytes are written already.
         #expect((LogWriter.byteLimit / 4...LogWriter.byteLimit / 2).contains(others * size))
         var audits = 0
         while writer.droppedLines == 1 {
@@ -101,7 +101,7 @@ struct LogWriterTests {
         #expect(audits * size > LogWriter.byteLimit / 2)
     }
 
-    @Test("What the descriptor does not take is counted", arguments: ["/dev/full", "no reader", "closed"])
+    @Test("Lines that the descriptor does not accept are counted", arguments: ["/dev/full", "no reader", "closed"])
     func refused(kind: String) throws {
         var descriptor: Int32 = -1
         switch kind {
@@ -117,7 +117,7 @@ struct LogWriterTests {
         #expect(writer.droppedLines == 100)
     }
 
-    @Test("An end waits for the lines, but not for ever")
+    @Test("A flush waits for the lines, but not for ever")
     func flush() throws {
         let pipe = try Pipe()
         let writer = Self.start(pipe.writing)
@@ -129,7 +129,7 @@ struct LogWriterTests {
         #expect(pipe.lines { $0.count == 1_000 }.count == 1_000)
     }
 
-    @Test("A thread that does not turn fails /livez on the administrative listener alone")
+    @Test("A stuck thread fails /livez on the administrative listener alone")
     func liveness() async throws {
         let service = try await InProcessService(stuckThread: "http-worker-1")
         for path in ["/livez", "/healthz"] {

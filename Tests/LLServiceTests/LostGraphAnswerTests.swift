@@ -3,11 +3,12 @@ import Testing
 
 @testable import LLService
 
-@Suite("A login that was to be revoked at Graph, whatever came of the answer", .live)
+@Suite("A login after a revocation at Graph with a lost or bad answer", .live)
 struct LostGraphAnswerTests {
     private static let list = "/users/2954873201847263/permissions"
 
-    /// What Graph does with the request of this number, and whether the person's tokens are refused then.
+    /// Graph's answer by the request's number, the code of the service's answer, and `ends`: true if later tokens are
+    /// refused.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let ends: Bool
@@ -23,13 +24,13 @@ struct LostGraphAnswerTests {
             (testDescription, self.ends, self.code, self.script) = (name, ends, code, script)
         }
 
-        /// A service whose Graph answers so.
+        /// A service with a Graph that answers in this way.
         func service() async throws -> GraphService {
             let time = code == "graph_timeout" ? GraphService.impatience : .seconds(20)
             return try await GraphService(callTimeout: time) { request, peer in try script(request.number, peer) }
         }
 
-        /// Graph answers this status and error.
+        /// Graph answers with this status and error.
         static func error(_ status: String, _ numbers: String, ends: Bool, _ code: String) -> Case {
             .init("\(status) with \(numbers)", ends: ends, code) { _, peer in
                 try peer.answer(status: status, "{\"error\":{\(numbers)}}")
@@ -79,7 +80,7 @@ struct LostGraphAnswerTests {
         ]
     }
 
-    /// The code of the answer to a request that ends the login, and of its token's verdict afterwards.
+    /// The code of the answer to a request that ends the login, and the code of its token's verdict afterwards.
     private static func outcome(_ service: GraphService, _ method: String, _ target: String) throws -> [String?] {
         let token = try Tokens.mint(Tokens.claims())
         let body = target == "/uninstall" ? "{\"id_token\":\"\(token)\"}" : ""
@@ -89,7 +90,7 @@ struct LostGraphAnswerTests {
     }
 
     @Test(
-        "Is over where Graph may have done it, and stands where Graph refused",
+        "The login is over if Graph may have ended it, and continues if Graph refused",
         arguments: Case.unknown + Case.refused,
         [("DELETE", Self.list), ("POST", "/uninstall")]
     )
@@ -101,7 +102,7 @@ struct LostGraphAnswerTests {
     }
 
     @Test(
-        "Is over where the first attempt may have done it, whatever the next one is told",
+        "The login is over if the first attempt may have ended it, whatever Graph answers to the second",
         arguments: [
             (Case.gone, "graph_app_not_installed"), ("\"code\":190", "graph_access_token_refused"),
             ("\"code\":506", "graph_duplicate_request"),
@@ -119,7 +120,7 @@ struct LostGraphAnswerTests {
         await service.stop()
     }
 
-    @Test("Stands where the request never left: no connection, no trust, or no time left before it began")
+    @Test("The login continues if the request was never sent: no connection, no trust, or no time left")
     func unsent() async throws {
         let closed = try await GraphService()
         closed.graph.stop()
@@ -134,7 +135,7 @@ struct LostGraphAnswerTests {
         await late.stop()
     }
 
-    @Test("Stands where only one permission was to be taken back, whatever Graph says", arguments: Case.unknown)
+    @Test("The login continues if only one permission was to be revoked, whatever the answer", arguments: Case.unknown)
     func onePermission(_ answer: Case) async throws {
         let service = try await answer.service()
         #expect(try Self.outcome(service, "DELETE", Self.list + "/email") == [answer.code, nil])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LLService
 
-/// A configuration that must be refused, and what the message must name.
+/// A configuration that must be refused, and a text that the message must contain.
 struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
     var environment: [String: String] = [:]
     var flags: [ConfigurationKey: String] = [:]
@@ -22,7 +22,7 @@ struct MalformedConfiguration: Sendable, CustomTestStringConvertible {
     static func member(_ json: String, _ names: String) -> Self { Self(file: json, names: names) }
 }
 
-@Suite("Configuration: what stops a start")
+@Suite("Configuration: mistakes that stop a start")
 struct MalformedConfigurationTests {
     @Test(
         "A malformed setting is refused with a message that names its place",
@@ -45,13 +45,13 @@ struct MalformedConfigurationTests {
             guard let error = error as? ConfigurationError else { return false }
             let text = error.description
             let namesFile = file.map { text.contains($0.path) || malformed.names == "app id" } ?? true
-            // One mistake is told once, and nothing that only follows from it.
+            // One mistake gives one sentence, and its consequences give none.
             let isOne = error.sentences == [text]
             return text.contains(malformed.names) && namesFile && !error.reason.isEmpty && isOne
         }
     }
 
-    @Test("All mistakes are told at once, without those that only follow from another one")
+    @Test("All mistakes are reported at once, without those that only follow from another one")
     func several() throws {
         let file = try TemporaryFile(
             contents: #"""
@@ -80,7 +80,7 @@ struct MalformedConfigurationTests {
 
     static let variables = values.flatMap { name, values in values.map { MalformedConfiguration.variable(name, $0) } }
 
-    /// Values that a variable must not have.
+    /// Values that a variable must not have, by the variable.
     private static let values: KeyValuePairs<String, [String]> = [
         "APP_IDS": ["", "1,,2", "1,1", "12 34", String(repeating: "9", count: 65)],
         "ISSUERS": ["", "a,a", "ftp://a.example", "www.facebook.com", "http://a.example"], "CONFIG": [""],
@@ -108,7 +108,7 @@ struct MalformedConfigurationTests {
         "LOG_LEVEL": ["verbose"], "LOG_FORMAT": ["xml"], "APP_ID": ["123"], "": ["1"], "NONCE": ["1"], "app_ids": ["1"],
     ]
 
-    /// A socket whose permissions cannot be meant.
+    /// Sockets with invalid permissions.
     static let modes: [MalformedConfiguration] = ["", "rw", "440", "0o660", "1660", "00660", "888"].map { mode in
         MalformedConfiguration(
             environment: ["LIMITED_LOGIN_LISTEN": "unix:/tmp/http.sock", "LIMITED_LOGIN_LISTEN_MODE": mode],
@@ -116,7 +116,7 @@ struct MalformedConfigurationTests {
         )
     }
 
-    /// What tells the backend of callbacks, and lacks something or cannot be used.
+    /// Incomplete or unusable settings of the callbacks' backend.
     static let webhooks: [MalformedConfiguration] = [
         ("https://a.example/", nil, "https://b.example/", "CALLBACKS_URL"),
         ("https://a.example/", "/file", nil, "CALLBACKS_URL"), ("https://a.example/", nil, nil, "CALLBACKS_URL"),

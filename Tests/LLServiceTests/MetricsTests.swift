@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Metrics: the Prometheus text")
 struct MetricsTests {
-    @Test("Counters, gauges and durations are rendered in the format's grammar, families together")
+    @Test("Counters, gauges and durations are rendered in the format's grammar, grouped by family")
     func exposition() {
         let registry = PrometheusRegistry(help: ["a_total": "What a counts."])
         for result in ["x", "x", "y"] { registry.counter("a_total", [("result", result)]).increment() }

@@ -65,7 +65,7 @@ struct NonceRouteTests {
         return try DecodedNonce(answer)
     }
 
-    @Test("A refresh outlives the secret of its login's nonce: the refusal names the subject alone, which is enough")
+    @Test("A refresh works after its nonce's secret was removed: the refusal says to send the subject alone")
     func removedSecret() async throws {
         let before = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
         let issued = before.issue(
@@ -81,7 +81,7 @@ struct NonceRouteTests {
         #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
     }
 
-    @Test("A nonce is issued, a token with it accepted once, and never again")
+    @Test("A nonce is issued, and one token with it is accepted once")
     func life() async throws {
         let service = try await Self.service()
         let before = WallClock.unixSeconds()
@@ -97,7 +97,7 @@ struct NonceRouteTests {
         #expect(second.status == 401)
         #expect(second.code == "nonce_used")
         #expect(second["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"nonce_used\"")
-        // Another token with the same nonce is no better.
+        // Another token with the same nonce is refused, too.
         #expect(try service.verify(Self.token(nonce.nonce), Self.issued).code == "nonce_used")
         let metrics = service.registry.render()
         #expect(metrics.contains("limited_login_nonces_issued_total 1\n"))
@@ -106,7 +106,7 @@ struct NonceRouteTests {
     }
 
     @Test(
-        "With tracking limited the permissions must be Limited Login's, with enabled any of Facebook's may be named",
+        "With tracking limited the permissions must be Limited Login's; with enabled they may be any of Facebook's",
         arguments: [
             (#""permissions":["user_likes"]"#, "invalid_permission"),
             (#""permissions":["user_likes"],"tracking":"limited""#, "invalid_permission"),
@@ -126,7 +126,7 @@ struct NonceRouteTests {
         #expect(answer.code == code && answer.status == (code == nil ? 200 : 400), "\(answer.text)")
     }
 
-    @Test("A token that is refused for anything else uses nothing up")
+    @Test("A token that is refused for another reason does not use up its nonce")
     func refusedFirst() async throws {
         let service = try await InProcessService(
             policy: try VerificationPolicy(appIDs: [InProcessService.appID], tracking: .limited),
@@ -139,7 +139,7 @@ struct NonceRouteTests {
         #expect(try service.verify(Self.token(nonce), Self.issued).status == 200)
     }
 
-    @Test("Another app's nonce, another secret's, none of ours: each refused with its code")
+    @Test("A nonce of another app, of another secret or not issued here is refused with its code")
     func foreign() async throws {
         let service = try await Self.service()
         let nonce = try Self.nonce(service, #"{"app_id":"42"}"#).nonce
@@ -155,7 +155,7 @@ struct NonceRouteTests {
         #expect(try later.verify(Self.token(fresh), Self.issued).status == 200)
     }
 
-    @Test("A nonce past its time is expired; one from before the memory began is refused with the same code")
+    @Test("A nonce past its time is expired; a nonce from before the memory began is refused with the same code")
     func expired() async throws {
         let issuer = try DecodedNonce.issuer()
         let now = WallClock.unixMilliseconds()
@@ -177,12 +177,12 @@ struct NonceRouteTests {
         let before = try restarted.verify(Self.token(nonce(at: now - 1_000, lifetime: 600)), Self.issued)
         #expect(before.code == "nonce_expired")
         #expect(before.text.contains("restarted"))
-        // Its own are good at once, though the memory vouches only for what is five seconds younger.
+        // Its own nonces are good at once, although the memory is complete only for entries five seconds younger.
         let own = try Self.nonce(restarted).nonce
         #expect(try restarted.verify(Self.token(own), Self.issued).status == 200)
     }
 
-    @Test("When the memory is full nothing is accepted, and the answer says when to try again")
+    @Test("When the memory is full no nonce is accepted, and the answer says when to try again")
     func full() async throws {
         let store = MemoryReplayStore(capacity: 1, now: WallClock.unixMilliseconds() - 60_000)
         let service = try await Self.service(store: .memory(store))
@@ -192,14 +192,14 @@ struct NonceRouteTests {
         #expect(refused.status == 503)
         #expect(refused.code == "replay_store_unavailable")
         #expect(refused["retry-after"] == "1")
-        // A token that is bound otherwise needs no memory.
+        // A token with another binding needs no memory.
         #expect(try service.verify(Self.token("n-1")).status == 200)
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
         let health = try service.send("GET", "/readyz?verbose", fields: [], listener: .administration).response().text
         #expect(health.contains(#""replay_store":{"state":"down","kind":"memory","entries":1,"capacity":1}"#))
     }
 
-    @Test("By the policy reject each token is accepted once, whatever it is bound by; introspection uses nothing up")
+    @Test("With replay: reject each token is accepted once, whatever its binding; introspection uses up nothing")
     func replay() async throws {
         let service = try await Self.service(rejectsReplays: true)
         let token = try Self.token("n-1")
@@ -223,7 +223,7 @@ struct NonceRouteTests {
         #expect(try permissive.verify(token).status == 200)
     }
 
-    @Test("A token from before the start is accepted once: a start must not log people out")
+    @Test("A token from before the start is accepted once, so a start logs no user out")
     func tokenFromBefore() async throws {
         let store = MemoryReplayStore(now: WallClock.unixMilliseconds())
         let service = try await Self.service(rejectsReplays: true, store: .memory(store))
@@ -233,7 +233,7 @@ struct NonceRouteTests {
     }
 
     @Test(
-        "What is no request for a nonce is refused",
+        "A malformed request for a nonce is refused",
         arguments: [
             ("{}", 400, "invalid_request"), ("", 400, "invalid_request"), (#"{"app_id":"7"}"#, 400, "unknown_app"),
             (#"{"app_id":""}"#, 400, "unknown_app"), (#"{"app_id":7}"#, 400, "invalid_request"),
@@ -267,7 +267,7 @@ struct NonceRouteTests {
         #expect(answer.code == code)
     }
 
-    @Test("The permissions that the app will ask for may be named: all twelve, or up to 64 names")
+    @Test("A request may name the permissions that the app will ask for: all twelve, or up to 64 names")
     func permissions() async throws {
         let service = try await Self.service()
         let all = Permission.allCases.map { "\"\($0.rawValue)\"" }
@@ -277,7 +277,7 @@ struct NonceRouteTests {
         }
     }
 
-    @Test("A life can be shortened, never lengthened")
+    @Test("A request can shorten the nonce's lifetime, but not lengthen it")
     func lifetime() async throws {
         let service = try await Self.service(lifetime: 60)
         for seconds in [1, 60] {
@@ -287,7 +287,7 @@ struct NonceRouteTests {
         #expect(try service.answer("POST", "/nonces", body: #"{"app_id":"42","expires_in":61}"#).status == 400)
     }
 
-    @Test("Where one app is configured nothing need be said, and no media type declared for nothing")
+    @Test("With one configured app the body may be empty, and an empty body needs no media type")
     func oneApp() async throws {
         let service = try await InProcessService(
             policy: try VerificationPolicy(appIDs: ["42"]),
@@ -302,7 +302,7 @@ struct NonceRouteTests {
         #expect(try service.answer("POST", "/nonces/", body: "{}").status == 404)
     }
 
-    @Test("Without a secret there are no nonces: 404, and a request bound by one says what to set")
+    @Test("Without a secret /nonces is 404, and a request with issued_nonce names the setting that is missing")
     func disabled() async throws {
         let service = try await InProcessService()
         #expect(try service.answer("POST", "/nonces", body: "{}").status == 404)
@@ -312,7 +312,7 @@ struct NonceRouteTests {
         #expect(answer.text.contains("nonce_secret_file"))
     }
 
-    @Test("Only an authorised caller is given nonces")
+    @Test("Only an authorised caller gets nonces")
     func authorised() async throws {
         let (key, line) = try #require(ClientKeys.make(name: "backend"))
         let service = try await InProcessService(
@@ -326,7 +326,7 @@ struct NonceRouteTests {
     }
 
     @Test(
-        "At most one nonce, and the flag is true or not there",
+        "A request binds to at most one nonce, and issued_nonce is true or absent",
         arguments: [
             #""issued_nonce":false"#, #""issued_nonce":1"#, #""issued_nonce":"true""#, #""issued_nonce":null"#,
             #""issued_nonce":true,"nonce":"n-1""#, #""nonce":"n-1","issued_nonce":true"#,

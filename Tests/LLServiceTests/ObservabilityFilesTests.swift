@@ -3,12 +3,12 @@ import Testing
 
 @testable import LLService
 
-@Suite("Dashboard, alerts and the page on metrics: they name what there is")
+@Suite("Dashboard, alerts and the page on metrics name existing metrics")
 struct ObservabilityFilesTests {
-    /// Words of PromQL that look like a metric's name: what has none of these beginnings is no metric of ours.
+    /// The beginnings of our metrics' names. Other words of PromQL only look like a metric's name.
     private static let beginnings = ["limited_login_", "http_server_", "jwks_", "process_"]
 
-    /// The metrics an expression names, histograms by their family.
+    /// The metrics that an expression names; a histogram is named by its family.
     private static func metrics(in text: String) -> Set<String> {
         let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
         var names: Set<String> = []
@@ -19,7 +19,7 @@ struct ObservabilityFilesTests {
         return names
     }
 
-    @Test("Each metric named is one the service has", arguments: ["dashboard.json", "rules.yaml", "rules_test.yaml"])
+    @Test("Each metric named in a file exists", arguments: ["dashboard.json", "rules.yaml", "rules_test.yaml"])
     func known(_ file: String) throws {
         let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/\(file)"))
         #expect(named.count > 5)
@@ -32,7 +32,7 @@ struct ObservabilityFilesTests {
         #expect(Set(ServiceMetrics.help.keys).subtracting(named) == [])
     }
 
-    @Test("The page on operation has a row for each metric, and for no other")
+    @Test("The page on operation has a row for each metric and no other")
     func page() throws {
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Operation.md")
         let rows = page.split(separator: "\n").filter { row in Self.beginnings.contains { row.hasPrefix("| `\($0)") } }

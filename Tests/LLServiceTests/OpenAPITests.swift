@@ -10,7 +10,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("/openapi.json says what the service does", .live)
+@Suite("/openapi.json agrees with the service", .live)
 struct OpenAPITests {
     private typealias Object = [String: Any]
 
@@ -24,7 +24,7 @@ struct OpenAPITests {
 
     private static let documented = Route.table.filter { $0.listeners.contains(.service) }
 
-    /// The responses of each operation of a path: by method, then by status or `default`, as their references say.
+    /// The responses of each operation of a path, by method and by status or `default`, with references resolved.
     private static func operations(_ document: Object, _ path: String) throws -> [String: [String: Object]] {
         let paths = try #require(document["paths"] as? [String: Object])
         let item = try #require(paths[path], "\(path)").filter { HTTPMethod.allCases.map(\.member).contains($0.key) }
@@ -43,19 +43,19 @@ struct OpenAPITests {
         return try #require(place as? Object, "\(reference)")
     }
 
-    /// The codes that the description of a problem names: what stands in backquotes there is a code.
+    /// The codes in the description of a problem: all its words in backquotes.
     private static func codes(_ response: Object) throws -> Set<String> {
         let description = try #require(response["description"] as? String)
         return Set(description.matches(of: /`([a-z_]+)`/).map { String($0.1) })
     }
 
-    @Test("It is a small document without white space between its values")
+    @Test("The document is small and has no white space between its values")
     func size() {
         #expect(OpenAPIDocument.bytes.count < 80_000)
         #expect(!OpenAPIDocument.bytes.contains(UInt8(ascii: "\n")))
     }
 
-    @Test("Every route of the service's listener is there, and no other")
+    @Test("The document has every route of the service's listener, and no other")
     func routes() async throws {
         let document = try await Self.document()
         let paths = try #require(document["paths"] as? Object)
@@ -63,7 +63,7 @@ struct OpenAPITests {
         #expect(document["openapi"] as? String == "3.1.0")
     }
 
-    /// Settings under which each route is configured.
+    /// Settings that configure every route.
     private static func withEveryRoute() throws -> RuntimeSettings {
         let secrets = Array("1 \(String(repeating: "a", count: 32))".utf8)
         let url = try HTTPURL(parsing: "https://backend.example/")
@@ -81,17 +81,17 @@ struct OpenAPITests {
         )
     }
 
-    @Test("Each path has exactly the methods that the router lets through", arguments: documented)
+    @Test("Each path has exactly the methods that the router accepts", arguments: documented)
     func methods(route: Route) async throws {
         let documented = Set(try Self.operations(try await Self.document(), "\(route.path)").keys)
         let service = try await InProcessService()
         service.core.settings.publish(try Self.withEveryRoute())
         var answered: Set<String> = []
         let path = "\(route.path)".replacing("{user_id}", with: "1").replacing("{permission}", with: "email")
-        // OpenAPI 3.1 has no word for QUERY; CONNECT never gets as far as a path.
+        // OpenAPI 3.1 cannot describe QUERY, and a CONNECT request has no path.
         let methods = HTTPMethod.allCases.filter { ![.unrecognized, .connect, .query].contains($0) }
         for method in methods {
-            // OPTIONS tells the methods of every path; only at /auth is it judged like any other.
+            // OPTIONS lists the methods of every path, except that /auth judges it like any other method.
             if method == .options, route.methods != nil { continue }
             let status = try service.answer("\(method.name)", path, fields: []).status
             if status != 405 { answered.insert(method.member) }
@@ -128,7 +128,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test("The problem's schema has every code and no other, and every code is some path's")
+    @Test("The problem's schema has exactly all codes, and every code belongs to some path")
     func enumeration() async throws {
         let document = try await Self.document()
         let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
@@ -139,7 +139,7 @@ struct OpenAPITests {
         #expect(Set(answered) == Set(ProblemCode.all))
     }
 
-    @Test("Nothing in an answer is closed: a client generated today lives with the words and members of tomorrow")
+    @Test("Answers are open: a client generated today accepts the words and members of tomorrow")
     func openAnswers() async throws {
         let document = try await Self.document()
         var pending: [Any] = [document["webhooks"] as Any]
@@ -157,7 +157,7 @@ struct OpenAPITests {
                 let parts = reference.split(separator: "/").suffix(2).map(String.init)
                 pending.append(try #require((components[parts[0]] as? Object)?[parts[1]]))
             }
-            // A list of known words is open beside any other string.
+            // A list of known words is open if any other string is allowed beside it.
             let choices = object["anyOf"] as? [Object] ?? []
             let isOpen = choices.contains { $0["type"] as? String == "string" && $0.count == 1 }
             for (name, value) in object where !(name == "anyOf" && isOpen) && !name.hasPrefix("example") {
@@ -167,7 +167,7 @@ struct OpenAPITests {
         #expect(seen.count > 10)
     }
 
-    @Test("Where many codes share an answer, each has its status beside it", arguments: ProblemCode.ofAnyPath)
+    @Test("If many codes share an answer, its description lists the status of each", arguments: ProblemCode.ofAnyPath)
     func statuses(code: ProblemCode) async throws {
         let responses = try Self.operations(try await Self.document(), "/verify")
         let description = try #require(responses["post"]?["default"]?["description"] as? String)
@@ -176,14 +176,14 @@ struct OpenAPITests {
 
     @Test("The page on the API has a row for each code, with its status", arguments: ProblemCode.all)
     func page(code: ProblemCode) throws {
-        // Those of Graph stand on the page of permissions.
+        // Graph's codes are on the page of permissions.
         if case .graph = code { return }
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/API.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.text)` | ") }
         #expect(rows.count == 1)
     }
 
-    @Test("Every reference leads somewhere")
+    @Test("Every reference can be resolved")
     func references() async throws {
         let document = try await Self.document()
         func visit(_ value: Any) throws {
@@ -271,6 +271,6 @@ extension HTTPMethod {
 }
 
 extension ProblemCode {
-    /// Whether the answer brings a challenge (RFC 6750 section 3).
+    /// True if the answer has a challenge (RFC 6750 section 3).
     fileprivate var hasChallenge: Bool { status == 401 || self == .insufficientScope }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("POST /token: malformed requests, and tokens in each other's place", .live)
+@Suite("POST /token: malformed requests, and tokens used in place of each other", .live)
 struct OwnTokenRequestTests {
     private typealias Case = (body: String, error: String)
 
@@ -15,7 +15,7 @@ struct OwnTokenRequestTests {
         let grant = "grant_type=\(TokenRequest.grantType)"
         let type = "subject_token_type=\(OwnTokenTests.idToken)"
         let good = OwnTokenTests.body(token)
-        // Each parameter twice: as it is, and once with its first letter percent-encoded.
+        // Each parameter comes twice: plain, and with its first letter percent-encoded.
         let names = [
             "grant_type", "subject_token", "subject_token_type", "audience", "requested_token_type", "nonce",
             "raw_nonce",
@@ -25,7 +25,7 @@ struct OwnTokenRequestTests {
             ("\(good)&\($0)=1&%\(hexadecimal($0.utf8.first ?? 0))\($0.dropFirst())=1", "invalid_request")
         }
         let wrong: [Case] = [
-            // What must be there.
+            // Required parameters that are missing or empty.
             ("", "invalid_request"), ("\(type)&subject_token=\(token)&nonce=n-1", "invalid_request"),
             ("\(grant)&\(type)&nonce=n-1", "invalid_request"),
             ("\(grant)&subject_token=\(token)&nonce=n-1", "invalid_request"),
@@ -53,7 +53,7 @@ struct OwnTokenRequestTests {
             ("\(good)&x=%", "invalid_request"), ("\(good)&x=%4", "invalid_request"),
             ("\(good)&x=%u0041", "invalid_request"),
             ("\(good)&%=x", "invalid_request"), ("%\(good)", "invalid_request"), ("\(good)%", "invalid_request"),
-            // Texts that are no UTF-8, or another's.
+            // Values that are not UTF-8 or not the nonce, and other spellings of the parameter's name.
             (good.replacing("nonce=n-1", with: "nonce=%ff"), "invalid_request"),
             (good.replacing("nonce=n-1", with: "nonce=n%C0%AD1"), "invalid_request"),
             (good.replacing("nonce=n-1", with: "nonce=n-1%00"), "invalid_request"),
@@ -62,13 +62,13 @@ struct OwnTokenRequestTests {
             (good.replacing("nonce=n-1", with: "Nonce=n-1"), "invalid_request"),
             (good.replacing("nonce=n-1", with: "nonce%20=n-1"), "invalid_request"),
             (good.replacing("nonce=n-1", with: "nonce[]=n-1"), "invalid_request"),
-            // Bindings that contradict each other, or say what they cannot.
+            // Bindings that contradict each other or have invalid values.
             ("\(good)&raw_nonce=n-1", "invalid_request"), ("\(good)&issued_nonce=true", "invalid_request"),
             ("\(good)&issued_nonce=false", "invalid_request"), ("\(good)&issued_nonce=TRUE", "invalid_request"),
             ("\(good)&issued_nonce=1", "invalid_request"), ("\(good)&auth_nonce=true", "invalid_request"),
             ("\(good)&subject=0", "invalid_request"), ("\(good)&key_thumbprint=x", "invalid_request"),
             ("\(good)&app_id=0", "invalid_request"), ("\(good)&app_id=123456789012345%20", "invalid_request"),
-            // The token.
+            // Altered tokens.
             (OwnTokenTests.body(" \(token)"), "invalid_request"),
             (OwnTokenTests.body("Bearer+\(token)"), "invalid_request"),
             (OwnTokenTests.body("%22\(token)%22"), "invalid_request"),
@@ -76,7 +76,7 @@ struct OwnTokenRequestTests {
             (OwnTokenTests.body("\(token)."), "invalid_request"),
             (OwnTokenTests.body(String(token.dropLast())), "invalid_request"),
             (OwnTokenTests.body(String(repeating: "a.", count: 16_385)), "invalid_request"),
-            // Another format.
+            // Other formats.
             (#"{"grant_type":"\#(TokenRequest.grantType)","subject_token":"\#(token)"}"#, "invalid_request"),
             (good.replacing("&", with: ";"), "unsupported_grant_type"),
             (good.replacing("=", with: ":"), "invalid_request"),
@@ -112,13 +112,13 @@ struct OwnTokenRequestTests {
         #expect(try OwnTokenTests.exchange(service, good).status == 200)
     }
 
-    @Test("A token of Facebook's never passes as the service's own, nor the other way")
+    @Test("Facebook's token never passes as the service's own, nor the service's as Facebook's")
     func crossed() async throws {
         let service = try await OwnTokenTests.service()
         var claims = Tokens.claims(audience: OwnTokens.audience)
         claims.issuer = OwnTokens.issuer
         let posing = try Tokens.mint(claims)
-        // The issuer's key under Facebook's name, and for Facebook's audience.
+        // Tokens by the service's key, with Facebook's issuer name or with Facebook's audience.
         let keys = try OwnTokens.settings().issuer.keys
         let now = try #require(NumericDate(secondsSince1970: WallClock.unixSeconds()))
         let login = TokenIssuer.Login(appID: InProcessService.appID, userID: "1", authenticatedAt: now, expiresAt: nil)

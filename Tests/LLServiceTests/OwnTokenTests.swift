@@ -28,7 +28,7 @@ enum OwnTokens {
     }
 }
 
-@Suite("POST /token: any login in, one standard token out (RFC 8693)", .live)
+@Suite("POST /token: exchanges any login for one standard token (RFC 8693)", .live)
 struct OwnTokenTests {
     static let form = "Content-Type: application/x-www-form-urlencoded"
     static let key = "Authorization: Bearer secret"
@@ -110,7 +110,7 @@ struct OwnTokenTests {
         #expect(auth.status == 200)
         #expect(auth["x-auth-subject"] == "2954873201847263")
         #expect(auth["x-auth-audience"] == OwnTokens.audience)
-        // The second time its signature is remembered.
+        // The signature is remembered the second time.
         #expect(try Self.auth(service, told.token).status == 200)
         let active = try service.introspect("token=\(told.token)")
         #expect(active.text.hasPrefix(#"{"active":true,"iss":"https://login.example.com""#), "\(active.text)")
@@ -124,7 +124,7 @@ struct OwnTokenTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("A refused login is 400 with OAuth's error and the code of /verify, a caller without a key 401")
+    @Test("A refused login is 400 with OAuth's error and the code of /verify; a caller without a key is 401")
     func refusals() async throws {
         let service = try await Self.service()
         let good = try Tokens.mint(Tokens.claims())
@@ -167,7 +167,7 @@ struct OwnTokenTests {
         #expect(try Self.exchange(service, posted, fields: [Self.form]).status == 200)
     }
 
-    @Test("A parameter without a value counts as left out, an unknown one for nothing")
+    @Test("A parameter without a value counts as absent, and an unknown parameter is ignored")
     func leniency() async throws {
         let service = try await Self.service()
         let good = try Tokens.mint(Tokens.claims())
@@ -176,7 +176,7 @@ struct OwnTokenTests {
         }
     }
 
-    @Test("An outage is 503 with Retry-After and logs nobody out")
+    @Test("An outage is 503 with Retry-After and logs no user out")
     func outage() async throws {
         let service = try await Self.service(minters: nil)
         _ = await service.cache.refresh()
@@ -184,7 +184,7 @@ struct OwnTokenTests {
         #expect(answer.status == 503)
         #expect(answer["retry-after"] != nil)
         #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
-        // The service's own tokens need no key of Facebook's.
+        // The service's own tokens need no key from Facebook.
         let login = TokenIssuer.Login(
             appID: InProcessService.appID,
             userID: "1",
@@ -196,7 +196,7 @@ struct OwnTokenTests {
         #expect(try Self.auth(service, own.value).status == 200)
     }
 
-    @Test("An issued nonce is used up by the exchange, once")
+    @Test("The exchange uses up an issued nonce")
     func usedOnce() async throws {
         let nonces = try DecodedNonce.issuer()
         let service = try await Self.service(nonces: nonces)
@@ -209,7 +209,7 @@ struct OwnTokenTests {
         #expect(again.text.contains("nonce_used"))
     }
 
-    @Test("A subject token whose end has passed is refused, skew or not")
+    @Test("An expired subject token is refused even within the clock skew")
     func ended() async throws {
         let service = try await Self.service()
         var claims = Tokens.claims(issuedAt: WallClock.unixSeconds() - 3_610)
@@ -225,7 +225,7 @@ struct OwnTokenTests {
         #expect(answer.text.contains(#""code":"expired""#))
     }
 
-    @Test("A revocation reaches the tokens of logins before it")
+    @Test("A revocation applies to own tokens of earlier logins")
     func revoked() async throws {
         let service = try await Self.service()
         let token = try Self.issued(service)
@@ -245,7 +245,7 @@ struct OwnTokenTests {
     }
 
     @Test(
-        "An id token opens no door, a token is narrowed by the gateway's demand, and no own token passes as Facebook's"
+        "An id token is refused at /auth, a query narrows the accepted tokens, and no own token passes as Facebook's"
     )
     func kinds() async throws {
         let service = try await Self.service()
@@ -257,7 +257,7 @@ struct OwnTokenTests {
         let token = try JSONDecoder().decode(Answer.self, from: Data(named.body)).token
         #expect(try Self.auth(service, token, "?app_id=\(InProcessService.appID)").status == 200)
         #expect(try Self.auth(service, token, "?app_id=42").status == 401)
-        // No configured app: the gateway's mistake, which logs nobody out.
+        // The app is not configured: this is the gateway's mistake, and it logs no user out.
         #expect(try Self.auth(service, token, "?app_id=7").status == 403)
         #expect(try Self.auth(service, token, "?permissions=email").status == 403)
         #expect(try Self.auth(service, token, "?permissions=public_profile").status == 200)
@@ -290,7 +290,7 @@ struct OwnTokenTests {
                 )
             }
             guard mutated != token else { continue }
-            // One whose key ID is another may wait for Facebook's keys.
+            // A token with another key ID may wait for Facebook's keys.
             let fields = ["Authorization: Bearer \(String(decoding: mutated, as: UTF8.self))"]
             if case .answered(let answer) = try service.send("GET", "/auth", fields: fields) {
                 #expect(answer.status != 200)
@@ -299,7 +299,7 @@ struct OwnTokenTests {
         #expect(try Self.auth(service, String(decoding: token, as: UTF8.self)).status == 200)
     }
 
-    @Test("Discovery and the key set are public and may be kept for five minutes")
+    @Test("Discovery and the key set are public and may be cached for five minutes")
     func discovery() async throws {
         let service = try await Self.service()
         for path in ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"] {
@@ -319,7 +319,7 @@ struct OwnTokenTests {
         #expect(try plain.answer("POST", "/token", fields: [Self.form], body: "").status == 404)
     }
 
-    @Test("A key that signs no more still verifies; one that is taken away does not")
+    @Test("A former signing key still verifies; a removed key does not")
     func rotation() async throws {
         let service = try await Self.service(keys: [OwnTokens.rsa])
         let token = try Self.issued(service)
@@ -342,7 +342,7 @@ struct OwnTokenTests {
         #expect(answer.text.contains("unknown_key"))
     }
 
-    @Test("At /introspect an own token is its person's, and has no nonce")
+    @Test("/introspect checks an own token's subject, and the token has no nonce")
     func introspected() async throws {
         let service = try await Self.service()
         let token = try Self.issued(service)
@@ -355,7 +355,7 @@ struct OwnTokenTests {
         }
     }
 
-    @Test("With the plain type an own token is still none of Facebook's")
+    @Test("With the plain token type an own token is still not accepted as Facebook's")
     func plainType() async throws {
         let policy = try TokenIssuerPolicy(issuer: OwnTokens.issuer, accessTokenType: .plain)
         let issuer = TokenIssuer(policy: policy, keys: try SigningKeySet([OwnTokens.rsa].compactMap { $0 }))
@@ -377,7 +377,7 @@ struct OwnTokenTests {
         #expect(try Self.auth(service, id).status == 401)
         let json = ["Content-Type: application/json"]
         let body = #"{"id_token":"\#(token)","subject":"1"}"#
-        // Its key is none of Facebook's, so it may wait for the next fetch.
+        // The key is not Facebook's, so the request may wait for the next fetch.
         if case .answered(let answer) = try service.send("POST", "/verify", fields: json, body: body) {
             #expect(answer.code == "unknown_key", "\(answer.text)")
         }

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("The table of recent digests")
 struct RecentDigestsTests {
-    /// Digests as clients cannot choose them: spread over all words.
+    /// Digests with random words: clients cannot choose them.
     private static func digest(_ number: Int) throws -> SHA256Digest {
         let bytes = Array("\(number)".utf8)
         return try SHA256.digest(of: bytes.span)
     }
 
-    /// The same by lists: slow, and plainly right.
+    /// The same table as a plain list: slow, but clearly correct.
     private struct Model {
         let capacity: Int
         var digests: [Int] = []
@@ -28,7 +28,7 @@ struct RecentDigestsTests {
         }
     }
 
-    /// What a caller does with each digest.
+    /// Uses a digest as the callers of the table do.
     private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests) -> Bool {
         guard let place = table.find(digest)?.place else {
             table.add(digest, nil)
@@ -38,14 +38,14 @@ struct RecentDigestsTests {
         return true
     }
 
-    @Test("It knows exactly the digests used last, whatever the order", arguments: [0, 1, 2, 3, 63, 64, 65, 200])
+    @Test("The table knows exactly the digests used last, in any order", arguments: [0, 1, 2, 3, 63, 64, 65, 200])
     func model(capacity: Int) throws {
         var table = RecentDigests(capacity: capacity)
         var model = Model(capacity: capacity)
         var random = SystemRandomNumberGenerator()
         let digests = try (0..<300).map(Self.digest)
         for step in 0..<6_000 {
-            // Most are asked for among few, some among all.
+            // Two thirds of the lookups choose among few digests, the others among all.
             let number = Int.random(in: 0..<(step % 3 == 0 ? 300 : max(1, min(300, capacity + 2))), using: &random)
             #expect(Self.use(digests[number], &table) == model.use(number), "step \(step)")
             #expect(table.count == model.digests.count)
@@ -55,14 +55,14 @@ struct RecentDigestsTests {
         }
     }
 
-    @Test("Digests in one bucket, or alike in all words but one, are told apart")
+    @Test("Digests in one bucket, or with only one different word, are told apart")
     func collisions() throws {
         var table = RecentDigests(capacity: 100)
         var all: [SHA256Digest] = []
         for word in 0..<4 {
             for value in 0..<10 as Range<UInt8> {
                 var digest = SHA256Digest(bytes: InlineArray(repeating: 7))
-                // Those alike in the first word share a bucket.
+                // Digests with the same first word share a bucket.
                 digest.bytes[8 * word + 7] = 100 + value
                 all.append(digest)
             }
@@ -78,14 +78,14 @@ struct RecentDigestsTests {
         #expect(all.filter { small.find($0) != nil }.map(\.hexadecimal) == all.suffix(3).map(\.hexadecimal))
     }
 
-    @Test("A flood of others never pushes out what is used once in every capacity - 1 of them")
+    @Test("A flood never pushes out a digest that is used once in every capacity - 1 lookups")
     func flood() throws {
         let capacity = 500
         var table = RecentDigests(capacity: capacity)
         let regulars = try (0..<10).map(Self.digest)
         for regular in regulars { table.add(regular, nil) }
         for number in 0..<20_000 {
-            // Ten regulars, each back after 49 strangers of each: 490 strangers and nine others in between.
+            // There are ten regular digests. Between two uses of one come 490 others and nine other regular ones.
             if number % 49 == 0 {
                 #expect(Self.use(regulars[number / 49 % 10], &table), "after \(number)")
             }
@@ -94,7 +94,7 @@ struct RecentDigestsTests {
         #expect(table.count == capacity)
     }
 
-    @Test("10,000 entries take at most a megabyte, none take nothing, and memory comes as they do")
+    @Test("10,000 entries take at most a megabyte, an empty table takes nothing, and memory grows with the entries")
     func memory() throws {
         var table = RecentDigests(capacity: VerifiedSignatureCache.defaultCapacity)
         #expect(table.allocatedBytes == 0)
@@ -109,13 +109,13 @@ struct RecentDigestsTests {
         #expect(table.allocatedBytes <= table.count * RecentDigests.bytesPerEntry + 64)
     }
 
-    @Test("64 workers hold no more than their budget together, however many tokens come", arguments: [1, 8, 64])
+    @Test("All workers together stay within their memory budget, however many tokens come", arguments: [1, 8, 64])
     func budget(workers: Int) throws {
         let capacity = VerifiedSignatureCache.capacity(wanted: 10_000, workers: workers, memory: 64 * 1_048_576)
         #expect(capacity == 10_000 || capacity < 10_000 && workers > 1)
         var table = RecentDigests(capacity: capacity)
         for number in 0..<11_000 { table.add(try Self.digest(number), nil) }
-        // An allocation is rounded up a little.
+        // The allocator rounds up a little.
         #expect(table.allocatedBytes * workers <= 4 * 1_048_576 * 102 / 100)
         #expect(table.count == capacity && capacity >= 500)
     }

@@ -9,12 +9,12 @@ import Testing
 
 @Suite("POST /verify: a login and its refresh, the device, the access token", .live)
 struct RefreshRouteTests {
-    /// How a nonce is given.
+    /// The form of the nonce in the request.
     enum Form: String, CaseIterable, Sendable {
         case nonce, rawNonce, issuedNonce, oldIssuedNonce
     }
 
-    /// What of a part is given: what the login has, another's, or nothing.
+    /// The given value of a part: the login's, another's, or none.
     enum Given: String, CaseIterable, Sendable {
         case right, wrong, absent
     }
@@ -30,7 +30,7 @@ struct RefreshRouteTests {
         try await InProcessService(nonces: try DecodedNonce.issuer(), rejectsReplays: rejectsReplays)
     }
 
-    /// A nonce issued for the app `secondsAgo`; it is good for ten minutes.
+    /// A nonce issued for the app `secondsAgo` seconds ago. It is valid for ten minutes.
     private static func issued(secondsAgo: UInt64) throws -> String {
         let issued = try DecodedNonce.issuer().issue(
             appID: InProcessService.appID,
@@ -41,7 +41,7 @@ struct RefreshRouteTests {
         return try #require(issued).nonce.value
     }
 
-    /// The token of a login that was begun in this form, with a nonce that is the login's, another's, or none.
+    /// The token of a login that began with this form of nonce. Its own nonce is right, wrong or absent.
     private static func token(_ form: Form, nonce: Given = .right) throws -> String {
         var claims = Tokens.claims()
         switch (nonce, form) {
@@ -69,12 +69,13 @@ struct RefreshRouteTests {
         given == .absent ? nil : "\"\(name)\":\"\(given == .right ? right : wrong)\""
     }
 
-    /// The code to expect, nil for a yes: the first of nonce, person, device and access token that is not right.
+    /// The expected code; nil if the token is accepted. The first wrong part decides: nonce, person, device, access
+    /// token.
     private static func code(_ form: Form, nonce: Given, subject: Given, device: Given, access: Given) -> String? {
         let isIssued = form == .issuedNonce || form == .oldIssuedNonce
         if nonce == .absent { return "missing_claim" }
         if nonce == .wrong { return isIssued ? "nonce_not_issued" : "nonce_mismatch" }
-        // A login's issued nonce has an end; a refresh bears it for as long as the session lasts.
+        // A login must use its issued nonce before it expires; a refresh may use it for as long as the session lasts.
         if form == .oldIssuedNonce, subject == .absent { return "nonce_expired" }
         if subject == .wrong { return "subject_mismatch" }
         if device == .wrong { return "key_thumbprint_mismatch" }
@@ -82,7 +83,7 @@ struct RefreshRouteTests {
     }
 
     @Test(
-        "Every combination of nonce, person, device and access token has its code, and a login's nonce alone is used up",
+        "Each combination of nonce, person, device and access token has its code; only a login uses up its nonce",
         arguments: Form.allCases,
         Given.allCases
     )
@@ -105,7 +106,7 @@ struct RefreshRouteTests {
                     #expect(answer.text.contains("\"refresh\":true") == (subject == .right))
                     #expect(answer.text.contains("\"key_thumbprint\":\"\(Self.thumbprint)\""))
                     let isUsed = subject == .absent && form == .issuedNonce
-                    // The order of the members does not count.
+                    // The order of the members does not matter.
                     let again = try service.verify(token, members.reversed().joined(separator: ","))
                     #expect(again.code == (isUsed ? "nonce_used" : nil), "\(members)")
                 }
@@ -113,7 +114,7 @@ struct RefreshRouteTests {
         }
     }
 
-    @Test("The person alone asks for no nonce, whatever the token's; device and access token may stand beside")
+    @Test("With the person alone any nonce of the token passes; device and access token may be given beside it")
     func subjectAlone() async throws {
         let service = try await Self.service()
         for nonce in Given.allCases {
@@ -126,12 +127,12 @@ struct RefreshRouteTests {
             let access = "\"access_token\":\"x\",\"subject\":\"\(Self.user)\""
             #expect(try service.verify(token, access).code == "at_hash_mismatch")
         }
-        // What is bound to nothing else is bound to no login by its device.
+        // A device alone binds the token to no login.
         let device = "\"key_thumbprint\":\"\(Self.thumbprint)\""
         #expect(try service.verify(Self.token(.nonce), device).code == "invalid_request")
     }
 
-    @Test("A token without key and access token is not the one of a login that had them")
+    @Test("A token without key and access token does not pass for a login that had them")
     func unboundToken() async throws {
         let service = try await Self.service()
         let token = try Tokens.mint(Tokens.claims())
@@ -142,13 +143,13 @@ struct RefreshRouteTests {
         #expect(!(try service.verify(token)).text.contains("key_thumbprint"))
     }
 
-    @Test("A login is refreshed for as long as its session lasts, and its nonce logs nobody in a second time")
+    @Test("A login can be refreshed as long as its session lasts, and its nonce allows no second login")
     func life() async throws {
         let service = try await Self.service()
         let nonce = try Self.issued(secondsAgo: 5)
         func token() throws -> String { try Tokens.mint(Tokens.claims(nonce: nonce)) }
         let refresh = "\"issued_nonce\":true,\"subject\":\"\(Self.user)\""
-        // A refresh before its login uses nothing up either.
+        // A refresh before its login does not use up the nonce, either.
         #expect(try service.verify(token(), refresh).status == 200)
         #expect(try service.verify(token(), #""issued_nonce":true"#).status == 200)
         for _ in 0..<3 { #expect(try service.verify(token(), refresh).status == 200) }
@@ -159,7 +160,7 @@ struct RefreshRouteTests {
         #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"seen\"} 1\n"))
     }
 
-    @Test("By the policy reject a refreshed token is accepted once, as any other, and uses no nonce up")
+    @Test("With replay: reject a refreshed token is accepted once, like any other, and uses up no nonce")
     func replay() async throws {
         let service = try await Self.service(rejectsReplays: true)
         let token = try Self.token(.issuedNonce)
@@ -173,7 +174,7 @@ struct RefreshRouteTests {
     }
 
     @Test(
-        "A member that cannot be meant is a mistake of the caller's",
+        "An invalid member is the caller's mistake",
         arguments: [
             #""subject":"1","nonce":"a","raw_nonce":"b""#, #""subject":"","nonce":"a""#, #""subject":1,"nonce":"a""#,
             #""subject":null"#, #""nonce":"a","key_thumbprint":"""#, #""nonce":"a","key_thumbprint":1"#,
@@ -189,7 +190,7 @@ struct RefreshRouteTests {
         #expect(answer.status == 400 && answer.code == "invalid_request", "\(answer.text)")
     }
 
-    @Test("What one request named is forgotten with the next")
+    @Test("No member of one request is kept for the next")
     func reuse() async throws {
         let service = try await Self.service()
         let full =

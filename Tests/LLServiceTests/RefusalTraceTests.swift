@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A refusal leaves a trace", .live)
 struct RefusalTraceTests {
-    @Test("At most ten lines a second, then one line with the number of the others")
+    @Test("At most ten lines are written per second, then one line with the number of the others")
     func pace() {
         var pace = RefusalPace()
         let start = MonotonicInstant(nanoseconds: 5_000_000_000)
@@ -42,7 +42,7 @@ struct RefusalTraceTests {
         return (logger, lines)
     }
 
-    @Test("The line has code, request id, caller and route, and neither token nor person")
+    @Test("The line has code, request id, caller and route, but neither token nor person")
     func line() async throws {
         let (logger, lines) = Self.logger(.json)
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
@@ -61,10 +61,10 @@ struct RefusalTraceTests {
             #expect(object["code"] == "nonce_mismatch" && object["request_id"] == "r-1")
             #expect(object["caller"] == "backend" && object["route"] == "/verify")
             #expect(!line.contains("2954873201847263") && !line.contains(token.prefix(20)))
-            // A flood: whatever its speed, no refusal is lost.
+            // No refusal is lost in a flood, whatever its speed.
             for _ in 0..<200 { _ = try service.answer("GET", "/auth", fields: []) }
         }
-        // The end of the handler tells what was left out.
+        // The end of the handler writes the number of the refusals without a line.
         let (told, untold) = lines.withLock { lines in
             let objects = lines.compactMap {
                 try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: String]
@@ -77,7 +77,7 @@ struct RefusalTraceTests {
         #expect(told + untold == 200 && told >= 9)
     }
 
-    @Test("The number of the others is told even if no further request comes")
+    @Test("The number of the others is written even if no further request comes")
     func silence() async throws {
         let (logger, lines) = Self.logger(.text)
         let service = try await InProcessService(gatewayIsEnabled: true, logger: logger)

@@ -4,9 +4,9 @@ import Testing
 @testable import LLStores
 @testable import LimitedLogin
 
-@Suite("What a verdict uses up")
+@Suite("The entries that a verdict uses up")
 struct ReplayGuardTests {
-    @Test("A store is asked about the nonce first, so that one that is refused leaves the token unused")
+    @Test("A store is asked about the nonce first, so that a refused nonce leaves the token unused")
     func order() throws {
         let payload = Array("42jti-1".utf8)
         let date = try #require(NumericDate(secondsSince1970: 1_700_000_000 as Int64))
@@ -15,7 +15,8 @@ struct ReplayGuardTests {
         let nonce = RecognizedNonce(issuedAtMilliseconds: 1, expiresAtMilliseconds: 2, identity: [3])
         let question = ReplayLookup(claims, payload.span, nonce: nonce, usesToken: true)
         #expect(question?.entries.map(\.kind) == [.nonce, .token])
-        // The greatest skew and a minute, whatever is configured now: a reload may raise it.
+        // The token is kept for the greatest possible skew and a minute, because a reload may raise the configured
+        // skew.
         #expect(question?.entries.map(\.keepUntil) == [60_002, 1_700_000_360_000])
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import LLService
 @testable import LLStores
 
-@Suite("Revoked logins, on every route that judges a token", .live)
+@Suite("Revoked logins, on every route that verifies a token", .live)
 struct RevocationRouteTests {
     private static let user = "2954873201847263"
     private static let key = "X-Api-Key: secret"
@@ -31,7 +31,7 @@ struct RevocationRouteTests {
         try service.answer("POST", "/revocations", fields: json, body: body)
     }
 
-    /// What each route says of a token: the codes, and for /introspect whether it is active.
+    /// The answer of each route about a token: the code, and for /introspect whether the token is active.
     private static func verdicts(_ service: InProcessService, _ token: String) throws -> [String] {
         let verify = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
         let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
@@ -39,7 +39,7 @@ struct RevocationRouteTests {
         return [verify.code ?? "ok", auth.code ?? "ok", introspect.text.contains("true") ? "active" : "inactive"]
     }
 
-    @Test("A token issued until the revocation is refused everywhere; a later one, another person's or app's is not")
+    @Test("A token issued until the revocation is refused on every route; later tokens and other logins' are not")
     func everywhere() async throws {
         let service = try await Self.service(appIDs: [InProcessService.appID, "42"])
         let now = WallClock.unixSeconds()
@@ -52,7 +52,7 @@ struct RevocationRouteTests {
         #expect(answer["cache-control"] == "no-store")
         let revoked = ["login_revoked", "login_revoked", "inactive"]
         #expect(try Self.verdicts(service, old) == revoked)
-        // `iat` has whole seconds, so the very second counts as before.
+        // `iat` has whole seconds, so a token of the same second counts as issued before.
         #expect(try Self.verdicts(service, try Tokens.mint(Tokens.claims(issuedAt: now))) == revoked)
         let later = WallClock.unixSeconds() + 1
         #expect(try Self.verdicts(service, try Tokens.mint(Tokens.claims(issuedAt: later))) == good)
@@ -68,7 +68,7 @@ struct RevocationRouteTests {
         #expect(service.registry.render().contains(count))
     }
 
-    @Test("A revocation dated while the clock was ahead is 503 for tokens that may be newer, and 401 for older ones")
+    @Test("A revocation dated by a clock that was ahead is 503 for tokens that may be newer, and 401 for older ones")
     func datedAhead() async throws {
         let now = WallClock.unixSeconds()
         let lead = Locked<Int64>(3_600)
@@ -87,7 +87,7 @@ struct RevocationRouteTests {
         #expect(answer.status == 503 && answer["retry-after"] != nil)
     }
 
-    @Test("What is wrong with a token otherwise is told first, so nobody learns of a revocation by a forged token")
+    @Test("Other faults of a token are reported first, so a forged token reveals no revocation")
     func last() async throws {
         let service = try await Self.service()
         #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
@@ -99,7 +99,7 @@ struct RevocationRouteTests {
         #expect(other.code == "nonce_mismatch")
     }
 
-    @Test("Ids with escapes in the token are read as their values")
+    @Test("Escaped ids in the token are decoded")
     func escapes() async throws {
         let service = try await Self.service()
         #expect(try Self.revoke(service, #"{"user_id":"\#(Self.user)"}"#).status == 204)
@@ -114,7 +114,7 @@ struct RevocationRouteTests {
     }
 
     @Test(
-        "A body that is not exactly right is refused, and revokes nobody",
+        "A malformed body is refused and revokes nothing",
         arguments: [
             ("", "invalid_request"), ("{}", "invalid_request"), ("[]", "invalid_request"),
             (#"{"user_id":""}"#, "invalid_request"), (#"{"user_id":1}"#, "invalid_request"),
@@ -139,7 +139,7 @@ struct RevocationRouteTests {
     }
 
     @Test(
-        "Nobody without a key revokes, nor anybody where there are no keys; other methods and media types are refused"
+        "Revoking needs a key, and callers must be configured; other methods and media types are refused"
     )
     func access() async throws {
         let service = try await Self.service()
@@ -157,7 +157,7 @@ struct RevocationRouteTests {
         #expect(service.core.revocations.count == 0)
     }
 
-    @Test("When the memory is full the next revocation is 503, and nobody is forgotten")
+    @Test("When the memory is full a new revocation is 503, and earlier ones are kept")
     func full() async throws {
         let now = WallClock.unixMilliseconds() - 60_000
         let small = MemoryReplayStore(now: now, revocations: Revocations(capacity: 1))
@@ -172,7 +172,7 @@ struct RevocationRouteTests {
         #expect(try Self.verdicts(service, token)[0] == "login_revoked")
     }
 
-    @Test("Before Redis could be read nothing is judged and nothing is ready: 503, whatever the token")
+    @Test("Before Redis was read for the first time, every token is 503 and the service is not ready")
     func unknown() async throws {
         let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
         let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
@@ -201,7 +201,7 @@ struct RevocationRouteTests {
         #expect(try Self.verdicts(service, token) == ["ok", "ok", "active"])
     }
 
-    @Test("Readiness tells operators how many there are, and the age of what is known")
+    @Test("Readiness shows the number of revocations and the age of the list to operators")
     func health() async throws {
         let service = try await Self.service()
         _ = try Self.revoke(service, #"{"user_id":"1"}"#)
@@ -210,7 +210,7 @@ struct RevocationRouteTests {
         #expect(!(try service.answer("GET", "/readyz?verbose").text.contains("revocations")))
     }
 
-    @Test("Revoking at Graph and uninstalling end the login here too; revoking one permission does not")
+    @Test("Revoking at Graph and uninstalling also end the login here; revoking one permission does not")
     func graph() async throws {
         let list = "/users/\(Self.user)/permissions"
         for (method, target, ends) in [
@@ -229,7 +229,7 @@ struct RevocationRouteTests {
         }
     }
 
-    @Test("A login that Graph did not end stands")
+    @Test("A login continues if Graph refused to end it")
     func refusedByGraph() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay("false") }
         let token = try Tokens.mint(Tokens.claims())
@@ -249,7 +249,7 @@ struct RevocationRouteTests {
         await service.stop()
     }
 
-    @Test("A client that leaves while Graph is asked loses nothing: the login is revoked here too")
+    @Test("If the client leaves during the call of Graph, the login is still revoked here")
     func abandoned() async throws {
         let gate = Locked(false)
         let service = try await GraphService(workerCount: 1) { _, peer in

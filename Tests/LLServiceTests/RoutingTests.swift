@@ -9,7 +9,7 @@ import Testing
 @Suite("Routes, health and request identifiers", .live)
 struct RoutingTests {
     @Test(
-        "A path that is not there is 404, with the problem's body",
+        "An unknown path is 404 with a problem as its body",
         arguments: ["/", "/verify/", "/Verify", "/verify%20", "/metrics", "/livez/x", "/%76erify", "//verify"]
     )
     func notFound(path: String) async throws {
@@ -21,7 +21,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "A method a path has not is 405 with Allow",
+        "A method that the path does not have is 405 with Allow",
         arguments: [
             ("GET", "/verify", "POST, OPTIONS"), ("PUT", "/verify", "POST, OPTIONS"),
             ("HEAD", "/verify", "POST, OPTIONS"), ("DELETE", "/livez", "GET, HEAD, OPTIONS"),
@@ -36,7 +36,7 @@ struct RoutingTests {
         #expect(answer["allow"] == allow)
     }
 
-    @Test("A method nobody knows is 501; OPTIONS tells the methods")
+    @Test("An unknown method is 501; OPTIONS lists the methods")
     func otherMethods() async throws {
         let service = try await InProcessService()
         #expect(try service.answer("BREW", "/verify", fields: []).status == 501)
@@ -46,7 +46,7 @@ struct RoutingTests {
         #expect(try service.answer("OPTIONS", "*", fields: [])["allow"] != nil)
     }
 
-    @Test("The process is alive without keys, ready only with them, and not while it stops")
+    @Test("The process is live without keys, but ready only with keys and before it stops")
     func health() async throws {
         let down = try await InProcessService(minters: nil)
         #expect(try down.answer("GET", "/livez", fields: []).status == 200)
@@ -65,7 +65,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "The state of the keys is told on the administrative listener alone",
+        "Only the administrative listener shows the state of the keys",
         arguments: ["/readyz?verbose", "/livez?verbose=1", "/healthz?verbose=true"]
     )
     func verbose(target: String) async throws {
@@ -79,7 +79,7 @@ struct RoutingTests {
         #expect(answer.text == "ok\n")
     }
 
-    @Test("Why there are no keys is told on the administrative listener alone")
+    @Test("Only the administrative listener shows why there are no keys")
     func verboseOutage() async throws {
         for (listener, tells) in [(ListenerRole.administration, true), (.service, false)] {
             let down = try await InProcessService(minters: nil, listener: listener)
@@ -90,7 +90,7 @@ struct RoutingTests {
         }
     }
 
-    @Test("The administrative listener has metrics and health, and judges no tokens")
+    @Test("The administrative listener has metrics and health, and verifies no tokens")
     func administration() async throws {
         let service = try await InProcessService(listener: .administration)
         let metrics = try service.answer("GET", "/metrics", fields: [])
@@ -103,7 +103,7 @@ struct RoutingTests {
         #expect(try service.answer(body: "{}").status == 404)
     }
 
-    @Test("A caller's request identifier is taken over when it is well-formed")
+    @Test("A caller's well-formed request identifier is kept")
     func callersIdentifier() async throws {
         let service = try await InProcessService()
         let answer = try service.answer("GET", "/nothing", fields: ["X-Request-Id: Abc.9_-"])
@@ -112,7 +112,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "A caller's request identifier that is malformed is replaced",
+        "A caller's malformed request identifier is replaced",
         arguments: ["", "a b", "a,b", "ä", "<script>", String(repeating: "a", count: 129)]
     )
     func malformedIdentifier(value: String) async throws {
@@ -123,7 +123,7 @@ struct RoutingTests {
         #expect(identifier.hasPrefix("abc-1-"))
     }
 
-    @Test("Two requests have two identifiers, and one request keeps its own when it is visited again")
+    @Test("Two requests have two identifiers")
     func identifiersDiffer() async throws {
         let service = try await InProcessService()
         let first = try service.answer("GET", "/livez", fields: [])["x-request-id"]
@@ -132,7 +132,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "A request that the server itself refuses keeps its caller's identifier where its head could be read",
+        "A request that the server itself refuses keeps its caller's identifier if its head could be read",
         arguments: [
             ("Content-Length: 99999\r\n\r\n", 413, "caller-1"),
             ("Transfer-Encoding: chunked\r\n\r\nxyz", 400, "caller-1"),
@@ -164,7 +164,7 @@ struct RoutingTests {
         #expect(driver.responses.first?["x-request-id"] == "caller-1")
     }
 
-    @Test("Identifiers differ on every connection of a process, whichever worker or listener has it")
+    @Test("Identifiers differ on every connection of a process, across workers and listeners")
     func identifiersOfConnections() async throws {
         let issuer = try ScriptedIssuer { _, _ in }
         defer { issuer.stop() }
@@ -179,7 +179,7 @@ struct RoutingTests {
         #expect(Set(identifiers).count == 24)
     }
 
-    @Test("Every code has a status, a title and a name of its own")
+    @Test("Every code has a status, a title and its own name")
     func codes() {
         #expect(Set(ProblemCode.all.map(\.text)).count == ProblemCode.all.count)
         for code in ProblemCode.all {

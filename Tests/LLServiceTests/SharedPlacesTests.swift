@@ -8,13 +8,13 @@ import Testing
 
 @Suite("Places that callers share", .live)
 struct SharedPlacesTests {
-    /// Threads of which the one waits at a gate, and what their jobs did.
+    /// One thread that waits at a gate, and a log of the jobs that ran or were dropped.
     private final class Desk: Sendable {
         let threads = BlockingThreads("test", threadLimit: 1, queueLimit: 6)
         let log = Locked<[String]>([])
         private let isOpen = Locked(false)
 
-        /// Takes the thread until the gate opens.
+        /// Blocks the thread until the gate opens.
         init() async {
             let began = Locked(false)
             _ = threads.submit(owner: .all) { [isOpen] in
@@ -35,13 +35,14 @@ struct SharedPlacesTests {
         func open() { isOpen.withLock { $0 = true } }
     }
 
-    @Test("A full queue gives the places of the caller with the most to others, and all take turns")
+    @Test("A full queue gives places of the caller with the most jobs to others, and the callers take turns")
     func turns() async {
         let desk = await Desk()
         for index in 0..<6 { #expect(desk.submit("a\(index)", by: 1)) }
         #expect(!desk.submit("a6", by: 1))
         #expect(desk.submit("b0", by: 2) && desk.submit("b1", by: 2) && desk.submit("c0", by: 3))
-        // Three, two and one: one more for the third would leave it two of two, but the first has two more than it.
+        // The callers have three, two and one jobs. The third may take a place of the first, as the first has two jobs
+        // more.
         #expect(desk.submit("c1", by: 3))
         #expect(!desk.submit("b2", by: 2) && !desk.submit("c2", by: 3) && !desk.submit("a7", by: 1))
         #expect(desk.submit("d0", by: 4))
@@ -50,11 +51,11 @@ struct SharedPlacesTests {
         desk.open()
         await eventually("all are done") { desk.log.withLock { $0.count } == 11 }
         let done = desk.log.withLock { $0.dropFirst(5) }
-        // The first of each caller comes before the second of any.
+        // The first job of each caller runs before the second of any.
         #expect(Set(done.prefix(4)) == ["a0", "b0", "c0", "d0"], "\(done)")
     }
 
-    @Test("A job whose client has left gives its place to the next, whoever that is, and is not done")
+    @Test("If a job's client has left, the job gives its place to the next one, of any caller, and does not run")
     func leftClients() async {
         let desk = await Desk()
         let hasLeft = Locked(Set<Int>())
@@ -77,8 +78,8 @@ struct SharedPlacesTests {
         #expect(Set(desk.log.withLock { $0.dropFirst(4) }) == ["0", "4", "new0", "new1", "new2", "new3"])
     }
 
-    /// Sends access tokens for two callers, the second after the first has filled all places, and tells how many of each
-    /// were accepted.
+    /// Sends access tokens for two callers. The second starts after the first has filled all places. Returns the number
+    /// of accepted tokens of each.
     private static func flood(
         _ service: GraphService,
         _ gate: Locked<Bool>,
@@ -120,7 +121,7 @@ struct SharedPlacesTests {
     }
 
     @Test(
-        "A flood of access tokens from one address, or by one key, refuses none of another's",
+        "A flood of access tokens from one address or with one key refuses no token of others",
         arguments: [true, false]
     )
     func flood(isByKey: Bool) async throws {

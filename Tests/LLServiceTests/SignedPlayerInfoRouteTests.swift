@@ -39,7 +39,7 @@ struct SignedPlayerInfoRouteTests {
 
     private static var now: Int64 { WallClock.unixSeconds() }
 
-    @Test("A player is told with the app, the moment and the nonce; Graph is not asked, and access tokens stay refused")
+    @Test("The answer has the player, app, time and nonce; Graph is not called, and access tokens stay refused")
     func accepted() async throws {
         let service = try await Self.service()
         let issuedAt = Self.now - 10
@@ -60,7 +60,7 @@ struct SignedPlayerInfoRouteTests {
         await service.stop()
     }
 
-    @Test("Each forgery is refused with its code, and nothing of it is told")
+    @Test("Each forgery is refused with its code, and the answer repeats nothing of it")
     func forgeries() async throws {
         let service = try await Self.service()
         for forgery in PlayerInfoForgery.all {
@@ -70,14 +70,14 @@ struct SignedPlayerInfoRouteTests {
             #expect(response["www-authenticate"]?.contains("code=\"\(forgery.code)\"") == true)
             #expect(!response.text.contains(TestPlayerInfo.player) && !response.text.contains(TestPlayerInfo.nonce))
         }
-        // Good, but of another app than the one named.
+        // This player info is valid, but it is not of the app that the request names.
         let info = try TestPlayerInfo.make(issuedAt: Self.now)
         let named = try Self.judge(service, info, Self.nonce + #","app_id":"\#(Self.other)""#)
         #expect(named.status == 401 && named.code == "invalid_signed_player_info")
         await service.stop()
     }
 
-    @Test("An issued nonce is good once, whichever player brings it, and for the app whose secret signed")
+    @Test("An issued nonce is accepted once, from any player, and only for the app that signed")
     func issued() async throws {
         let service = try await Self.service()
         let issued = #""issued_nonce":true"#
@@ -96,7 +96,7 @@ struct SignedPlayerInfoRouteTests {
         await service.stop()
     }
 
-    @Test("With replay: reject one is good once, however its signature is spelt")
+    @Test("With replay: reject a player info is accepted once, in any spelling of its signature")
     func replays() async throws {
         let service = try await Self.service(rejectsReplays: true)
         let info = try TestPlayerInfo.make(issuedAt: Self.now)
@@ -108,7 +108,7 @@ struct SignedPlayerInfoRouteTests {
         await service.stop()
     }
 
-    @Test("An asid that was revoked since is refused; a player_id is nobody that could be")
+    @Test("A revoked asid is refused; a player_id cannot be revoked")
     func revoked() async throws {
         let service = try await Self.service()
         let moment = Self.now - 5
@@ -124,7 +124,7 @@ struct SignedPlayerInfoRouteTests {
         await service.stop()
     }
 
-    @Test("Without a nonce it is 400, unless the binding is optional; without secrets it is 400 too")
+    @Test("A player info without a nonce is 400, unless the binding is optional; without secrets it is also 400")
     func unbound() async throws {
         let info = try TestPlayerInfo.make(issuedAt: Self.now)
         let service = try await Self.service()
@@ -141,7 +141,7 @@ struct SignedPlayerInfoRouteTests {
         await closed.stop()
     }
 
-    @Test("A request that is not exactly right is refused")
+    @Test("A malformed request is refused")
     func badRequests() async throws {
         let service = try await Self.service()
         let info = try TestPlayerInfo.make(issuedAt: Self.now)

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A file that lasts as long as the value.
+/// A file that is removed with this object.
 final class TemporaryFile {
     let path: String
 

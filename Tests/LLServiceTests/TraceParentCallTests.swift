@@ -9,7 +9,7 @@ import Testing
 struct TraceParentCallTests {
     private static let good = TraceParentTests.good
 
-    @Test("To Graph: the caller's where it is valid, none where it is not, and each call its own")
+    @Test("A call of Graph carries its own request's traceparent if that is valid, else none")
     func graph() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay("{\"data\":[]}") }
         let path = "/users/2954873201847263/permissions"
@@ -27,7 +27,7 @@ struct TraceParentCallTests {
         await service.stop()
     }
 
-    @Test("To the issuer, where a request's unknown key is asked for; no other fetch has one")
+    @Test("A fetch of keys carries the traceparent of the request that caused it; other fetches carry none")
     func keys() async throws {
         let rotating = try LiveKeyTests.RotatingIssuer(["old"])
         let service = try LiveService(issuer: rotating.issuer)

@@ -15,7 +15,7 @@ struct TraceParentTests {
     }
 
     @Test(
-        "A valid one gives its trace id",
+        "A valid traceparent gives its trace id",
         arguments: [good, good.replacing("00-4", with: "01-4"), "cc\(good.dropFirst(2))-x"]
     )
     func valid(_ text: String) {
@@ -23,7 +23,7 @@ struct TraceParentTests {
     }
 
     @Test(
-        "Anything else gives none",
+        "An invalid traceparent gives none",
         arguments: [
             "", "00", String(good.dropLast()), good + "0", good + "-", good + "-x", "ff\(good.dropFirst(2))",
             good.uppercased(), good.replacing("-", with: "_"), "0g\(good.dropFirst(2))",

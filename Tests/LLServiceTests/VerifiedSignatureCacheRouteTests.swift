@@ -8,8 +8,8 @@ import Testing
 
 @testable import LLService
 
-/// What VerifiedSignatureCacheTests holds for a worker, through the whole service: one handler is one worker.
-@Suite("Signatures remembered at /auth and /introspect", .live)
+/// The tests of VerifiedSignatureCacheTests through the whole service. One handler is one worker.
+@Suite("Remembered signatures at /auth and /introspect", .live)
 struct VerifiedSignatureCacheRouteTests {
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"
@@ -35,7 +35,7 @@ struct VerifiedSignatureCacheRouteTests {
         try service.answer("GET", "/auth\(query)", fields: ["Authorization: Bearer \(token)"])
     }
 
-    @Test("Both routes share what they remember, and count it; /verify takes no part")
+    @Test("/auth and /introspect share the remembered signatures and count the lookups; /verify does not use them")
     func counted() async throws {
         let service = try await Self.service()
         let token = try Tokens.mint(Tokens.claims())
@@ -57,7 +57,7 @@ struct VerifiedSignatureCacheRouteTests {
         #expect(Self.lookups(service) == [2, 1])
     }
 
-    @Test("Demand, app and settings of each request hold for a remembered token too")
+    @Test("A remembered token is still checked against each request's demand, app and settings")
     func judgedAnew() async throws {
         let service = try await Self.service()
         let token = try Tokens.mint(Tokens.claims())
@@ -78,7 +78,7 @@ struct VerifiedSignatureCacheRouteTests {
         #expect(hits == 4)
     }
 
-    @Test("The answers about a remembered token are those about a new one, with every claim and with few")
+    @Test("A remembered token gets the same answers as a new one, with every claim and with few")
     func sameAnswers() async throws {
         let all = AuthField.claims.enumerated().map { "X-\($0)=\($1.name)" }
         var claims = Tokens.claims()
@@ -108,7 +108,7 @@ struct VerifiedSignatureCacheRouteTests {
         }
     }
 
-    @Test("A remembered token of a login that was revoked since is refused")
+    @Test("A remembered token is refused after its login is revoked")
     func revoked() async throws {
         let service = try await Self.service()
         let token = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 5))
@@ -119,7 +119,7 @@ struct VerifiedSignatureCacheRouteTests {
         #expect(Self.lookups(service) == [3, 1])
     }
 
-    @Test("A published set without the key, or with another under its ID, ends a remembered token at once")
+    @Test("A new key set without the key, or with another key under its ID, ends a remembered token at once")
     func otherKeys() async throws {
         let impostor = TokenMinter(key: StandInKeys.stranger.key, keyID: StandInKeys.current.keyID)
         let service = try await Self.service(minters: [StandInKeys.current, StandInKeys.previous])

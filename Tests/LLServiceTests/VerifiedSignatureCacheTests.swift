@@ -5,15 +5,15 @@ import Testing
 
 @testable import LLService
 
-@Suite("Signatures remembered", .live)
+@Suite("Remembered signatures", .live)
 struct VerifiedSignatureCacheTests {
     private static let now: Int64 = 1_700_000_000
     private static let stranger = StandInKeys.stranger
 
-    /// A key that bears the published key's ID.
+    /// Another key with the published key's ID.
     private static let impostor = TokenMinter(key: stranger.key, keyID: StandInKeys.current.keyID)
 
-    /// One worker: its memory, its buffers, and what is in force.
+    /// One worker: its cache, its buffers, and the current keys and policy.
     private final class Worker {
         let memory: VerifiedSignatureCache
         var workspace = VerificationWorkspace()
@@ -25,13 +25,13 @@ struct VerifiedSignatureCacheTests {
             policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
         }
 
-        /// Who is told what.
+        /// The verified facts of a token.
         struct Facts: Equatable {
             var texts: [CachedClaims.Text: String] = [:]
             var rest: [String] = []
         }
 
-        /// What an accepted token tells.
+        /// Verifies a token and returns its facts.
         func facts(_ token: String, _ texts: CachedClaims.Texts = .all) throws -> Facts {
             let claims = try verdict(token, texts: texts)
             var facts = Facts()
@@ -45,7 +45,7 @@ struct VerifiedSignatureCacheTests {
             return facts
         }
 
-        /// The refusal's code; nil where the token is accepted.
+        /// The refusal's code; nil if the token is accepted.
         func refusal(_ token: String, app: String? = nil, at now: Int64 = VerifiedSignatureCacheTests.now) throws
             -> Refusal?
         {
@@ -80,8 +80,8 @@ struct VerifiedSignatureCacheTests {
         try minter.mint(Tokens.claims(issuedAt: now - 5))
     }
 
-    /// Tokens with few claims and with all, plain and spelt with escapes, at each end of a base64url word, and some that are
-    /// read each time.
+    /// Tokens with few claims and with all, with and without escapes, at each end of a base64url word. Some of them
+    /// must be parsed each time.
     private static func kinds() throws -> [String] {
         var claims = Tokens.claims(issuedAt: now - 5)
         var tokens = [try StandInKeys.current.mint(claims)]
@@ -107,7 +107,7 @@ struct VerifiedSignatureCacheTests {
         return tokens
     }
 
-    @Test("A good token is remembered once, and stays good")
+    @Test("A good token is remembered once and stays good")
     func again() throws {
         let worker = try Worker()
         let token = try Self.token()
@@ -117,7 +117,7 @@ struct VerifiedSignatureCacheTests {
         }
     }
 
-    @Test("A remembered signature saves no token from its expiry, its age, another app or another policy")
+    @Test("A remembered token is still refused for its expiry, its age, another app or another policy")
     func judgedAnew() throws {
         let worker = try Worker()
         let token = try Self.token()
@@ -143,7 +143,7 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(token) == .bindingRequired)
     }
 
-    @Test("Nor does it save a token from its nbf, or one of tracked login from a policy that wants Limited Login alone")
+    @Test("A remembered token is still refused for its nbf, or for tracking if the policy wants Limited Login alone")
     func judgedAnewForMore() throws {
         let worker = try Worker()
         let members = Tokens.claims(issuedAt: Self.now - 5).members
@@ -158,7 +158,7 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(try Self.token()) == nil)
     }
 
-    @Test("Each moment has the same verdict for a remembered token as for a new one")
+    @Test("A remembered token gets the same verdict as a new one at every moment")
     func everyMoment() throws {
         let (worker, fresh) = (try Worker(), try Worker(capacity: 0))
         let token = try Self.token()
@@ -178,7 +178,7 @@ struct VerifiedSignatureCacheTests {
         }
     }
 
-    @Test("What was read off a token tells what the token does, whichever of its claims are asked for")
+    @Test("Remembered claims equal those of the token, for every selection of claims")
     func told() throws {
         let worker = try Worker()
         worker.policy = try VerificationPolicy(
@@ -210,18 +210,18 @@ struct VerifiedSignatureCacheTests {
         worker.keys = VerificationKeys(StandInKeys.makeSet([Self.impostor]))
         for _ in 0..<2 { #expect(try worker.refusal(token)?.code == .invalidSignature) }
         #expect(try worker.refusal(try Self.token(Self.impostor)) == nil)
-        #expect(worker.memory.tokens.count == 1, "what the keys before had signed is forgotten")
-        // The key is back, and its token good again. The impostor's is not.
+        #expect(worker.memory.tokens.count == 1, "signatures of the earlier keys are forgotten")
+        // The key is back, and its token is good again; the impostor's token is not.
         worker.keys = VerificationKeys(StandInKeys.set)
         #expect(try worker.refusal(token) == nil)
         for _ in 0..<2 { #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature) }
-        // The same key under another ID is another token; its signature is its own.
+        // The same key under another ID does not verify the remembered token.
         let renamed = TokenMinter(key: StandInKeys.current.key, keyID: "renamed")
         worker.keys = VerificationKeys(StandInKeys.makeSet([renamed]))
         #expect(try worker.refusal(token)?.code == .unknownKey)
     }
 
-    @Test("No failure is remembered, and no signature of a token that was refused for something else")
+    @Test("Failures are not remembered, nor signatures of tokens that were refused for another reason")
     func onlyAccepted() throws {
         let worker = try Worker()
         let good = try Self.token()
@@ -238,13 +238,13 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(foreign)?.code == .invalidAudience)
         #expect(worker.memory.tokens.count == 0)
         #expect(worker.memory.tokens.allocatedBytes == 0)
-        // A refused one before or after a good one does not take its place.
+        // A refused token before or after a good one does not take its place.
         #expect(try worker.refusal(good) == nil)
         #expect(try worker.refusal(mixed)?.code == .invalidSignature)
         #expect(worker.memory.tokens.count == 1)
     }
 
-    @Test("With a capacity of zero nothing is remembered, and every verdict is the same")
+    @Test("With a capacity of zero nothing is remembered, and every verdict stays the same")
     func none() throws {
         let worker = try Worker(capacity: 0)
         for _ in 0..<2 {
@@ -255,7 +255,7 @@ struct VerifiedSignatureCacheTests {
         #expect(worker.memory.tokens.allocatedBytes == 0)
     }
 
-    @Test("Beyond its capacity the one used longest ago is verified anew, and is good")
+    @Test("Beyond the capacity the token used longest ago is verified anew and accepted")
     func full() throws {
         let worker = try Worker(capacity: 3)
         let tokens = try (0..<5).map { number in

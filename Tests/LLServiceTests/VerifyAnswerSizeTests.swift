@@ -4,9 +4,9 @@ import Testing
 @testable import LLService
 @testable import LimitedLogin
 
-@Suite("The answer's reserved memory")
+@Suite("The memory reserved for an answer")
 struct VerifyAnswerSizeTests {
-    @Test("The longest claims, key ID and numbers fit what is reserved for the answer")
+    @Test("The longest claims, key ID and numbers fit the memory reserved for the answer")
     func longest() throws {
         let payload = [UInt8](repeating: UInt8(ascii: "x"), count: VerificationLimits.tokenByteCount)
         let keyID = [UInt8](repeating: 0x01, count: JSONWebKey.Limits.keyIDByteCount)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import LLService
 
-@Suite("POST /verify: what is answered", .live)
+@Suite("POST /verify: answers", .live)
 struct VerifyRouteTests {
-    @Test("A token is taken whole up to 32 KiB at every route with a body; beyond it, it is too long and no forgery")
+    @Test("Tokens of up to 32 KiB are accepted on every route with a body; a longer one is token_too_long")
     func longTokens() async throws {
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
@@ -17,7 +17,7 @@ struct VerifyRouteTests {
         for count in [257, 258, 1_000] {
             var claims = Tokens.claims()
             claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
-            // The friends come first, so that every other claim stands behind them.
+            // The friends come first, so that every other claim is behind them.
             let members = claims.members
             let friends = members.filter { $0.name == "user_friends" }
             let token = try StandInKeys.current.mint(members: friends + members.filter { $0.name != "user_friends" })
@@ -25,7 +25,7 @@ struct VerifyRouteTests {
             #expect(answer.status == 200)
             let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
             #expect(decoded.profile.friendIDs == claims.friendIDs && decoded.profile.userID == claims.subject)
-            // Again from memory.
+            // The second round uses the remembered token.
             for _ in 0..<2 {
                 let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
                 let sub = #""sub":"2954873201847263""#
@@ -43,7 +43,7 @@ struct VerifyRouteTests {
         }
     }
 
-    @Test("A good token is answered with the authentication token, the whole Profile and its claims")
+    @Test("The answer to a good token has the authentication token, the whole Profile and its claims")
     func accepted() async throws {
         let service = try await InProcessService()
         var claims = Tokens.claims()
@@ -95,7 +95,7 @@ struct VerifyRouteTests {
     }
 
     @Test(
-        "A birthday is told in each of its three shapes",
+        "Each of the three forms of a birthday is answered",
         arguments: [("01/02/1990", "1990-01-02"), ("01/02", "0000-01-02"), ("1990", "1990")]
     )
     func birthdays(claim: String, answer: String) async throws {
@@ -105,7 +105,7 @@ struct VerifyRouteTests {
         #expect(try service.verify(try Tokens.mint(claims)).text.contains("\"birthday\":\"\(answer)\""))
     }
 
-    @Test("What the token does not say is absent, never null")
+    @Test("Absent claims are absent in the answer, never null")
     func absence() async throws {
         let service = try await InProcessService()
         let answer = try service.verify(try Tokens.mint(Tokens.claims()))
@@ -116,7 +116,7 @@ struct VerifyRouteTests {
         }
     }
 
-    @Test("An access token that came along shows as tracking enabled")
+    @Test("A token with an access token beside it is answered as tracking enabled")
     func tracking() async throws {
         let service = try await InProcessService()
         var claims = Tokens.claims()
@@ -126,7 +126,7 @@ struct VerifyRouteTests {
         #expect(answer.text.contains("\"is_limited\":false"))
     }
 
-    @Test("Missing permissions are told exactly when permissions were asked for")
+    @Test("Missing permissions are listed only if the request names permissions")
     func missing() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims())
@@ -138,7 +138,7 @@ struct VerifyRouteTests {
         #expect(!(try service.verify(token)).text.contains("missing_permissions"))
     }
 
-    @Test("Every permission asked for in vain is named, in the order of the list, and the unverifiable one apart")
+    @Test("Every requested permission without proof is listed in the fixed order; the unverifiable one is listed apart")
     func everyMissingPermission() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims())
@@ -150,7 +150,7 @@ struct VerifyRouteTests {
     }
 
     @Test(
-        "Gaming permissions take the place of public_profile where they are asked for and it is not",
+        "Gaming permissions replace public_profile if only they are requested",
         arguments: [
             (#"["email"]"#, #"["public_profile"]"#, #"["email"]"#),
             (#"["gaming_profile"]"#, #"["gaming_profile"]"#, "[]"),
@@ -170,7 +170,7 @@ struct VerifyRouteTests {
         #expect(answer.contains("\"missing_permissions\":\(missing)"), "\(answer)")
     }
 
-    @Test("An empty string is no fact: it shows no permission and no e-mail")
+    @Test("An empty string shows no permission and no e-mail")
     func emptyFacts() async throws {
         var claims = Tokens.claims()
         (claims.email, claims.name) = ("", "")
@@ -182,7 +182,7 @@ struct VerifyRouteTests {
         #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
     }
 
-    @Test("Each binding ties the token: nonce, hash of the nonce, user of the session")
+    @Test("Each binding is checked: nonce, hash of the nonce, user of the session")
     func bindings() async throws {
         let service = try await InProcessService()
         let token = try Tokens.mint(Tokens.claims())

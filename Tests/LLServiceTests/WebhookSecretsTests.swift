@@ -6,7 +6,7 @@ import Testing
 struct WebhookSecretsTests {
     private static let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-    @Test("The signature is that of the public example of Standard Webhooks")
+    @Test("The signature equals the public example of Standard Webhooks")
     func vector() throws {
         let secrets = try WebhookSecrets(parsing: Array(Self.secret.utf8), place: "file")
         let signature = try secrets.signature(
@@ -18,7 +18,7 @@ struct WebhookSecretsTests {
     }
 
     @Test(
-        "A malformed file is refused with the line at fault, and nothing of a secret is said",
+        "A malformed file is refused with the line at fault and without any part of a secret",
         arguments: [
             ("", "file"), ("# none\n\n", "file"), ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "line 1"), ("whsec_", "line 1"),
             ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "line 1"), ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa==", "line 1"),
@@ -38,7 +38,7 @@ struct WebhookSecretsTests {
         #expect(sentence.contains(place) && !sentence.contains("9r8GKY"))
     }
 
-    @Test("Comments, empty lines and carriage returns are passed over, and no secret is in any description")
+    @Test("Comments, empty lines and carriage returns are ignored, and no description shows a secret")
     func redacted() throws {
         let text = "# ours\r\n\r\n\(Self.secret)\r\nwhsec_AfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAfKQ9r8GKYo=\n"
         let secrets = try WebhookSecrets(parsing: Array(text.utf8), place: "file")
@@ -48,7 +48,7 @@ struct WebhookSecretsTests {
         #expect(dumped.utf8.count < 100)
     }
 
-    @Test("A file that is not there, or too large, is named")
+    @Test("The error names a file that is missing or too large")
     func unreadable() {
         #expect {
             try FileLine.text(ofFile: #filePath, limit: 100)

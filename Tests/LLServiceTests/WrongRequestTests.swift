@@ -37,7 +37,7 @@ struct WrongRequest: Sendable {
         (self.words, self.hasKeys, self.body) = (words, hasKeys, { _ in body })
     }
 
-    /// The words of the token as a pasted text has them.
+    /// A request with the token changed as by a faulty paste.
     private static func pasted(_ name: String, _ text: @escaping @Sendable (String) -> String) -> WrongRequest {
         WrongRequest(name) { "{\"id_token\":\"\(text($0))\",\"nonce\":\"n-1\"}" }
     }
@@ -273,7 +273,7 @@ struct WrongRequest: Sendable {
 struct WrongRequestTests {
     private static let page = "Sources/LLService/LLService.docc/Mistakes.md"
 
-    /// The lines of each answer and of the log.
+    /// The rows of the page's table, the hints by request, and the log.
     private static func answers() async throws -> (rows: [String], hints: [String: String], log: String) {
         let lines = Locked<[String]>([])
         var logger = Logger(label: "test") { label in
@@ -315,7 +315,7 @@ struct WrongRequestTests {
         return (rows, hints, log)
     }
 
-    @Test("Each gets the detail and the hint of the page on mistakes; no hint repeats a word of the request")
+    @Test("Each answer has the detail and the hint of the page on mistakes; no hint repeats a word of the request")
     func table() async throws {
         let rows = try await Self.answers().rows
         #expect(rows.count >= 58 && Set(rows).count == rows.count)
@@ -335,7 +335,7 @@ struct WrongRequestTests {
     }
 
     @Test(
-        "The mistakes of a newcomer are told with their cure",
+        "A newcomer's mistakes are answered with their remedy",
         arguments: [
             ("`idToken` for `id_token`", "The body's member idToken is unknown; did you mean id_token?"),
             ("`token` for `id_token`", "The body's member token is unknown; did you mean id_token?"),
@@ -368,7 +368,7 @@ struct WrongRequestTests {
         }
     }
 
-    @Test("The first page names codes that exist, and every code of an id token stands there or has a row of its own")
+    @Test("The first page names every code of an id token")
     func firstPage() throws {
         let page = try ProjectFiles.text("README.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }

@@ -20,7 +20,7 @@ struct AddressPrefixTests {
     }
 
     @Test(
-        "What is no address prefix is refused",
+        "Any other text is refused",
         arguments: [
             "", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/+8", "10.0.0.0/-1", "10.0.0.1/8", "10.0.0/8",
             "::/129", "fd00::1/8", "localhost", "example.com", "10.0.0.0/8/8", " 10.0.0.1", "[::1]", "10.0.0.1:80",

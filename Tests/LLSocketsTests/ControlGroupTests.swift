@@ -2,9 +2,9 @@ import Foundation
 import LLSockets
 import Testing
 
-@Suite("What a control group allows")
+@Suite("The limits of a control group")
 struct ControlGroupTests {
-    /// Files as the system writes them, below a folder of their own.
+    /// Reads the limits from files in a temporary folder, written as the system writes them.
     private func group(_ files: [String: String]) throws -> (memory: Int?, processorCount: Int?) {
         let root = FileManager.default.temporaryDirectory.appending(path: "control-group-\(UUID())")
         defer { try? FileManager.default.removeItem(at: root) }
@@ -20,7 +20,7 @@ struct ControlGroupTests {
         return (group.memory, group.processorCount)
     }
 
-    @Test("In version 2 the least limit counts, of the process's own group and of those above it")
+    @Test("In version 2 the lowest limit counts, among the process's own group and the groups above it")
     func version2() throws {
         let files = [
             "membership": "0::/a.slice/b.service\n", "memory.max": "max\n", "a.slice/memory.max": "67108864\n",
@@ -32,7 +32,7 @@ struct ControlGroupTests {
         #expect(try group(files.merging(["membership": "0::/\n", "cpu.max": "50000 100000\n"]) { $1 }) == (nil, 1))
     }
 
-    @Test("In version 1 the limits stand in files of their own")
+    @Test("In version 1 each limit is in its own file")
     func version1() throws {
         let files = [
             "membership": "12:memory:/a\n0::/a\n", "memory/memory.limit_in_bytes": "1048576\n",
@@ -43,7 +43,7 @@ struct ControlGroupTests {
         #expect(try group(files.merging(none) { $1 }) == (nil, nil))
     }
 
-    @Test("Where nothing can be read nothing is limited")
+    @Test("There is no limit if no file can be read")
     func nothing() throws {
         #expect(try group([:]) == (nil, nil))
         #expect(try group(["memory.max": "x\n", "cpu.max": "\n"]) == (nil, nil))

@@ -21,7 +21,7 @@ struct TLSConnectionTests {
         try TLSContext(clientTrusting: .authorities(file: certificates.authorityFile))
     }
 
-    @Test("Bytes travel both ways by TLS 1.3, and close_notify ends the stream whole")
+    @Test("Bytes travel both ways over TLS 1.3, and close_notify ends the stream in order")
     func exchange() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())
         try pair.handshake()
@@ -40,7 +40,7 @@ struct TLSConnectionTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("A peer that writes to one that is gone gets an error, and the process lives")
+    @Test("A write to a peer that is gone is an error, and does not end the process")
     func brokenPipe() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())
         try pair.handshake()
@@ -52,7 +52,7 @@ struct TLSConnectionTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("A full pipe wants to write, and takes the rest later, from another buffer")
+    @Test("A write to a full connection is partial, and the rest can follow from another buffer")
     func partialWrites() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())
         try pair.handshake()
@@ -74,18 +74,17 @@ struct TLSConnectionTests {
         #expect(sent == bytes.count && received == bytes.count)
     }
 
-    @Test("One call reads a bounded part of messages that a server sends without end in its handshake")
+    @Test("One call reads a bounded part of the messages of a server whose handshake never ends")
     func endlessHandshake() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())
-        // HelloRequests, which a client passes over until the handshake is done (RFC 5246, 7.4.1.1); nobody has shown a
-        // certificate yet.
+        // A client ignores HelloRequests during a handshake (RFC 5246, 7.4.1.1). No certificate has been shown yet.
         let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
         pair.sendPlainly(Array(repeatElement(record, count: 10_000).joined()))
         #expect(try pair.client.handshake() == .wantRead)
         #expect(pair.clientHasInput)
     }
 
-    @Test("One call reads a bounded part of key updates that a server sends without end")
+    @Test("One call reads a bounded part of the key updates of a server that never stops sending them")
     func endlessKeyUpdates() throws {
         let pair = try TLSPair(client: clientContext(), server: serverContext())
         try pair.handshake()
@@ -101,7 +100,7 @@ struct TLSConnectionTests {
         #expect(received == [1])
     }
 
-    @Test("A server that demands certificates lets no client in that shows none")
+    @Test("A server that demands certificates refuses a client without one")
     func clientCertificates() throws {
         let context = try serverContext(clientAuthorities: certificates.authorityFile)
         let pair = try TLSPair(client: clientContext(), server: context)
@@ -110,7 +109,7 @@ struct TLSConnectionTests {
     }
 
     @Test(
-        "A host name is matched by the certificate's names alone",
+        "A host name is matched only by the certificate's names",
         arguments: [
             ("localhost", true), ("localhost.", true), ("LOCALHOST", true), ("127.0.0.1", true), ("::1", true),
             ("issuer.test", true),
@@ -143,7 +142,7 @@ struct TLSConnectionTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("A descriptor that is not one fails as a system error, with an empty error queue")
+    @Test("An invalid descriptor fails with a system error and leaves the error queue empty")
     func badDescriptor() throws {
         let connection = try TLSConnection(client: clientContext(), descriptor: -1, hostName: "localhost")
         #expect(throws: TLSError.system(errno: 9)) { try connection.handshake() }

@@ -2,7 +2,7 @@ import Glibc
 import LLSockets
 import LLTestSupport
 
-/// A client's and a server's connection over a pair of sockets, driven by turns in one thread.
+/// A client's and a server's connection over a pair of sockets, driven in turn on one thread.
 final class TLSPair {
     let client: TLSConnection
     let server: TLSConnection
@@ -25,18 +25,18 @@ final class TLSPair {
         for descriptor in descriptors { _ = close(descriptor) }
     }
 
-    /// Closes the client's socket under its connection, as a broken network would.
+    /// Shuts down the client's socket under its connection, as a broken network would.
     func breakClient() {
         _ = shutdown(descriptors[0], Int32(SHUT_RDWR))
     }
 
-    /// Sends bytes to the client as they are, as far as the socket takes them.
+    /// Sends unencrypted bytes to the client, as many as the socket accepts.
     func sendPlainly(_ bytes: [UInt8]) {
         // At most the array's own length is sent.
         _ = unsafe bytes.withUnsafeBytes { unsafe send(descriptors[1], $0.baseAddress, $0.count, 0) }
     }
 
-    /// Whether bytes lie in the client's socket that it has not read.
+    /// True if the client's socket holds unread bytes.
     var clientHasInput: Bool {
         var waiting = pollfd(fd: descriptors[0], events: Int16(POLLIN), revents: 0)
         return unsafe poll(&waiting, 1, 0) == 1
@@ -53,7 +53,7 @@ final class TLSPair {
                 do {
                     serverStep = try server.handshake()
                 } catch {
-                    // The client is to read the alert first.
+                    // The client reads the alert first.
                     serverError = error
                 }
             }
@@ -63,7 +63,7 @@ final class TLSPair {
         throw serverError ?? TestSupportError("the handshake does not end")
     }
 
-    /// Reads on one side what is there.
+    /// Reads the available bytes on one side.
     static func read(_ connection: TLSConnection, count: Int = 4096) throws -> (TLSConnection.Transfer, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: count)
         var span = buffer.mutableSpan

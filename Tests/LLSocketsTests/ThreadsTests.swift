@@ -3,9 +3,9 @@ import Testing
 
 @testable import LLSockets
 
-@Suite("Threads of the process's own")
+@Suite("The process's own threads")
 struct ThreadsTests {
-    @Test("A serial thread does its jobs in their order, and the alarm that was set last")
+    @Test("A serial thread runs its jobs in order, and only the alarm that was set last")
     func jobs() {
         let thread = SerialThread("test")
         let done = Monitor([Int]())
@@ -25,14 +25,14 @@ struct ThreadsTests {
         done.wait { $0 == [1] ? .done(()) : .wait(until: .never) }
     }
 
-    @Test("A thread that takes no job for longer than its time is not alive, until it takes one")
+    @Test("A thread that takes no job within the limit is not alive until it takes one")
     func pulse() {
         let thread = SerialThread("test")
         let gate = Monitor(false)
         let now = MonotonicClock.now()
         let limit = Duration.seconds(10)
         thread.async { gate.wait { $0 ? .done(()) : .wait(until: .never) } }
-        // The first question pokes it.
+        // The first check pokes the thread.
         #expect(thread.isAlive(at: now, within: limit))
         #expect(thread.isAlive(at: now + limit, within: limit))
         #expect(!thread.isAlive(at: now + limit + .milliseconds(1), within: limit))
@@ -47,7 +47,7 @@ struct ThreadsTests {
         #expect(thread.isAlive(at: now + limit + limit, within: limit))
     }
 
-    @Test("A thread that waits for a descriptor is alive until its deadline, and for as long again as any other")
+    @Test("A thread that waits for a descriptor is alive until its deadline plus the usual limit")
     func waitingThread() throws {
         let thread = SerialThread("test")
         let (signal, hasBegun) = (WakeSignal(), Monitor(false))
@@ -67,7 +67,7 @@ struct ThreadsTests {
         #expect(becomesTrue { thread.isAlive(at: deadline + limit + limit, within: limit) })
     }
 
-    @Test("Delayed jobs are done in the order of their moments, whatever the alarm is")
+    @Test("Delayed jobs run in the order of their times, with any alarm set")
     func delayedJobs() {
         let thread = SerialThread("test")
         let done = Monitor([Int]())
@@ -92,7 +92,7 @@ struct ThreadsTests {
         #expect(MonotonicClock.now() >= deadline)
     }
 
-    @Test("As many threads as are asked for can be had, and end")
+    @Test("The requested number of threads can be started, and they end")
     func probing() {
         #expect(DedicatedQueue.canStart(0))
         #expect(DedicatedQueue.canStart(100))

@@ -4,7 +4,7 @@ import Testing
 @Suite("The path of a Unix socket, and its permissions")
 struct UnixSocketPathTests {
     @Test(
-        "An absolute path of at most 107 bytes is taken as it stands",
+        "An absolute path of at most 107 bytes is accepted unchanged",
         arguments: ["/a", "/run/limited-login/http.sock", "/with space/é", "/" + String(repeating: "x", count: 106)]
     )
     func good(text: String) throws {
@@ -15,7 +15,7 @@ struct UnixSocketPathTests {
     }
 
     @Test(
-        "Anything else is refused with its reason",
+        "Any other path is refused with its reason",
         arguments: [
             ("", "must begin with '/'"), ("http.sock", "must begin with '/'"), ("./http.sock", "must begin with '/'"),
             ("@abstract", "must begin with '/'"), ("//h\0", "holds no NUL byte"), ("/a\0b", "holds no NUL byte"),
@@ -38,7 +38,7 @@ struct UnixSocketPathTests {
     }
 
     @Test(
-        "Nothing else is, and none that would shut the service's own user out",
+        "Other texts are refused, and so are modes that shut out the service's own user",
         arguments: [
             "", "6", "66", "00660", "1660", "4755", "0577", "060", "0599", "0o660", "0x1b0", "+660", " 660", "66０",
             "rw-",

@@ -4,10 +4,10 @@ import Testing
 
 @testable import LLStores
 
-/// A store in memory with the two clocks that it is told.
+/// A store in memory with two clocks that a test sets.
 private final class SteppedStore {
     let store: MemoryReplayStore
-    /// Milliseconds since 1970, and of the monotonic clock.
+    /// The wall clock in milliseconds since 1970; `steady` is the monotonic clock in milliseconds.
     private(set) var wall: UInt64
     private var steady: UInt64 = 5_000_000
     private let log = Locked<[ReplayStoreEvent]>([])
@@ -33,7 +33,7 @@ private final class SteppedStore {
 
     func step(_ seconds: Int64) { wall = UInt64(Int64(wall) + seconds * 1_000) }
 
-    /// A nonce that is issued now for ten minutes.
+    /// A nonce issued now for ten minutes.
     func issue() -> ReplayEntry {
         number += 1
         return MemoryReplayStoreTests.entry(
@@ -44,7 +44,7 @@ private final class SteppedStore {
         )
     }
 
-    /// A token that Facebook issues at this moment, for an hour, by a clock that is right.
+    /// A token that Facebook, with a correct clock, issues at this moment for one hour.
     func token(at moment: UInt64) -> ReplayEntry {
         number += 1
         return MemoryReplayStoreTests.entry(.token, number, bornAt: moment, keepUntil: moment + 3_960_000)
@@ -62,7 +62,7 @@ struct ForgettingClockTests {
     private static let steps: [Int64] = [3_600, -3_600, 86_400, -86_400, 2, -2, 120, -120]
 
     @Test(
-        "Set by so much and set right after a while: no nonce is good twice, and none is refused that is new",
+        "The clock is set and set right later: no nonce is accepted twice, and no new nonce is refused",
         arguments: steps,
         [1, 60, 3_600]
     )
@@ -86,7 +86,7 @@ struct ForgettingClockTests {
         let begunMeanwhile = world.issue()
         world.step(-step)
         logIn()
-        // Logins that began before the clock was set, and have not expired.
+        // These nonces were issued before the clock was set right, and have not expired.
         for nonce in [begun, begunMeanwhile] where nonce.keepUntil > world.wall + 60_000 {
             #expect(world.use(nonce) == .accepted)
             used.append(nonce)
@@ -99,7 +99,7 @@ struct ForgettingClockTests {
         #expect(world.events.isEmpty)
     }
 
-    @Test("A used token is not good again, nor is a new one refused")
+    @Test("A used token is not accepted again, and a new token is not refused")
     func tokens() {
         let world = SteppedStore()
         let token = world.token(at: world.wall)
@@ -112,7 +112,7 @@ struct ForgettingClockTests {
         #expect(world.use(world.token(at: world.wall)) == .accepted)
     }
 
-    @Test("A clock that was ahead for longer than it is doubted: 503 and one line, and still nothing good twice")
+    @Test("A clock was ahead for longer than it is doubted: logins are 503 with one event, and none is accepted twice")
     func believed() throws {
         let world = SteppedStore()
         world.step(3_600)
@@ -130,14 +130,14 @@ struct ForgettingClockTests {
         #expect(world.use(world.issue()) == .unavailable)
         #expect(world.events.count == 1)
         guard case .clockSetBack(let end)? = world.events.first else { throw TestSupportError("another event") }
-        // It passes by itself, too.
+        // The outage ends without an action.
         world.pass((end - world.wall) / 1_000 + 1)
         #expect(world.use(world.issue()) == .accepted)
         for nonce in used { #expect(world.use(nonce) != .accepted) }
         #expect(world.events.count == 1)
     }
 
-    @Test("A process that started with a clock ahead accepts new logins once it is set right")
+    @Test("A process that started with a clock ahead accepts new logins once the clock is set right")
     func startedAhead() {
         let world = SteppedStore(wall: SteppedStore.start + 3_600_000)
         let first = world.issue()
@@ -151,7 +151,7 @@ struct ForgettingClockTests {
         #expect(world.events.isEmpty)
     }
 
-    @Test("A nonce of a process whose clock was ahead is 503 after the restart that set it right, and not good again")
+    @Test("A used nonce from a clock that was ahead is 503 after a restart with the right clock, not accepted again")
     func restarted() {
         let before = SteppedStore(wall: SteppedStore.start + 3_600_000)
         let used = before.issue()
@@ -162,7 +162,7 @@ struct ForgettingClockTests {
         #expect(after.use(after.issue()) == .accepted)
     }
 
-    @Test("A clock that was far behind and is set right never fills the store with what is long over")
+    @Test("A clock that was far behind and is set right does not fill the store with expired entries")
     func behind() {
         let world = SteppedStore(capacity: 100, wall: 1_000_000)
         world.step(1_700_000_000)

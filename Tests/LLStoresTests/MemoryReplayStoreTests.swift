@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite("What one replica remembers")
+@Suite("The memory of one replica")
 struct MemoryReplayStoreTests {
     static let start: UInt64 = 1_700_000_000_000
     static let now = start + 60_000
@@ -20,7 +20,7 @@ struct MemoryReplayStoreTests {
 
     static func nonce(_ number: UInt64) -> ReplayLookup { ReplayLookup([entry(.nonce, number)]) }
 
-    @Test("The first use is accepted, every other refused")
+    @Test("The first use is accepted, and every later use is refused")
     func once() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .accepted)
@@ -32,7 +32,7 @@ struct MemoryReplayStoreTests {
         #expect(store.count(at: Self.now) == 3)
     }
 
-    @Test("A question of two is accepted or refused whole: a refusal uses nothing up")
+    @Test("A question about two entries is accepted or refused as a whole: a refusal uses up nothing")
     func both() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         #expect(
@@ -50,11 +50,11 @@ struct MemoryReplayStoreTests {
         )
     }
 
-    @Test("Proofs, which anybody can make, leave a quarter of the room to nonces and tokens; each is accepted once")
+    @Test("Proofs, which any client can make, leave a quarter of the places to others; each is accepted once")
     func proofs() {
         let store = MemoryReplayStore(capacity: 8, now: Self.start, steady: Self.start)
         func proof(_ number: UInt64) -> ReplayVerdict {
-            // Made before the start: a start must not refuse the devices' clocks.
+            // The proof is from before the start. A start must not refuse proofs from devices with a slow clock.
             let entry = Self.entry(.proof, number, bornAt: Self.start - 30_000)
             return store.remember(ReplayLookup([entry]), at: Self.now)
         }
@@ -65,7 +65,7 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(Self.nonce(102), at: Self.now) == .unavailable)
     }
 
-    @Test("When it is full nothing is accepted until something expires, and nothing is forgotten for it")
+    @Test("A full store accepts nothing until an entry expires, and forgets nothing early")
     func full() {
         let store = MemoryReplayStore(capacity: 2, now: Self.start, steady: Self.start)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .accepted)
@@ -80,15 +80,15 @@ struct MemoryReplayStoreTests {
         #expect(store.count(at: later) == 1)
     }
 
-    @Test("A full store is up again, and counts nothing, once its entries have expired, though nobody asks it")
+    @Test("A full store is up again and counts no entries when they have expired, even without a question")
     func fullAndIdle() {
         let memory = MemoryReplayStore(capacity: 2, now: Self.start, steady: Self.start)
         for number: UInt64 in [1, 2] { #expect(memory.remember(Self.nonce(number), at: Self.now) == .accepted) }
         #expect(memory.count(at: Self.now + 600_000) == 2)
         #expect(memory.count(at: Self.now + 700_000) == 0)
-        // To count forgets nothing: the clock may be wrong for that moment alone.
+        // Counting forgets nothing: the clock may be wrong just for that moment.
         #expect(memory.remember(Self.nonce(2), at: Self.now) == .nonceUsed)
-        // By this machine's clock it has expired.
+        // The entry has expired by this machine's clock.
         let present = WallClock.unixMilliseconds()
         let other = MemoryReplayStore(capacity: 1, now: present - 3_600_000)
         let expired = Self.entry(.nonce, 1, bornAt: present - 60_000, keepUntil: present - 3_700_000)
@@ -96,7 +96,7 @@ struct MemoryReplayStoreTests {
         #expect(ReplayStore.memory(other).isUp)
     }
 
-    @Test("No nonce from before the start, nor from its first five seconds, is taken for unused; a token is")
+    @Test("Nonces from before the start or its first five seconds are refused; a token of that time is accepted")
     func start() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         for (bornAt, verdict) in [
@@ -111,19 +111,19 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(ReplayLookup([token]), at: Self.now) == .tokenReplayed)
     }
 
-    @Test("An entry is remembered to its last millisecond, and a clock that is set back finds no second chance")
+    @Test("An entry is kept to its last millisecond, and setting the clock back does not allow a second use")
     func clock() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .accepted)
         #expect(store.remember(Self.nonce(1), at: Self.now + 599_999) == .nonceUsed)
-        // Long after: forgotten.
+        // The entry has expired long ago and is forgotten.
         #expect(store.remember(Self.nonce(2), at: Self.now + 900_000) == .nonceBeyondMemory)
         #expect(store.count(at: Self.now + 900_000) == 0)
-        // And back.
+        // The clock is set back.
         #expect(store.remember(Self.nonce(1), at: Self.now) == .unavailable)
     }
 
-    @Test("A key has an eighth of the places for proofs, at most 1,024; a repeated proof takes none")
+    @Test("A key has an eighth of the places for proofs, at most 1,024; a repeated proof takes no place")
     func quota() {
         for (capacity, places) in [(800, 75), (100_000, 1_024), (1, 1)] {
             let store = MemoryReplayStore(capacity: capacity, now: Self.start, steady: Self.start)
@@ -143,7 +143,7 @@ struct MemoryReplayStoreTests {
         }
     }
 
-    @Test("Of many threads with the same nonce exactly one is told yes, a hundred times in a row")
+    @Test("Many threads use the same nonce: exactly one is accepted, a hundred times in a row")
     func concurrent() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
         for round in 0..<100 {
@@ -157,7 +157,7 @@ struct MemoryReplayStoreTests {
         }
     }
 
-    @Test("Keys of nonces and of tokens, of one scope and of another, never meet")
+    @Test("Different kinds, scopes and names give different keys")
     func keys() throws {
         let name = Array("x".utf8)
         let scope = Array("app".utf8)
@@ -177,7 +177,7 @@ struct MemoryReplayStoreTests {
 }
 
 extension MemoryReplayStore {
-    /// With both clocks at this moment.
+    /// The same with both clocks at this moment.
     fileprivate func remember(_ question: ReplayLookup, at now: UInt64) -> ReplayVerdict {
         remember(question, now: now, steady: now)
     }

@@ -3,15 +3,15 @@ import Testing
 
 @testable import LLStores
 
-@Suite("How many proofs of one key are remembered")
+@Suite("The number of remembered proofs of one key")
 struct ProofQuotaTests {
     private static let now: UInt64 = 1_000_000_000
-    /// When a proof that is made now is forgotten.
+    /// The time at which a proof made now is forgotten.
     private static let end = now + 360_000
 
     private static func key(_ number: UInt64) -> ReplayKey { ReplayKey(high: number, low: 9) }
 
-    @Test("A key has 1,024 places, another key its own; a place that is given back is free again")
+    @Test("A key has 1,024 places apart from other keys, and a returned place is free again")
     func places() {
         var quota = ProofQuota()
         for _ in 0..<1_024 { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
@@ -21,26 +21,26 @@ struct ProofQuotaTests {
         quota.giveBack(Self.key(1), until: Self.end)
         #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil)
         #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
-        // More than was taken cannot be given back.
+        // Returning more places than were taken has no effect.
         for _ in 0..<10 { quota.giveBack(Self.key(2), until: Self.end) }
         for _ in 0..<1_024 { #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) == nil) }
         #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) != nil)
     }
 
-    @Test("Every place is free again once its proof is forgotten, and not before", arguments: [1, 16, 1_024])
+    @Test("A place is free again when its proof is forgotten, and not before", arguments: [1, 16, 1_024])
     func time(limit: Int) throws {
         var quota = ProofQuota(limit: limit)
         for _ in 0..<limit { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
         let refusal = quota.take(Self.key(1), until: Self.end, now: Self.now)
         let wait = try #require(refusal)
         #expect(quota.take(Self.key(1), until: Self.end, now: Self.end - 1) != nil)
-        // What Retry-After says is true.
+        // All places are free after the returned waiting time.
         let later = Self.now + UInt64(wait) * 1_000
         for _ in 0..<limit { #expect(quota.take(Self.key(1), until: later + 360_000, now: later) == nil) }
         #expect(quota.take(Self.key(1), until: later + 360_000, now: later) != nil)
     }
 
-    @Test("2.6 proofs a second are let through for an hour without a refusal")
+    @Test("One key may send 2.6 proofs a second for an hour without a refusal")
     func rate() {
         var quota = ProofQuota()
         var refused = 0
@@ -50,7 +50,7 @@ struct ProofQuotaTests {
         #expect(refused == 0)
     }
 
-    @Test("Whatever the ends, in the past or a day ahead, no count is lost and nothing overflows")
+    @Test("No count is lost and nothing overflows, whether the proofs end in the past or a day ahead")
     func ends() {
         var quota = ProofQuota()
         for number in 0..<1_024 {
@@ -61,7 +61,7 @@ struct ProofQuotaTests {
         quota.giveBack(Self.key(3), until: .max)
     }
 
-    @Test("200,000 keys take bounded room, and the key with the most proofs is not forgotten among them")
+    @Test("200,000 keys take bounded room, and the key with the most proofs is not forgotten")
     func manyKeys() {
         var quota = ProofQuota()
         for _ in 0..<1_024 { _ = quota.take(Self.key(1), until: Self.end, now: Self.now) }

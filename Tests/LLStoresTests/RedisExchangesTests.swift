@@ -3,15 +3,15 @@ import Testing
 
 @testable import LLStores
 
-@Suite("What is sent to Redis about revocations, and what its answers mean")
+@Suite("Commands to Redis about revocations, and their answers")
 struct RedisExchangesTests {
-    /// What happens to the clocks between two looks.
+    /// A change of the clocks between two exchanges.
     struct Disturbance: Sendable, CustomTestStringConvertible {
         var testDescription: String { name }
         let name: String
-        /// By how many seconds the server's clock is set.
+        /// Seconds by which the server's clock is set.
         var step: Int64 = 0
-        /// For how many seconds the machine of the one that revokes stands still, its connection kept.
+        /// Seconds for which the revoking replica's machine stands still. Its connection stays open.
         var writerStands: Int64 = 0
         var readerStands: Int64 = 0
         var writerRenews = false
@@ -19,7 +19,7 @@ struct RedisExchangesTests {
     }
 
     @Test(
-        "A revocation is known elsewhere within 2 s, whatever happens to the server's clock or to a replica's machine",
+        "Other replicas know a revocation within 2 s, even if the server's clock is set or a machine stands still",
         arguments: [
             Disturbance(name: "none"),
             Disturbance(name: "forward, the reader connects anew", step: 60, readerRenews: true),
@@ -41,7 +41,7 @@ struct RedisExchangesTests {
         let server = SortedSet()
         let (writer, reader) = (Replica(server), Replica(server))
         Replica.pass(.seconds(3), writer, reader)
-        // The machine that stands still does so while the other goes on.
+        // One machine stands still while the other works.
         Replica.pass(.seconds(disturbance.writerStands), reader)
         Replica.pass(.seconds(disturbance.readerStands), writer)
         server.clock = server.clock.advanced(by: Int(disturbance.step * 1_000_000))
@@ -51,14 +51,14 @@ struct RedisExchangesTests {
         writer.revoke("7")
         Replica.pass(.milliseconds(1_900), writer, reader)
         #expect(reader.isRevoked("7"))
-        // Once all are calm again a revocation is acknowledged, and as soon known.
+        // After the disturbance a new revocation is acknowledged and known just as soon.
         writer.revoke("8")
         Replica.pass(.milliseconds(1_900), writer, reader)
         #expect(reader.isRevoked("8"))
         #expect(writer.answers.last == .remembered)
     }
 
-    @Test("Redis keeps the kind of a revocation, and of two in one second every replica keeps the order")
+    @Test("Redis keeps the kind of a revocation; in the same second the order counts, on every replica")
     func kinds() {
         let server = SortedSet()
         let (first, second) = (Replica(server), Replica(server))
@@ -72,14 +72,14 @@ struct RedisExchangesTests {
         first.revoke("2", at: Replica.now + 50, kind: .callback)
         Replica.pass(.milliseconds(1_900), first, second)
         #expect([first, second].allSatisfy { $0.kind(of: "1") == .order && $0.kind(of: "2") == .callback })
-        // What is superfluous is removed.
+        // Superseded entries are removed.
         Replica.pass(.seconds(3), first, second)
         #expect(
             Set(server.members.map { String(decoding: $0.member, as: UTF8.self) }) == [
                 "42:1:\(Replica.now)", "42:2:\(Replica.now + 50):c",
             ]
         )
-        // One that starts reads the same, and gives it back to a server that came back empty.
+        // A replica that starts later reads the same entries. It writes them back to a server that came back empty.
         let late = Replica(server)
         Replica.pass(.seconds(3), first, second, late)
         #expect(late.kind(of: "1") == .order && late.kind(of: "2") == .callback)
@@ -93,7 +93,7 @@ struct RedisExchangesTests {
         )
     }
 
-    @Test("A revocation whose score the server's clock gives the lie is not acknowledged, and is written again")
+    @Test("A revocation is not acknowledged but written again if the server's clock contradicts its score")
     func unconfirmed() {
         let server = SortedSet()
         let writer = Replica(server)
@@ -107,7 +107,7 @@ struct RedisExchangesTests {
         #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
     }
 
-    @Test("What is written again after a loss, while the clock is set, is written once more, though it is found there")
+    @Test("If the clock is set while entries are written again after a loss, they are written once more")
     func unconfirmedAgain() {
         let server = SortedSet()
         let writer = Replica(server)
@@ -126,7 +126,7 @@ struct RedisExchangesTests {
         #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
     }
 
-    @Test("A reading that outlasts its connection goes on over the next one, except to another run of it")
+    @Test("A reading that outlasts its connection continues on the next one, unless the server was restarted")
     func slowReading() {
         let server = SortedSet()
         let (old, new) = (Replica(server), Replica(server))
@@ -134,14 +134,14 @@ struct RedisExchangesTests {
         for user in 1...logins { old.revoke("\(user)") }
         Replica.pass(.seconds(1), old)
         #expect(server.members.count == logins)
-        // Two pages for each connection.
+        // Each connection reads two pages.
         for _ in 0..<4 {
             new.turn(atMost: 2)
             new.renew()
         }
         #expect(new.revocations.isKnown)
         #expect(new.revocations.count == logins)
-        // Another run has other data: what was read of the one before does not count.
+        // A restarted server may have other data, so pages from before the restart do not count.
         let restarted = Replica(server)
         for run in ["b", "c", "d", "e"] {
             restarted.turn(atMost: 2)
@@ -151,7 +151,7 @@ struct RedisExchangesTests {
     }
 
     @Test(
-        "A page that no sorted set gives is refused, and ends no connection",
+        "A page that no sorted set can return is refused, and the connection is kept",
         arguments: [
             [("42:5:1", "inf"), ("42:5:1", "inf")], [("42:5:1", "-5"), ("42:5:1", "-5")], [("42:5:1", "nan")],
             [("42:5:1", "2"), ("42:6:1", "1")], [("b", "1"), ("a", "1")], [("a", "1"), ("a", "1")], [("a", "")],
@@ -171,7 +171,7 @@ struct RedisExchangesTests {
     }
 
     @Test(
-        "What answers no command about revocations ends the exchange, with the reason",
+        "A bad answer to a command about revocations ends the exchange with the reason",
         arguments: [
             (RedisReply.error(code: "NOPERM"), RedisFailure.notPermitted(command: "ZRANGEBYSCORE")),
             (.error(code: "OOM"), .outOfMemory),
@@ -185,7 +185,7 @@ struct RedisExchangesTests {
         server.page = { _ in reply }
         replica.turn()
         #expect(replica.failures == [failure])
-        // Tried again after growing pauses, for as long as it lasts.
+        // The exchange is tried again after growing pauses, for as long as the failure lasts.
         Replica.pass(.seconds(10), replica)
         #expect((10...30).contains(replica.failures.count), "\(replica.failures.count)")
         replica.revoke("7")
@@ -199,7 +199,7 @@ struct RedisExchangesTests {
         #expect(replica.answers.last == .remembered)
     }
 
-    @Test("Pages without an end are read up to a bound, and fill no more than the table may hold")
+    @Test("Endless pages are read up to a bound, and the table is not overfilled")
     func endless() {
         let server = SortedSet()
         let replica = Replica(server, capacity: 1_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite("The search for the server that holds the keys")
+@Suite("The search for the server with the keys")
 struct RedisFinderTests {
     private static func finder(_ url: String, authorities: String? = nil) throws -> RedisFinder {
         var configuration = RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: url))
@@ -17,13 +17,13 @@ struct RedisFinderTests {
 
     private static var end: MonotonicInstant { MonotonicClock.now() + patienceOfTests }
 
-    /// A sentinel's answer about its master.
+    /// The answer of a sentinel about its master.
     private static func sentinel(_ host: String, _ port: UInt16, epoch: Int64) -> ScriptedRedis.Script {
         let words = ["ip", host, "port", "\(port)", "config-epoch", "\(epoch)"]
         return { $0[0] == "SENTINEL" ? ScriptedRedis.array(words.map(ScriptedRedis.string)) : nil }
     }
 
-    /// A cluster's node that names the owner of all slots, and others.
+    /// The answers of a cluster node that names the owner of all slots, and other nodes.
     private static func node(_ owner: UInt16, _ others: [UInt16] = []) -> ScriptedRedis.Script {
         let nodes = ([owner] + others).map { ScriptedRedis.array([ScriptedRedis.string("127.0.0.1"), ":\($0)\r\n"]) }
         let map = ScriptedRedis.array([ScriptedRedis.array([":0\r\n", ":16383\r\n"] + nodes)])
@@ -35,7 +35,7 @@ struct RedisFinderTests {
     }
 
     @Test(
-        "A sentinel that has missed a failover is passed over; if all tell an older configuration, they were set up anew",
+        "A sentinel that missed a failover is skipped; if all give an older configuration, they were set up anew",
         arguments: [[5, 5, 5] as [Int64], [1 << 52, 5, 5], [5, 1 << 52, 1 << 52]]
     )
     func epochs(first: [Int64]) throws {
@@ -46,7 +46,7 @@ struct RedisFinderTests {
         defer { for server in sentinels + [primary] { server.stop() } }
         let finder = try Self.finder("redis+sentinel://\(Self.places(sentinels))/main")
         #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
-        // The first one, which is asked first, is behind the others.
+        // The sentinel that is asked first is behind the others.
         sentinels[0].setScript(Self.sentinel("127.0.0.1", 1, epoch: 4))
         if first[0] == 5 {
             #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
@@ -56,7 +56,7 @@ struct RedisFinderTests {
         #expect(try finder.find(after: nil, until: Self.end).channel.node.port == primary.port)
     }
 
-    @Test("One search begins with four places at most; the next goes on with the others")
+    @Test("One search starts at four places at most, and the next search continues with the others")
     func starts() throws {
         let sentinels = try (0..<6).map { _ in
             try ScriptedRedis { $0[0] == "SENTINEL" ? "-CLUSTERDOWN no\r\n" : nil }
@@ -69,23 +69,23 @@ struct RedisFinderTests {
         #expect(sentinels.map(\.connectionCount) == [2, 2, 1, 1, 1, 1])
     }
 
-    @Test("A node that leads nowhere goes to the end, whatever its map names first")
+    @Test("A place that leads to no owner moves to the end of the list, whatever its map names first")
     func rotation() throws {
         let nodes = try (0..<6).map { _ in try ScriptedRedis() }
         defer { for server in nodes { server.stop() } }
-        // Each names the first as owner, which refuses.
+        // Every node names the first one as owner, and the first one refuses.
         for node in nodes { node.setScript(Self.node(nodes[0].port, nodes.dropFirst().map(\.port))) }
         nodes[0].setScript { $0[0] == "CLUSTER" ? "-LOADING busy\r\n" : nil }
         let finder = try Self.finder("redis+cluster://\(Self.places([nodes[1]]))")
         for _ in 0..<3 { #expect(throws: RedisFailure.loading) { try finder.find(after: nil, until: Self.end) } }
         #expect(nodes.dropFirst().allSatisfy { $0.connectionCount > 0 })
-        // One place at first, then four, then four.
+        // The searches start at one place, then four, then four.
         #expect(nodes.dropFirst().map(\.connectionCount).reduce(0, +) <= 9)
         nodes[0].setScript(Self.node(nodes[0].port))
         #expect(try finder.find(after: nil, until: Self.end).channel.node.port == nodes[0].port)
     }
 
-    @Test("Only the step from the last owner itself proves that it handed the keys over")
+    @Test("Only an answer of the last owner itself proves that it handed the keys over")
     func proof() throws {
         let nodes = try (0..<3).map { _ in try ScriptedRedis() }
         defer { for server in nodes { server.stop() } }
@@ -97,19 +97,19 @@ struct RedisFinderTests {
         var past = RedisPast(node: found.channel.node, greeting: greeting, seenAt: MonotonicClock.now())
         for node in nodes { node.setScript(Self.node(nodes[2].port)) }
         #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
-        // The search begins with the last owner, though the new one is preferred by now.
+        // The search starts at the last owner, although the new owner is the preferred place now.
         #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
-        // It was long ago.
+        // The last contact with the owner was long ago.
         past.seenAt = MonotonicInstant(nanoseconds: 1)
         #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
         past.seenAt = MonotonicClock.now()
-        // The last owner names one that names another.
+        // The last owner names a node that names another node.
         owner.setScript(Self.node(nodes[1].port))
         #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
     }
 
     @Test(
-        "A node that a sentinel tells by its address must have a certificate for the sentinel's name, or else for itself",
+        "A node named by address needs a certificate for the sentinel's name, or for itself if that has none",
         arguments: [
             ("localhost", "localhost", true), ("localhost", "::1", false), ("127.0.0.1", "::1", true),
             ("127.0.0.1", "127.0.0.1", false), ("127.0.0.1", "localhost", false),
@@ -141,7 +141,7 @@ struct RedisFinderTests {
         }
     }
 
-    @Test("A map of half a megabyte is read, over one connection with short answers")
+    @Test("A map of half a megabyte is read, but the same connection accepts only short answers afterwards")
     func largeMap() throws {
         let server = try ScriptedRedis()
         defer { server.stop() }
@@ -152,12 +152,12 @@ struct RedisFinderTests {
         server.setScript { $0 == ["CLUSTER", "SLOTS"] ? map : nil }
         let finder = try Self.finder("redis+cluster://\(Self.places([server]))")
         let channel = try finder.find(after: nil, until: Self.end).channel
-        // The usual bounds hold again.
+        // The usual limits apply again.
         server.setScript { _ in map }
         #expect(throws: RedisFailure.self) { try channel.call([Array("GET".utf8)], until: Self.end) }
     }
 
-    @Test("All batches of one turn share the time for the way to the node of a slot that moves")
+    @Test("All batches of one turn share the time for the detour to the target of a moving slot")
     func detourBound() throws {
         let (owner, target) = (try ScriptedRedis(), try ScriptedRedis())
         defer { for server in [owner, target] { server.stop() } }
@@ -174,7 +174,7 @@ struct RedisFinderTests {
         owner.setScript { $0[0] == "SET" ? "-ASK 16139 127.0.0.1:\(target.port)\r\n" : nil }
         target.setScript { $0[0] == "ASKING" ? "" : nil }
         try session.send([StoreUnderTest.waiting(StoreUnderTest.question(1))], unixMilliseconds: 0, now: now)
-        // The time of this turn is over by half of the answer's.
+        // The time of this turn has passed by half of the answer timeout.
         let before = MonotonicInstant(nanoseconds: now.nanoseconds - limits.answerTimeout.wholeNanoseconds / 2)
         #expect(throws: RedisFailure.timedOut) {
             while MonotonicClock.now() < now + .seconds(300) { try session.receive(now: before) }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import LLStores
 
-/// One server, and what a replica learns of its memory.
+/// One server, and greetings that report the beginning of its memory.
 private struct Greeter {
     let server: RedisServer
     let configuration: RedisReplayStore.Configuration
     let end = MonotonicClock.now() + patienceOfTests
-    /// The server's run.
+    /// The identity of the server's run.
     let identity: String
     var node: RedisNode { configuration.url.places[0] }
 
@@ -30,7 +30,7 @@ private struct Greeter {
         try RedisGreeting(over: Self.channel(configuration.url, end), configuration, context, until: end)
     }
 
-    /// - Parameter last: what the replica knew of this server before.
+    /// - Parameter last: The replica's last greeting of this server.
     func greet(after last: RedisGreeting? = nil) throws -> RedisGreeting {
         try greet(RedisGreeting.Context(last: last.map(past)))
     }
@@ -47,7 +47,7 @@ private struct Greeter {
 }
 
 @Suite(
-    "The memory that a server is believed to have",
+    "The beginning of a server's memory",
     .live,
     .needsRedis
 )
@@ -55,14 +55,14 @@ struct RedisGreetingTests {
     private static let hour: UInt64 = 3_600_000
     private static let keys = RedisKeys.usual
 
-    /// The same greeting by a clock that was an hour behind then.
+    /// The same greeting with a clock that was an hour behind.
     private static func late(_ greeting: RedisGreeting) -> RedisGreeting {
         var late = greeting
         late.clock = ServerClock(milliseconds: greeting.clock.milliseconds - hour, at: greeting.clock.at)
         return late
     }
 
-    /// Two servers, of which the second has the keys of the first.
+    /// Two servers. The second has the keys of the first.
     private static func pair() throws -> (first: Greeter, greeting: RedisGreeting, second: Greeter) {
         let (first, second) = (try Greeter(), try Greeter())
         let greeting = try first.greet()
@@ -72,7 +72,7 @@ struct RedisGreetingTests {
     }
 
     @Test(
-        "A slot that goes to a node with another clock makes no jump, a jump of that node's own clock does",
+        "A slot that moves to a node with another clock causes no jump; a jump of that node's own clock does",
         arguments: [-3_600_000, 3_600_000]
     )
     func movedBetweenClocks(lead: Int64) throws {
@@ -93,7 +93,7 @@ struct RedisGreetingTests {
             let context = RedisGreeting.Context(last: first.past(old), handedOverBy: "f00", trail: trail)
             let life = try second.greet(context).life
             #expect(life.isAfterLoss == jumps)
-            // A clock that was behind began the memory earlier than it did by the new clock.
+            // The old node's clock was behind, so by the new node's clock the memory began later.
             let shift = lead < 0 ? Self.hour - ReplayLimits.clockMargin : 0
             let moved = greeting.life.written.moment + shift
             #expect(jumps ? life.written.moment >= greeting.clock.milliseconds : life.written.moment == moved)
@@ -129,7 +129,7 @@ struct RedisGreetingTests {
         }
     }
 
-    @Test("Data that are emptied in the same run are lost, also if a replica that never saw them comes first")
+    @Test("Data that are emptied in the same run are lost, even if a replica that never saw them comes first")
     func emptied() throws {
         let greeter = try Greeter()
         let first = try greeter.greet()
@@ -144,22 +144,22 @@ struct RedisGreetingTests {
         }
     }
 
-    @Test("What was dated ahead in one memory counts as older in the next")
+    @Test("Entries dated ahead in one memory count as older than the next memory")
     func datedAhead() throws {
         let greeter = try Greeter()
         let ahead = WallClock.unixMilliseconds() + Self.hour
         try greeter.set(Self.keys.data, "\(ahead)")
         try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead)")
         let first = try greeter.greet()
-        // The greatest date that a nonce was given.
+        // This is the latest date of a nonce in that memory.
         #expect(first.completeSince == ahead + ReplayLimits.clockMargin)
         try greeter.forgetAll()
         #expect(try greeter.greet(after: first).completeSince > first.completeSince)
-        // Only the data tell of it.
+        // Only the key with the data's beginning shows the date.
         try greeter.forgetAll()
         try greeter.set(Self.keys.data, "\(ahead)")
         #expect(try greeter.greet().completeSince > first.completeSince)
-        // Another replica, which did not know of it, noted the loss.
+        // Another replica did not know the date, and noted the loss.
         try greeter.forgetAll()
         try greeter.set(Self.keys.life(of: greeter.identity), "\(ahead - Self.hour) after loss")
         let second = try greeter.greet(after: first)
@@ -167,10 +167,10 @@ struct RedisGreetingTests {
         #expect(try greeter.greet(after: first).life.written == second.life.written)
     }
 
-    @Test("A loss on the way of a slot counts, also if another replica greets the new owner first", arguments: 0..<4)
+    @Test("A loss during a slot's move counts, even if another replica greets the new owner first", arguments: 0..<4)
     func lostOnTheWay(kind: Int) throws {
         let (first, greeting, second) = try Self.pair()
-        // Another replica found nothing lost.
+        // Another replica found no loss.
         try second.set(Self.keys.life(of: second.identity), greeting.life.written.text)
         let trail = RedisTrail()
         switch kind {
@@ -183,12 +183,12 @@ struct RedisGreetingTests {
         let life = try second.greet(context).life
         #expect(life.isAfterLoss == (kind > 0))
         #expect(kind > 0 ? life.since > greeting.life.since : life.since == greeting.life.since)
-        // The slot has arrived: what comes next begins anew.
+        // The slot has arrived, so the trail begins anew.
         #expect(trail.isEmpty && !trail.hasLost)
         #expect(try second.greet().life.written == life.written)
     }
 
-    @Test("The keys are handed over once: a server that got them from another than the last owner lost something")
+    @Test("The keys are handed over once: if they are marked as moved already, something is lost")
     func handedOverBefore() throws {
         let (first, greeting, second) = try Self.pair()
         try second.set(Self.keys.life(of: first.identity), "moved")
@@ -197,19 +197,19 @@ struct RedisGreetingTests {
         #expect(life.isAfterLoss && life.since > greeting.life.since)
     }
 
-    @Test("That another replica found nothing lost counts only with a proof", arguments: [false, true])
+    @Test("Another replica's finding that nothing is lost counts only with a proof", arguments: [false, true])
     func foundByAnother(isProven: Bool) throws {
         let (first, greeting, second) = try Self.pair()
         try second.set(Self.keys.life(of: second.identity), greeting.life.written.text)
         if isProven { try second.set(Self.keys.life(of: first.identity), RedisKeys.movedMark) }
-        // A replica that never saw the first server has nothing to add.
+        // A replica that never saw the first server changes nothing.
         #expect(try second.greet().life.written == greeting.life.written)
         let life = try second.greet(RedisGreeting.Context(last: first.past(greeting))).life
         #expect(life.isAfterLoss == !isProven && (life.written == greeting.life.written) == isProven)
         #expect(try second.greet().life.written == life.written)
     }
 
-    @Test("A loss from before this replica's last answer elsewhere does not count that answer as lost")
+    @Test("After a loss that another replica noted, the memory begins after this replica's last answer elsewhere")
     func lostBefore() throws {
         let (first, greeting, second) = try Self.pair()
         let other = RedisMemoryEpoch.Beginning(moment: greeting.life.since + 1, isAfterLoss: true)
@@ -222,14 +222,14 @@ struct RedisGreetingTests {
     }
 
     @Test(
-        "After a loss no nonce that was issued before is good, though one clock was behind and is right now",
+        "After a loss no nonce issued before it is accepted, even if one clock was behind and is set right",
         arguments: [20_000, 1_200_000] as [UInt64],
         [false, true]
     )
     func issuedBefore(lag: UInt64, isWrittenByAnother: Bool) throws {
         let greeter = try Greeter()
         var last = try greeter.greet()
-        // The clock of the server was behind, or this machine's was ahead.
+        // The server's clock was behind, or this machine's clock was ahead.
         last.clock = ServerClock(milliseconds: last.clock.milliseconds - lag, at: last.clock.at)
         last.lateness = lag
         last.completeSince = last.life.since + lag
@@ -240,19 +240,19 @@ struct RedisGreetingTests {
         let next = try greeter.greet(after: last)
         #expect(next.life.isAfterLoss && next.completeSince > last.completeSince)
         #expect(try greeter.greet(after: last).life.written == next.life.written)
-        // A clock that was a day ahead refuses tokens for no longer than an hour.
+        // A clock that was a day ahead refuses tokens for at most an hour.
         last.completeSince += 24 * Self.hour
         let bound = WallClock.unixMilliseconds() + Self.hour + 60_000
         #expect(try greeter.greet(after: last).life.since < bound)
     }
 
-    @Test("A memory that goes on keeps the latest beginning that is known of it", arguments: [false, true])
+    @Test("A memory that continues keeps the latest known beginning", arguments: [false, true])
     func latestBeginning(isInKey: Bool) throws {
         let (first, greeting, second) = try Self.pair()
         let later = RedisMemoryEpoch.Beginning(moment: greeting.life.since + 1_000, isAfterLoss: true)
         var known = greeting
         if isInKey {
-            // The replica that wrote it came no further.
+            // The replica that wrote the beginning got no further.
             try second.set(Self.keys.life(of: first.identity), later.text)
         } else {
             known = try first.greet(after: Self.late(greeting))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLStores
 
-/// Two nodes of a cluster, of which the first has the slot, and a replica's session with it.
+/// Two nodes of a cluster and a replica's session with the first, which owns the slot.
 private struct Moving {
     let owner: ScriptedRedis
     let target: ScriptedRedis
@@ -12,10 +12,10 @@ private struct Moving {
     let trail = RedisTrail()
     let session: RedisSession
     private static var end: MonotonicInstant { MonotonicClock.now() + patienceOfTests }
-    /// The owner's answer about a key that it does not have, while the slot is on its way.
+    /// The owner's answer about a missing key while the slot is moving.
     var ask: String { "-ASK \(RedisKeys.clusterSlot) 127.0.0.1:\(target.port)\r\n" }
 
-    /// - Parameter lead: milliseconds by which the owner's clock is ahead.
+    /// - Parameter lead: Milliseconds by which the owner's clock is ahead.
     init(lead: Locked<Int64> = Locked(0)) throws {
         let (owner, target) = (try ScriptedRedis(), try ScriptedRedis())
         (self.owner, self.target) = (owner, target)
@@ -65,9 +65,9 @@ private struct Moving {
     }
 }
 
-@Suite("A slot on its way, and a clock that is set", .live)
+@Suite("A moving slot, and a clock that is set", .live)
 struct RedisMovingSlotTests {
-    @Test("A replica that is asked nothing notices that the slot is on its way, and that it stays after all")
+    @Test("A replica without questions notices that the slot is moving, and that the move is cancelled")
     func cancelled() throws {
         let moving = try Moving()
         defer { moving.stop() }
@@ -77,13 +77,13 @@ struct RedisMovingSlotTests {
         moving.owner.setScript { $0 == ["GET", RedisKeys.cluster.absent] ? ask : nil }
         try moving.read()
         #expect(!moving.trail.isEmpty && !moving.trail.hasLost)
-        // Another replica's entries went to the other node.
+        // The entries of another replica went to the other node.
         moving.owner.setScript { _ in nil }
         #expect(throws: RedisFailure.memoryLost) { try moving.read() }
         #expect(moving.trail.hasLost)
     }
 
-    @Test("A node that restarts while the slot is on its way to it has lost entries, though this replica sent it none")
+    @Test("If the target of a moving slot restarts, its entries are lost, even if this replica sent it none")
     func restarted() throws {
         let moving = try Moving()
         defer { moving.stop() }
@@ -105,7 +105,7 @@ struct RedisMovingSlotTests {
         #expect(moving.trail.hasLost)
     }
 
-    @Test("A clock that is set back for a while forgets early what it took meanwhile", arguments: [false, true])
+    @Test("If a clock is set back for a while, entries of that time are forgotten early", arguments: [false, true])
     func clockSetBack(isLooked: Bool) throws {
         let lead = Locked<Int64>(0)
         let moving = try Moving(lead: lead)
@@ -121,7 +121,7 @@ struct RedisMovingSlotTests {
     }
 
     @Test(
-        "A memory begins by this machine's clock if the server's is a little behind, since it may be set right at any time",
+        "A memory begins by this machine's clock if the server's is a little behind, as it may be set right any time",
         arguments: [0, -20_000, -3_600_000] as [Int64]
     )
     func behind(lead: Int64) throws {

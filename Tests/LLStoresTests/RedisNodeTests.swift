@@ -3,11 +3,11 @@ import Testing
 
 @testable import LLStores
 
-@Suite("Nodes that a cluster or a sentinel tells")
+@Suite("Nodes named by a cluster or a sentinel")
 struct RedisNodeTests {
     private static let teller = RedisNode(host: "10.0.0.9", port: 6379)
 
-    /// The answer in these bytes, read with the bounds of a map.
+    /// Parses an answer with the limits of a cluster map.
     private static func reply(_ text: String) throws -> RedisReply? {
         var reader = RESPReader()
         reader.limits = .map
@@ -17,7 +17,7 @@ struct RedisNodeTests {
     }
 
     @Test(
-        "A redirection is read, and what is none is an error with its code",
+        "A redirection is parsed, and any other error keeps its code",
         arguments: [
             ("MOVED 3999 127.0.0.1:6381", RedisReply.redirect(.moved)), ("MOVED 3999 :6381", .redirect(.moved)),
             ("ASK 12182 127.0.0.1:17101", .redirect(.ask(RedisNode(host: "127.0.0.1", port: 17_101)))),
@@ -40,7 +40,7 @@ struct RedisNodeTests {
     }
 
     @Test(
-        "What a node refuses is told by its reason",
+        "A node's refusal gives its reason",
         arguments: [
             ("CLUSTERDOWN", RedisFailure.clusterDown), ("TRYAGAIN", .loading), ("READONLY", .readOnly),
             ("MASTERDOWN", .loading), ("CROSSSLOT", .unsupportedMode("cluster")),
@@ -57,7 +57,7 @@ struct RedisNodeTests {
         }
     }
 
-    @Test("The map of a cluster gives the owner of the keys first, and all nodes once")
+    @Test("The cluster map gives the owner of the keys first, and every node once")
     func map() throws {
         let text =
             "*2\r\n*4\r\n:0\r\n:8191\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n*4\r\n$1\r\nb\r\n:7001\r\n$2\r\nid\r\n*2\r\n$2\r\nip\r\n$1\r\nx\r\n"
@@ -73,7 +73,7 @@ struct RedisNodeTests {
     }
 
     @Test(
-        "What is no map is refused",
+        "An answer that is not a map is refused",
         arguments: [
             "+OK", "$-1", "*1\r\n:1", "*1\r\n*2\r\n:1\r\n:2", "*1\r\n*3\r\n:0\r\n:16383\r\n:7",
             "*1\r\n*3\r\n+a\r\n:1\r\n*0",
@@ -84,7 +84,7 @@ struct RedisNodeTests {
         #expect(throws: RedisFailure.malformedAnswer) { try RedisClusterMap(slots: reply, toldBy: Self.teller) }
     }
 
-    @Test("A range that ends before it begins, or at no slot, owns nothing")
+    @Test("A range that ends before it begins, or beyond the slots, owns nothing")
     func oddRanges() throws {
         for (first, last) in [("16383", "0"), ("-5", "16138"), ("16140", "9223372036854775807")] {
             let reply = try #require(try Self.reply("*1\r\n*3\r\n:\(first)\r\n:\(last)\r\n*2\r\n$1\r\na\r\n:7000\r\n"))
@@ -92,7 +92,7 @@ struct RedisNodeTests {
         }
     }
 
-    @Test("Shards tell nodes without slots, each with its port for TLS where there is one")
+    @Test("Shards list nodes without slots, each with its TLS port if it has one")
     func shards() throws {
         func node(_ fields: [(String, RedisReply)]) -> RedisReply {
             .array(fields.flatMap { [RedisReply.string(Array($0.0.utf8)), $0.1] })
@@ -129,7 +129,7 @@ struct RedisNodeTests {
         }
     }
 
-    @Test("The slot of the keys is that of their hash tag")
+    @Test("The slot of the keys is the slot of their hash tag")
     func slot() {
         var crc: UInt16 = 0
         for byte in "limited-login".utf8 {
@@ -143,7 +143,7 @@ struct RedisNodeTests {
         #expect(RedisKeys.usual.revocations == Array("limited-login:revocations".utf8))
     }
 
-    @Test("Nested arrays are read to a bounded depth, and only where a map is expected")
+    @Test("Nested arrays are parsed to a bounded depth, and only for a map")
     func depth() throws {
         func nested(_ depth: Int) -> String { String(repeating: "*1\r\n", count: depth) + ":1\r\n" }
         #expect(try Self.reply(nested(5)) != nil)
@@ -153,7 +153,7 @@ struct RedisNodeTests {
         #expect(try Self.reply("*2\r\n*0\r\n*1\r\n*0\r\n") == .array([.array([]), .array([.array([])])]))
     }
 
-    @Test("What nodes took while the slot was on its way is remembered until it has arrived or is lost")
+    @Test("Entries sent to nodes of a moving slot are remembered until the slot has arrived or is lost")
     func trail() throws {
         let (node, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "b", port: 1))
         let trail = RedisTrail()
@@ -166,7 +166,8 @@ struct RedisNodeTests {
             #expect(trail.lacks("y", of: node, isNewOwner: isNewOwner))
             #expect(trail.lacks("x", of: other, isNewOwner: isNewOwner) == isNewOwner)
         }
-        // Another server at the same place, and a move to another node after one that was cancelled.
+        // The first case is another server at the same place. The second is a move to another node after a cancelled
+        // move.
         for (identity, place) in [("y", node), ("x", other)] {
             #expect(throws: RedisFailure.memoryLost) { try trail.note(identity, of: place) }
             #expect(trail.hasLost && trail.lacks("x", of: node, isNewOwner: false))
@@ -177,7 +178,7 @@ struct RedisNodeTests {
         #expect(!trail.lacks("y", of: node, isNewOwner: true) && !trail.hasLost && trail.isEmpty)
     }
 
-    @Test("A node whose clock jumped ahead while the slot was on its way to it has lost something")
+    @Test("If the clock of a moving slot's target jumps ahead, entries are lost")
     func trailClock() throws {
         let node = RedisNode(host: "a", port: 1)
         let (trail, limits) = (RedisTrail(), ReplayLimits())

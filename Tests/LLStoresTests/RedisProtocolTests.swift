@@ -4,7 +4,7 @@ import Testing
 @Suite("The Redis protocol")
 struct RedisProtocolTests {
     @Test(
-        "Every kind of answer is read, whole or byte by byte",
+        "Every kind of answer is parsed, whole or byte by byte",
         arguments: [
             ("+OK\r\n", RedisReply.status("OK")), ("$-1\r\n", .null), (":1700000000\r\n", .integer(1_700_000_000)),
             ("$5\r\nab\r\nc\r\n", .string(Array("ab\r\nc".utf8))), ("$0\r\n\r\n", .string([])),
@@ -33,7 +33,7 @@ struct RedisProtocolTests {
     }
 
     @Test(
-        "What is no answer, or uses what is never asked for, ends the connection, wherever it is cut",
+        "An invalid answer, or one of a type that is never requested, ends the connection, however it is split",
         arguments: [
             "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\r\n", "\r\n", "%1\r\n", "_\r\n",
             "#t\r\n", "*-2\r\n", "$-2\r\n", "$\r\n", "$+1\r\na\r\n", "$01\r\na\r\n", "$-0\r\n", "$-01\r\n", "$1 \r\n",
@@ -47,14 +47,14 @@ struct RedisProtocolTests {
     }
 
     @Test(
-        "What is longer than any answer is given up before it has come",
+        "An answer that is too long is refused before it has arrived",
         arguments: [
             ("*1025\r\n", 0), ("*2147483647\r\n", 0), ("*4294967295\r\n", 0), ("$65537\r\n", 0), ("$500000000\r\n", 0),
             ("$65527\r\n", 0), ("+", 1_025), ("-", 1_025), (":", 1_025), ("*2\r\n$65523\r\n", 0),
         ]
     )
     func tooLong(head: String, more: Int) {
-        // A length is told before; a line and a count of elements are no answer's own.
+        // A string's length shows at once that the answer is too long. A line or list that is too long is malformed.
         let failure =
             head.contains("$") || head.hasPrefix("*2147") || head.hasPrefix("*4294")
             ? RedisFailure.answerTooLong : .malformedAnswer
@@ -65,20 +65,20 @@ struct RedisProtocolTests {
         )
     }
 
-    @Test("The longest answers there may be are read")
+    @Test("The longest possible answers are parsed")
     func longest() throws {
         let text = String(repeating: "a", count: RESPLimits.answerBytes - 10)
         #expect(Self.end(of: Array("$\(text.utf8.count)\r\n\(text)\r\n".utf8)) == nil)
         let elements = Array("*1024\r\n".utf8) + [UInt8]((0..<1_024).flatMap { _ in Array(":1\r\n".utf8) })
         #expect(Self.end(of: elements) == nil)
         #expect(Self.end(of: Array("+\(String(repeating: "a", count: RESPLimits.lineBytes))\r\n".utf8)) == nil)
-        // Each element is short enough, and their sum is not.
+        // Each element is short enough, but their sum is not.
         let half = Array("$40000\r\n".utf8) + [UInt8](repeating: 97, count: 40_000) + Array("\r\n".utf8)
         #expect(Self.end(of: Array("*2\r\n".utf8) + half + half) == .answerTooLong)
     }
 
-    /// How reading these bytes ends: nil where they are whole answers and perhaps the beginning of another. It must be the
-    /// same for all of them at once, byte by byte, and in pieces.
+    /// The failure of parsing these bytes; nil if they are whole answers and perhaps the beginning of another. It must
+    /// be the same for the bytes at once, byte by byte, and in pieces.
     private static func end(of bytes: [UInt8]) -> RedisFailure? {
         let ends = [bytes.count, 1, 7, 1_000].map { size -> RedisFailure? in
             var reader = RESPReader()
@@ -97,7 +97,7 @@ struct RedisProtocolTests {
         return ends[0]
     }
 
-    @Test("Commands carry any bytes")
+    @Test("Commands can carry any bytes")
     func commands() {
         var output: [UInt8] = []
         RESPCommand.append([Array("SET".utf8), [0, 13, 10, 255], []], to: &output)
@@ -114,7 +114,7 @@ struct RedisProtocolTests {
         """
 
     @Test(
-        "A server that cannot be relied on is refused, with what to do",
+        "An unreliable server is refused, with a remedy",
         arguments: [
             ("redis_mode:standalone", "redis_mode:cluster", RedisFailure.unsupportedMode("cluster")),
             ("redis_mode:standalone", "redis_mode:sentinel", .unsupportedMode("sentinel")),
@@ -143,14 +143,14 @@ struct RedisProtocolTests {
         #expect(throws: failure) { try RedisServerFacts(info: bad) }
     }
 
-    @Test("The node of a cluster serves where a cluster is asked for")
+    @Test("A cluster node is accepted if a cluster is configured")
     func clusterMode() throws {
         let node = Self.info.split(separator: "redis_mode:standalone").joined(separator: "redis_mode:cluster")
         #expect(throws: Never.self) { try RedisServerFacts(info: node, isInCluster: true) }
         #expect(throws: Never.self) { try RedisServerFacts(info: Self.info, isInCluster: true) }
     }
 
-    @Test("A server has another identity after a start and after it took over")
+    @Test("A server gets another identity by a restart and by taking over")
     func identities() throws {
         let plain = try RedisServerFacts(info: Self.info)
         let promoted = Self.info.split(separator: "second_repl_offset:-1").joined(
@@ -159,7 +159,7 @@ struct RedisProtocolTests {
         #expect(try RedisServerFacts(info: promoted).identity == "\(plain.identity):abc")
     }
 
-    @Test("Every failure has a sentence of its own")
+    @Test("Every failure has its own sentence")
     func sentences() {
         let all: [RedisFailure] = [
             .connection("x"), .timedOut, .malformedAnswer, .unauthenticated, .notPermitted(), .readOnly, .outOfMemory,

@@ -4,15 +4,15 @@ import Testing
 
 @testable import LLStores
 
-/// Nodes of a cluster between which the slot of the keys moves.
+/// Cluster nodes between which the slot of the keys moves.
 private final class MovingCluster: Sendable {
     private struct Slot {
         var owner = 0
-        /// The node to which the slot is on its way.
+        /// The node to which the slot is moving.
         var importer: Int?
         /// The keys of each node.
         var keys: [[String: String]]
-        /// Before a command with this word at this node, the slot goes to another one.
+        /// The slot moves to `target` before this node gets a command with this word.
         var surprise: (node: Int, word: String, target: Int)?
         /// True if each node names the next one as the owner.
         var isLoop = false
@@ -36,10 +36,10 @@ private final class MovingCluster: Sendable {
 
     var connectionCount: Int { nodes.map(\.connectionCount).reduce(0, +) }
 
-    /// The slot begins to go to a node, without any key.
+    /// The slot starts to move to a node, without any key.
     func begin(to target: Int) { slot.withLock { $0.importer = target } }
 
-    /// The slot goes to a node with all keys.
+    /// The slot moves to a node with all its keys.
     func move(to target: Int) { slot.withLock { Self.move(to: target, &$0) } }
 
     func surprise(at node: Int, _ word: String, target: Int) { slot.withLock { $0.surprise = (node, word, target) } }
@@ -48,8 +48,8 @@ private final class MovingCluster: Sendable {
 
     func trap(_ isTrap: Bool) { slot.withLock { $0.isTrap = isTrap } }
 
-    /// A store that has reached the cluster through its first node.
-    /// - Parameter adjust: changes the product's own limits.
+    /// A store connected to the cluster through its first node.
+    /// - Parameter adjust: Changes the default limits.
     func store(_ adjust: (inout ReplayLimits) -> Void = { _ in }) throws -> StoreUnderTest {
         let store = try StoreUnderTest("redis+cluster://127.0.0.1:\(nodes[0].port)") { limits in
             limits.questionTimeout = .seconds(120)
@@ -110,7 +110,7 @@ private final class MovingCluster: Sendable {
 struct RedisQuickMovesTests {
     private let cluster: MovingCluster
     private let store: StoreUnderTest
-    /// The time at which the store's memory begins.
+    /// The time from which the store's memory is complete.
     private let born: UInt64
 
     init() throws {
@@ -119,7 +119,7 @@ struct RedisQuickMovesTests {
         born = try #require(store.store.completeSince)
     }
 
-    @Test("Each of four moves at once is followed without a refusal, and forgets nothing")
+    @Test("Four quick moves are followed without a refusal, and nothing is forgotten")
     func moves() {
         for (number, target) in [1, 2, 0, 1].enumerated() {
             #expect(store.use(UInt64(number), bornAt: born) == .accepted)
@@ -130,7 +130,7 @@ struct RedisQuickMovesTests {
         #expect(store.failures.isEmpty)
     }
 
-    @Test("A slot that has moved and is on its way again takes logins at its third node, which no map names")
+    @Test("A slot that has moved and is moving again accepts logins at its third node, which no map names")
     func onItsWay() {
         #expect(store.use(1, bornAt: born) == .accepted)
         cluster.move(to: 1)
@@ -145,7 +145,7 @@ struct RedisQuickMovesTests {
     }
 
     @Test(
-        "A slot that moves again before the new node's memory is known is followed; before the node was tried it is a loss",
+        "A second move before the new node's memory is read is followed; one before the probe write is a loss",
         arguments: [true, false]
     )
     func again(isTried: Bool) {
@@ -178,8 +178,8 @@ struct RedisQuickMovesTests {
             #expect(store.wait { $0.store.isUp || !$0.failures.isEmpty })
         }
         let seconds = Int(MonotonicClock.now().nanoseconds(since: start) / 1_000_000_000)
-        // One search at once, seven more in two seconds, and two each further second. Each has four starts at most, and
-        // six steps from each.
+        // There is one search at once, seven more in two seconds, and two in each further second. Each search starts at
+        // four places at most and takes at most six steps from each.
         #expect(cluster.connectionCount - connections <= (8 + 2 * seconds) * (isTrap ? 1 : 24))
         #expect(store.failures == [isTrap ? .moved : .clusterDisagrees])
         if isTrap { cluster.trap(false) } else { cluster.loop(false) }

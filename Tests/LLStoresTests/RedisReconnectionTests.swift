@@ -5,13 +5,13 @@ import Testing
 @testable import LLStores
 
 @Suite(
-    "When a connection to a real server is made anew",
+    "Reconnections to a real server",
     .live,
     .needsRedis,
     .serialized
 )
 struct RedisReconnectionTests {
-    /// A server, another that had its data and is a primary now, and a quiet store at the first.
+    /// A server, a second server that took over its data as a primary, and a quiet store at the first.
     private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {
         let (server, other) = (try RedisServer(), try RedisServer())
         let store = try StoreUnderTest.quiet(at: server.port)
@@ -19,9 +19,9 @@ struct RedisReconnectionTests {
         return (server, other, store)
     }
 
-    @Test("A server that greets well and refuses questions is tried again after growing pauses, and told once")
+    @Test("A server that greets but refuses questions is tried again after growing pauses, and reported once")
     func refusing() throws {
-        // It may write all keys but those of nonces.
+        // The user may write all keys except those of nonces.
         let keys = ["~limited-login:life*", "~limited-login:probe", "~limited-login:revocations"]
         let server = try RedisServer(["--user", "svc", "on", ">p", "+@all"] + keys)
         let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
@@ -34,13 +34,14 @@ struct RedisReconnectionTests {
             #expect(store.use(1) == .unavailable)
         }
         let made = try server.connectionCount() - connections
-        // One at once, then pauses of at least 25, 50, 100, 200 and 400 ms, then of 500 ms, and the one that asks this.
+        // There is one connection at once. Then come pauses of at least 25, 50, 100, 200 and 400 ms, and later of 500
+        // ms. The count itself needs another connection.
         #expect(made <= 8 + Int(MonotonicClock.now().nanoseconds(since: start) / 500_000_000))
         #expect(store.failures == [.notPermitted(command: "SET")])
         #expect(store.changes.count <= 3)
     }
 
-    @Test("A connection that has lived for a while is followed by another at once, as often as it ends")
+    @Test("A connection that lasted for a while is replaced at once, as often as it ends")
     func again() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
@@ -58,12 +59,12 @@ struct RedisReconnectionTests {
         #expect(store.failures == [.memoryLost])
     }
 
-    @Test("A failover and the way back, which one connection outlives, make no used nonce look new")
+    @Test("After a failover and back, with one connection throughout, no used nonce looks new")
     func failoverAndBack() throws {
         let (server, other, store) = try Self.promoted()
-        // Just young enough for the memory of now.
+        // The nonce is just young enough for the present memory.
         let bornAt = try #require(store.store.completeSince)
-        // The other one never hears of it.
+        // The other server never receives this nonce.
         #expect(store.use(1, bornAt: bornAt) == .accepted)
         try server.takeOver(from: other)
         #expect(store.use(1, bornAt: bornAt) == .unavailable)
@@ -72,7 +73,7 @@ struct RedisReconnectionTests {
         #expect(store.failures == [.memoryLost])
     }
 
-    @Test("A primary that renames its history, because no replica has followed it for long, has lost nothing")
+    @Test("A primary has lost nothing if it renames its history because it had no replica for long")
     func renamedHistory() throws {
         let (server, other) = (try RedisServer(), try RedisServer(["--repl-backlog-ttl", "1"]))
         try other.follow(server)
@@ -87,10 +88,10 @@ struct RedisReconnectionTests {
         #expect(Set(store.lives.map(\.since)) == Set(life.map(\.since)))
     }
 
-    @Test("A primary that became a replica is left when it refuses a revocation, which is written after the way back")
+    @Test("A primary that became a replica is left when it refuses a revocation; the revocation is written afterwards")
     func failover() throws {
         let (server, other, store) = try Self.promoted()
-        // It has the same data as before, and keeps its connections.
+        // The server has the same data as before, and keeps its connections.
         try server.follow(other)
         #expect(store.store.isUp)
         store.store.revocations.revoke(app: "42".utf8.span, user: "7".utf8.span, at: .max) { _ in }
@@ -101,7 +102,7 @@ struct RedisReconnectionTests {
         #expect(store.store.isUp)
     }
 
-    @Test("A replica is not written to, so it is not used; a primary that becomes one is given up")
+    @Test("A replica is not used, because it cannot be written to; a primary that becomes one is given up")
     func replica() throws {
         let primary = try RedisServer()
         let server = try RedisServer()
@@ -113,14 +114,14 @@ struct RedisReconnectionTests {
         let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
         #expect(fresh.wait { !$0.failures.isEmpty })
         #expect(fresh.use(3) == .unavailable)
-        // Its data are its own still, or were replaced: either is noticed.
+        // The server has its own data still, or they were replaced: the store notices both.
         let born = try #require(store.store.completeSince)
         #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         #expect(store.waitUntilUp())
         #expect(store.use(1, bornAt: born) != .accepted)
     }
 
-    @Test("A failover, and the way back: what a server has from another counts from the moment it took over")
+    @Test("After each failover, a server's memory begins when it took over")
     func takeover() throws {
         let first = try RedisServer()
         let second = try RedisServer()
@@ -129,7 +130,7 @@ struct RedisReconnectionTests {
         #expect(before.use(1, bornAt: born) == .accepted)
         try second.takeOver(from: first)
         let between = try StoreUnderTest.up(at: second.port)
-        // Used already, and yet not known to all: what was written last may be missing.
+        // The nonce may have been used: the last entries before the failover may be missing.
         #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
         let bornBetween = try #require(between.store.completeSince)
         #expect(between.use(3, bornAt: bornBetween) == .accepted)
@@ -141,7 +142,7 @@ struct RedisReconnectionTests {
 }
 
 extension RedisServer {
-    /// Takes all that another server holds, and is the first of its own from then on.
+    /// Copies all data of another server and becomes a primary itself.
     fileprivate func takeOver(from other: RedisServer) throws {
         try follow(other)
         #expect(try send("REPLICAOF NO ONE").hasPrefix("+OK"))

@@ -6,13 +6,13 @@ import Testing
 @testable import LLStores
 
 @Suite(
-    "What many replicas remember, in a real server",
+    "The memory of many replicas, in a real server",
     .live,
     .needsRedis,
     .serialized
 )
 struct RedisReplayStoreTests {
-    @Test("The first use is accepted, every other refused, on every replica")
+    @Test("The first use is accepted, and every later use is refused, on every replica")
     func once() throws {
         let server = try RedisServer()
         let stores = try (0..<2).map { _ in try StoreUnderTest("redis://127.0.0.1:\(server.port)/3") }
@@ -23,7 +23,7 @@ struct RedisReplayStoreTests {
         #expect(stores[1].use(2) == .accepted)
         let both = ReplayLookup([StoreUnderTest.entry(.nonce, 3), StoreUnderTest.entry(.token, 2)])
         #expect(stores[0].ask(both).verdict == .tokenReplayed)
-        // A refused nonce leaves the token beside it unused.
+        // A refused nonce does not use up the token beside it.
         let refreshed = ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 4)])
         #expect(stores[0].ask(refreshed).verdict == .nonceUsed)
         #expect(stores[1].use(4) == .accepted)
@@ -32,7 +32,7 @@ struct RedisReplayStoreTests {
     }
 
     @Test(
-        "A key has 1,024 places for proofs in each replica; a repeated one takes none, and other keys and nonces have theirs"
+        "A key has 1,024 places for proofs in each replica; repeated proofs, other keys and nonces take none of them"
     )
     func quota() throws {
         let server = try RedisServer()
@@ -52,7 +52,7 @@ struct RedisReplayStoreTests {
     }
 
     @Test(
-        "A server that is nearly full takes no more proofs, but nonces, revocations and another replica, and says when it has room"
+        "A nearly full server takes no proofs until it has room, but still nonces, revocations and a new replica"
     )
     func fullOfProofs() throws {
         let server = try RedisServer(["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"])
@@ -84,7 +84,7 @@ struct RedisReplayStoreTests {
         #expect(other.ask(ReplayLookup([StoreUnderTest.entry(.proof, 2_000_001)])).verdict == .unavailable)
         #expect(store.failures.isEmpty && other.failures.isEmpty)
         try server.send("CONFIG SET maxmemory 64mb")
-        // The first of these learns of the room.
+        // The first of these proofs learns that there is room.
         #expect(
             store.wait { $0.ask(ReplayLookup([StoreUnderTest.entry(.proof, 3_000_000)])).verdict != .unavailable }
         )
@@ -92,7 +92,7 @@ struct RedisReplayStoreTests {
     }
 
     @Test(
-        "An entry lasts by the clock that is behind, but at most a day longer than by this machine's",
+        "An entry lasts by the slower clock, but at most a day longer than by this machine's",
         arguments: [(0, 0), (3_600_000, -3_600_000), (-3_600_000, 0), (172_800_000, -86_400_000)] as [(Int64, Int64)]
     )
     func clocks(ahead: Int64, difference: Int64) {
@@ -101,7 +101,7 @@ struct RedisReplayStoreTests {
         #expect(Int64(time) == server + ahead + difference)
     }
 
-    @Test("Of two hundred uses at once over two replicas exactly one is accepted, every time")
+    @Test("Two replicas use one nonce two hundred times at once: exactly one use is accepted, every time")
     func concurrent() throws {
         let server = try RedisServer()
         let stores = try (0..<2).map { _ in try StoreUnderTest("redis://127.0.0.1:\(server.port)") }
@@ -127,7 +127,7 @@ struct RedisReplayStoreTests {
         }
     }
 
-    @Test("What was born before the memory began is refused, and the first five seconds count as before")
+    @Test("Entries from before the memory began or its first five seconds are refused")
     func births() throws {
         let server = try RedisServer()
         let before = WallClock.unixMilliseconds()
@@ -139,7 +139,7 @@ struct RedisReplayStoreTests {
         #expect(since <= WallClock.unixMilliseconds() + 5_000)
     }
 
-    @Test("A server that is killed and comes back empty: nothing is accepted twice, and all is well again by itself")
+    @Test("A server is killed and comes back empty: nothing is accepted twice, and the store recovers by itself")
     func killed() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)
@@ -156,7 +156,7 @@ struct RedisReplayStoreTests {
         #expect(store.use(1, bornAt: later) == .accepted)
     }
 
-    @Test("Tokens from before a first start are accepted once, those from before a loss not at all")
+    @Test("Tokens from before the first start are accepted once; tokens from before a loss are refused")
     func tokens() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)
@@ -166,7 +166,7 @@ struct RedisReplayStoreTests {
         server.kill()
         #expect(store.wait { !$0.store.isUp })
         try server.start()
-        // One that knew no server before may come first: it learns of the loss from the other.
+        // A replica that knew no server before may connect first. It learns of the loss from the other replica.
         let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
         #expect(store.waitUntilUp())
         #expect(store.useToken(1, bornAt: born) == .tokenBeyondMemory)
@@ -179,7 +179,7 @@ struct RedisReplayStoreTests {
     }
 
     @Test(
-        "A server that writes its file before each answer lost nothing; one that writes it once a second begins anew",
+        "A server that writes its file before each answer loses nothing; one that writes it once a second begins anew",
         arguments: ["always", "everysec"]
     )
     func restart(appendfsync: String) throws {
@@ -194,7 +194,7 @@ struct RedisReplayStoreTests {
         #expect(store.use(2, bornAt: born) == (isDurable ? .accepted : .nonceBeyondMemory))
     }
 
-    @Test("Data that are emptied while connected are noticed with the very next question")
+    @Test("Data that are emptied during a connection are noticed at the next question")
     func emptied() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.quiet(at: server.port)
@@ -206,7 +206,7 @@ struct RedisReplayStoreTests {
         #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
     }
 
-    @Test("A server that hangs: every answer within a second and none of them yes, then all is well again")
+    @Test("While a server hangs, every answer comes within a second and none is a yes; then the store recovers")
     func hung() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port, limits: ReplayLimits())
@@ -227,7 +227,7 @@ struct RedisReplayStoreTests {
         #expect(store.failures.count == 1)
     }
 
-    @Test("A server behind a line that drips: answers come within a second, whatever they are")
+    @Test("Behind a slow line, every answer comes within a second")
     func dripping() throws {
         let server = try RedisServer()
         let relay = try SlowRelay(to: server.port, pause: .zero)
@@ -245,7 +245,7 @@ struct RedisReplayStoreTests {
         #expect(store.use(1) == .nonceUsed)
     }
 
-    @Test("A server without memory left accepts nothing and forgets nothing, and recovers when it has some")
+    @Test("A server without free memory accepts nothing and forgets nothing, and recovers when it has some")
     func fullMemory() throws {
         let server = try RedisServer(["--maxmemory-policy", "noeviction"])
         let store = try StoreUnderTest.up(at: server.port)
@@ -260,7 +260,7 @@ struct RedisReplayStoreTests {
     }
 
     @Test(
-        "A server that forgets when it is full is not used",
+        "A server that evicts keys when it is full is not used",
         arguments: ["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"]
     )
     func evicting(policy: String) throws {
@@ -272,7 +272,7 @@ struct RedisReplayStoreTests {
         #expect(store.store.completeSince == nil)
     }
 
-    @Test("A password is presented, from the URL or beside it; a wrong one, or none, is told as such")
+    @Test("The password comes from the URL or beside it; a wrong or missing one is reported as such")
     func password() throws {
         let server = try RedisServer(["--requirepass", "open sesame", "--user", "svc", "on", ">p@ss", "~*", "+@all"])
         let place = "127.0.0.1:\(server.port)"
@@ -295,7 +295,7 @@ struct RedisReplayStoreTests {
         }
     }
 
-    @Test("A user without the commands needed is told as such")
+    @Test("A user without the needed commands is reported as such")
     func permissions() throws {
         let server = try RedisServer(["--user", "svc", "on", ">p", "~*", "+get", "+set"])
         let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
@@ -303,7 +303,7 @@ struct RedisReplayStoreTests {
         #expect(store.failures == [.notPermitted(command: "INFO")])
     }
 
-    @Test("TLS: the certificate and its name are verified")
+    @Test("TLS verifies the certificate and its name")
     func tls() throws {
         let certificates = try TestCertificates.shared.get()
         let server = try RedisServer(identity: certificates.good)
@@ -322,13 +322,13 @@ struct RedisReplayStoreTests {
         )
         #expect(misled.wait { !$0.failures.isEmpty })
         #expect(misled.use(2) == .unavailable)
-        // Plain words to a port that speaks TLS.
+        // This store sends plain text to the TLS port.
         let plain = try StoreUnderTest("redis://127.0.0.1:\(server.securePort)")
         #expect(plain.wait { !$0.failures.isEmpty })
         #expect(plain.use(3) == .unavailable)
     }
 
-    @Test("A peer that says nothing, and one that speaks HTTP: refused in time")
+    @Test("A silent peer and an HTTP server are refused in time")
     func strangers() throws {
         let silent = try ScriptedIssuer(.silent) { _, _ in }
         defer { silent.stop() }
@@ -346,7 +346,7 @@ struct RedisReplayStoreTests {
         #expect(nobody.use(1) == .unavailable)
     }
 
-    @Test("Kills under load: nothing is ever accepted twice, no answer takes a second")
+    @Test("Kills under load: nothing is ever accepted twice, and no answer takes a second")
     func killsUnderLoad() throws {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", "always"])
         let stores = try (0..<2).map { _ in try StoreUnderTest.up(at: server.port, limits: ReplayLimits()) }
@@ -359,7 +359,7 @@ struct RedisReplayStoreTests {
             DispatchQueue(label: "load").async(group: group) {
                 var round: UInt64 = 0
                 while !isOver.withLock({ $0 }) {
-                    // Four threads each fight for the same numbers.
+                    // Four threads compete for the same numbers.
                     let number = (thread / 4) << 32 | round % 2_000
                     round += 1
                     let (verdict, took) = stores[Int(thread % 2)].ask(StoreUnderTest.question(number, bornAt: born))

@@ -6,7 +6,7 @@ import Testing
 @testable import LLStores
 
 @Suite(
-    "Which logins were revoked, in a real server",
+    "Revoked logins, in a real server",
     .live,
     .needsRedis,
     .serialized
@@ -18,7 +18,7 @@ struct RedisRevocationsTests {
         -> StoreUnderTest
     {
         try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
-            // Faster than in use, so that these tests take less time; what they wait for are events.
+            // The pause is shorter than the default to save time; the tests wait for events, not for a time.
             limits.revocationPause = .milliseconds(20)
             adjust(&limits)
         }
@@ -33,7 +33,7 @@ struct RedisRevocationsTests {
         return stores
     }
 
-    /// Revokes, and waits for the answer.
+    /// Revokes a login and waits for the answer.
     private static func revoke(_ store: StoreUnderTest, _ user: Int, at moment: Int64 = WallClock.unixSeconds())
         -> RevocationAnswer?
     {
@@ -54,7 +54,7 @@ struct RedisRevocationsTests {
     }
 
     private static func count(_ server: RedisServer) throws -> Int {
-        // CR LF is one character.
+        // The answer ends with CR LF, a single `Character`.
         Int(try server.send("ZCARD \(key)").dropFirst().dropLast()) ?? -1
     }
 
@@ -62,7 +62,7 @@ struct RedisRevocationsTests {
         store.wait { _ in (try? Self.count(server)) == count }
     }
 
-    @Test("What one replica revokes another refuses, and one that starts later knows it before it judges anything")
+    @Test("A login revoked by one replica is refused by another, and by a later one before it judges anything")
     func replicas() throws {
         let server = try RedisServer()
         let stores = try Self.replicas(server)
@@ -77,12 +77,12 @@ struct RedisRevocationsTests {
         #expect((1...50).allSatisfy { Self.isRevoked(late, $0) })
     }
 
-    @Test("Thousands are read in pages, whatever their scores")
+    @Test("Thousands of revocations are read in pages, whatever their scores")
     func pages() throws {
         let server = try RedisServer()
         let now = WallClock.unixSeconds()
         for start in stride(from: 1, through: 3_000, by: 500) {
-            // The first thousand bear one score.
+            // The first thousand have the same score.
             let words = (start..<start + 500).map { "\(now * 1_000_000 + max(1_000, Int64($0))) 42:\($0):\(now)" }
             #expect(try server.send("ZADD \(Self.key) \(words.joined(separator: " "))") == ":500\r\n")
         }
@@ -90,12 +90,12 @@ struct RedisRevocationsTests {
         #expect(store.wait { $0.store.revocations.isKnown })
         #expect(store.store.revocations.count == 3_000)
         #expect((1...3_000).allSatisfy { Self.isRevoked(store, $0) })
-        // Nothing lacks, so nothing is written again.
+        // No revocation is missing, so none is written again.
         #expect(try Self.count(server) == 3_000)
     }
 
     @Test(
-        "While the server is away the copy holds, what is revoked meanwhile holds here, and is written when it is back"
+        "While the server is away the copy applies; new revocations apply here, and are written when it is back"
     )
     func away() throws {
         let server = try RedisServer()
@@ -110,7 +110,7 @@ struct RedisRevocationsTests {
         #expect(!Self.isRevoked(stores[1], 2))
         let age = try #require(stores[0].store.revocations.age(at: MonotonicClock.now()))
         #expect(stores[0].wait { ($0.store.revocations.age(at: MonotonicClock.now()) ?? .zero) > age })
-        // It comes back empty.
+        // The server comes back empty.
         try server.start()
         #expect(stores[1].wait { Self.isRevoked($0, 2) })
         #expect(Self.wait(stores[0], forCount: 2, in: server))
@@ -120,7 +120,7 @@ struct RedisRevocationsTests {
         #expect(Self.isRevoked(late, 2))
     }
 
-    @Test("A server that hangs: every answer comes within a second, none is a yes, and all is told later")
+    @Test("While a server hangs, every answer comes within a second and none is a yes; all is written later")
     func hung() throws {
         let server = try RedisServer()
         let stores = try Self.replicas(server) { limits in
@@ -139,7 +139,7 @@ struct RedisRevocationsTests {
         #expect(Self.wait(stores[0], forCount: 3, in: server))
     }
 
-    @Test("Data that are emptied under a running server are written again by whoever knows them")
+    @Test("If the data are emptied while the server runs, the replicas write them again")
     func emptied() throws {
         let server = try RedisServer()
         let store = try Self.store(server)
@@ -153,7 +153,7 @@ struct RedisRevocationsTests {
         #expect((1...1_200).allSatisfy { Self.isRevoked(store, $0) })
     }
 
-    @Test("What somebody deletes by hand is back when everything is read again")
+    @Test("A revocation deleted by hand is back after the next full reading")
     func deleted() throws {
         let server = try RedisServer()
         let store = try Self.store(server) { $0.revocationReadingPause = .milliseconds(50) }
@@ -163,7 +163,7 @@ struct RedisRevocationsTests {
         #expect(Self.wait(store, forCount: 1, in: server))
     }
 
-    @Test("A later revocation takes the place of an earlier one, and what is out of time goes")
+    @Test("A later revocation replaces an earlier one, and expired ones are removed")
     func superseded() throws {
         let server = try RedisServer()
         let now = WallClock.unixSeconds()
@@ -174,17 +174,17 @@ struct RedisRevocationsTests {
         for moment in [now - 100, now - 50, now - 10] { #expect(Self.revoke(stores[0], 1, at: moment) == .remembered) }
         #expect(Self.wait(stores[0], forCount: 1, in: server))
         #expect(try server.send("ZRANGE \(Self.key) 0 -1").contains("42:1:\(now - 10)"))
-        // From another replica, which learned of the one before.
+        // The second replica has learned of the revocation and revokes again.
         #expect(stores[1].wait { Self.isRevoked($0, 1, issuedAt: now - 10) })
         #expect(Self.revoke(stores[1], 1, at: now) == .remembered)
         #expect(Self.wait(stores[1], forCount: 1, in: server))
         #expect(stores[0].wait { Self.isRevoked($0, 1, issuedAt: now) })
-        // An older one changes nothing.
+        // An older revocation changes nothing.
         #expect(Self.revoke(stores[0], 1, at: now - 70) == .remembered)
         #expect(try Self.count(server) == 1)
     }
 
-    @Test("What somebody else puts into the set is passed over")
+    @Test("Foreign entries in the set are ignored")
     func strangers() throws {
         let server = try RedisServer()
         let score = WallClock.unixSeconds() * 1_000_000
@@ -197,7 +197,7 @@ struct RedisRevocationsTests {
         #expect(Self.revoke(store, 3) == .remembered)
     }
 
-    @Test("The commands that the documents name are all that is needed; without those for sorted sets it is told")
+    @Test("The documented commands are enough; if those for sorted sets are missing, the failure says so")
     func commands() throws {
         let used = ["+info", "+time", "+get", "+set"]
         let sets = ["+zadd", "+zrangebyscore", "+zrem", "+zremrangebyscore"]
@@ -215,7 +215,7 @@ struct RedisRevocationsTests {
     }
 
     @Test(
-        "A refused command about revocations costs no login its answer, no connection and one line, until it is granted",
+        "A refused command about revocations costs no login its answer and no connection; it is reported once",
         arguments: ["zadd", "zrangebyscore", "zrem", "zremrangebyscore"]
     )
     func refused(command: String) throws {
@@ -227,14 +227,14 @@ struct RedisRevocationsTests {
         }
         #expect(store.waitUntilUp())
         let connections = try server.connectionCount()
-        // Two of one login, so that there is something to remove.
+        // Two revocations of one login, so that one of them is removed.
         let now = WallClock.unixSeconds()
         for moment in [now - 5, now] { _ = Self.revoke(store, 1, at: moment) }
         #expect(store.wait { $0.failures == [.notPermitted(command: command.uppercased())] })
         #expect((1...200).allSatisfy { store.use($0) == .accepted })
         #expect(store.store.isUp)
         #expect(store.failures.count == 1)
-        // The one that asks for the count.
+        // The additional connection is the one that asks for the count.
         #expect(try server.connectionCount() == connections + 1)
         #expect(try server.send("ACL SETUSER svc +\(command)").hasPrefix("+OK"))
         #expect(store.wait { Self.revoke($0, 2) == .remembered })
@@ -242,15 +242,15 @@ struct RedisRevocationsTests {
         #expect(Self.wait(store, forCount: 2, in: server))
     }
 
-    @Test("Kills, hangs and losses while revoking: no replica forgets, and in the end all know all")
+    @Test("Kills, hangs and losses during revocations: no replica forgets, and in the end every replica knows all")
     func disturbed() throws {
         let server = try RedisServer()
-        // A hang takes a second; the rest is read again and again, and there is much of it.
+        // The overlap must exceed a hang, which takes a second. It is short, because all of it is read at each look.
         let stores = try Self.replicas(server) { limits in
             limits = ReplayLimits()
             (limits.revocationPause, limits.revocationOverlap) = (.milliseconds(20), .seconds(3))
         }
-        /// The last person that each replica revoked: one may be far ahead of the other.
+        /// The last person that each replica revoked. One replica may be far ahead of the other.
         let revoked = Locked([0, 0])
         let forgotten = Locked(0)
         let isOver = Locked(false)
@@ -261,7 +261,8 @@ struct RedisRevocationsTests {
                 while !isOver.withLock({ $0 }) {
                     user += 2
                     if Self.revoke(stores[index], user) == .rememberedHereOnly {
-                        // While the server is away answers come at once: a hundred thousand would say no more than some.
+                        // While the server is away answers come at once; a hundred thousand of them would prove no more
+                        // than a few.
                         _ = stores[index].wait(.milliseconds(20)) { $0.store.isUp }
                     }
                     revoked.withLock { $0[index] = user }

@@ -11,7 +11,7 @@ import Testing
     .needsRedis
 )
 struct RedisSessionTests {
-    @Test("A question has an answer when its own time is over, though the server may take longer")
+    @Test("A question is answered when its own time is over, even if the server may take longer")
     func ownTime() throws {
         let server = try RedisServer()
         let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)") { limits in
@@ -20,7 +20,7 @@ struct RedisSessionTests {
         }
         #expect(store.wait { $0.store.revocations.isKnown })
         server.suspend()
-        // The nonce's answer and the token's would each have a minute.
+        // The nonce's answer and the token's answer could each take a minute.
         let both = ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)])
         let (verdict, took) = store.ask(both)
         #expect(verdict == .unavailable)
@@ -33,18 +33,18 @@ struct RedisSessionTests {
                 return store.use(number) == .accepted
             }
         )
-        // The connection is the same, and what the server heard of is used.
+        // The connection is the same, and entries that the server received are used.
         #expect(store.failures.isEmpty)
         #expect(store.wait { $0.use(1) == .nonceUsed })
     }
 
-    @Test("A token whose nonce was answered while this machine stood still is asked about with time of its own")
+    @Test("If the machine stood still, a token is asked about with time of its own after its nonce's answer")
     func stoodStill() throws {
         let server = try RedisServer()
         var configuration = RedisReplayStore.Configuration(
             url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
         )
-        // Long, for the machine that runs this may stand still in earnest.
+        // The timeout is long, because the machine of this test may really stand still.
         configuration.limits.answerTimeout = .seconds(600)
         let limits = configuration.limits
         let start = MonotonicClock.now()
@@ -60,7 +60,7 @@ struct RedisSessionTests {
             ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 2)]),
             verdict: verdict
         )
-        // What the loop knows as the present is as long ago as a question may take.
+        // By the session's clock, the question is sent as long ago as an answer may take.
         let before = MonotonicInstant(nanoseconds: start.nanoseconds - limits.answerTimeout.wholeNanoseconds)
         try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: before)
         #expect(stream.wait(or: signal, until: end) == .ready(0))
@@ -72,7 +72,7 @@ struct RedisSessionTests {
         #expect(verdict.withLock { $0 } == .accepted)
     }
 
-    @Test("A server whose clock jumped ahead may have forgotten what was used: it remembers from the jump on")
+    @Test("After a jump of a server's clock its memory begins anew, because entries may be forgotten")
     func jumpedClock() throws {
         let server = try RedisServer()
         var configuration = RedisReplayStore.Configuration(
@@ -90,7 +90,7 @@ struct RedisSessionTests {
         let (channel, first) = try greet(after: nil)
         #expect(try greet(after: first).1.life == first.life)
 
-        // No jump at all is let pass, so that the time that goes by is one.
+        // Even the smallest jump counts, so the time that passes is one.
         configuration.limits.clockJump = .zero
         let session = RedisSession(channel, first, limits: configuration.limits, now: first.clock.at)
         let verdict = Locked<ReplayVerdict?>(nil)
@@ -109,15 +109,16 @@ struct RedisSessionTests {
         late.clock = ServerClock(milliseconds: first.clock.milliseconds - hour, at: first.clock.at)
         let second = try greet(after: late).1
         #expect(second.life.isAfterLoss)
-        // The clock was behind, so the time without the jump is too early: entries are dated by this machine's clock.
+        // The earlier clock was behind, so the time without the jump is too early. Entries are dated by this machine's
+        // clock.
         #expect(second.life.written.moment >= first.clock.milliseconds)
         #expect(second.tokensCompleteSince == second.completeSince)
-        // Another replica that saw the jump learns that it is written already.
+        // Another replica that saw the jump finds it written already.
         #expect(try greet(after: late).1.life.written == second.life.written)
         #expect(try greet(after: second).1.life.written == second.life.written)
     }
 
-    /// A session with a server, and the questions' end of it.
+    /// A session with a server, with an optional detour.
     private static func session(
         _ server: RedisServer,
         _ limits: ReplayLimits = ReplayLimits(),
@@ -133,7 +134,7 @@ struct RedisSessionTests {
         return RedisSession(channel, greeting, detour, limits: limits, now: MonotonicClock.now())
     }
 
-    @Test("A question ends at its own time limit, the session at the server's, whatever time the machine takes")
+    @Test("A question ends at its own time limit and the session at the server's, however slow the machine is")
     func deadlines() throws {
         let server = try RedisServer()
         let session = try Self.session(server)
@@ -154,7 +155,7 @@ struct RedisSessionTests {
         #expect(throws: RedisFailure.timedOut) { try session.look(now: now + .milliseconds(500)) }
     }
 
-    @Test("An owner that remembers a new entry kept a slot that was on its way: what the other node took is lost")
+    @Test("If an owner remembers a new entry, its slot's move was cancelled, and the other node's entries are lost")
     func cancelledMove() throws {
         let server = try RedisServer()
         let url = try ReplayStoreURL(parsing: "redis+cluster://127.0.0.1:\(server.port)")
@@ -173,7 +174,7 @@ struct RedisSessionTests {
                 }
             }
             if hasTaken {
-                // The owner still has this one, so it proves nothing.
+                // The owner still has this entry, so it proves nothing.
                 try ask(1)
                 #expect(verdict.withLock { $0.take() } == .nonceUsed)
                 #expect(throws: RedisFailure.memoryLost) { try ask(2) }

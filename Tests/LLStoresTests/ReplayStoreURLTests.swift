@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The address of a store")
 struct ReplayStoreURLTests {
-    @Test("Scheme, user, password, host, port and database are read")
+    @Test("Scheme, user, password, host, port and database are parsed")
     func parts() throws {
         let plain = try ReplayStoreURL(parsing: "redis://cache.example")
         #expect(plain.host == "cache.example" && plain.port == 6_379 && plain.database == 0 && !plain.isSecure)
@@ -19,7 +19,7 @@ struct ReplayStoreURLTests {
         #expect(try ReplayStoreURL(parsing: "REDIS://Host").host == "host")
     }
 
-    @Test("A cluster's address has several places, and that of sentinels also the name of the master")
+    @Test("A cluster's address has several places; that of sentinels also has the name of the master")
     func groups() throws {
         let cluster = try ReplayStoreURL(parsing: "rediss+cluster://u:p@h1,[::1]:7001,H3:7002")
         #expect(cluster.kind == .cluster && cluster.isSecure && cluster.database == 0)
@@ -35,7 +35,7 @@ struct ReplayStoreURLTests {
     }
 
     @Test(
-        "What is no address is refused, and the reason does not repeat it",
+        "An invalid address is refused, and the reason does not repeat it",
         arguments: [
             "", "redis://", "redis:///0", "http://host", "memory", "redis:host", "redis://host/x", "redis://host/0/1",
             "redis://host/65536", "redis://host/-1", "redis://host/0?x=1", "redis://host:0", "redis://host:65536",

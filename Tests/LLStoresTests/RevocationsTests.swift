@@ -4,11 +4,11 @@ import Testing
 
 @testable import LLStores
 
-@Suite("Which logins were revoked")
+@Suite("The copy of the revoked logins")
 struct RevocationsTests {
     static let now: Int64 = 1_700_000_000
 
-    /// Revokes, and says what became of it where that is known at once.
+    /// Revokes a login. Returns the answer if it is known at once.
     @discardableResult
     static func revoke(
         _ revocations: Revocations,
@@ -34,7 +34,7 @@ struct RevocationsTests {
     }
 
     @Test(
-        "Tokens of the person and app issued up to the second of the revocation are refused, and no other",
+        "Tokens of the person and app issued up to the second of the revocation are refused, and no others",
         arguments: [
             ("1000200030004000", "123456789012345"), ("7", "1"), ("999999999999999999", "999999999999999999"),
             ("1000000000000000000", "42"), ("0", "42"), ("01", "42"), ("5", "0"), ("jo@example.com", "my-app"),
@@ -55,7 +55,7 @@ struct RevocationsTests {
         #expect(revocations.count == 1)
     }
 
-    @Test("Ids that look alike are different people: leading zeros, a person and an app exchanged, a moved border")
+    @Test("Ids that look alike differ: leading zeros, person and app exchanged, or a moved border between them")
     func names() throws {
         let pairs = [
             ("1", "23"), ("12", "3"), ("23", "1"), ("3", "12"), ("01", "23"), ("1", "023"), ("", "123"), ("123", ""),
@@ -66,7 +66,7 @@ struct RevocationsTests {
     }
 
     @Test(
-        "An older moment never replaces a newer one, a newer one does, and one ahead stands up to the greatest skew"
+        "Only a newer moment replaces an older one, and a moment ahead is cut to the greatest skew"
     )
     func order() {
         let revocations = Revocations(clock: { Self.now })
@@ -96,7 +96,7 @@ struct RevocationsTests {
     ]
 
     @Test(
-        "The later revocation counts with its kind; of two in one second the order does, in whichever order they come",
+        "The later revocation counts with its kind; in the same second the order counts, whichever comes first",
         arguments: histories
     )
     func kinds(_ all: [(Int64, RevocationKind)], moment: Int64, kind: RevocationKind) {
@@ -109,7 +109,7 @@ struct RevocationsTests {
         #expect(Self.isRevoked(reader, "1", issuedAt: moment) && !Self.isRevoked(reader, "1", issuedAt: moment + 1))
     }
 
-    @Test("At the bound the next login is refused and nobody is forgotten; after 90 days there is room again")
+    @Test("At the bound a new login is refused and none is forgotten; after 90 days there is room again")
     func bound() {
         let time = Locked(Self.now)
         let revocations = Revocations(capacity: 1_000, clock: { time.withLock { $0 } })
@@ -117,7 +117,7 @@ struct RevocationsTests {
         for number in 0..<1_000 { #expect(Self.revoke(revocations, "\(number)") == .remembered) }
         #expect(Self.revoke(revocations, "1000") == .full)
         #expect(!Self.isRevoked(reader, "1000", issuedAt: 0))
-        // Those who are known already need no room.
+        // Known logins need no further room.
         time.withLock { $0 += 7 }
         #expect(Self.revoke(revocations, "999", at: Self.now + 7) == .remembered)
         #expect((0..<1_000).allSatisfy { Self.isRevoked(reader, "\($0)", issuedAt: Self.now) })
@@ -127,7 +127,7 @@ struct RevocationsTests {
         #expect(Self.isRevoked(reader, "999", issuedAt: Self.now + 7))
     }
 
-    @Test("A reader sees each revocation at once, through every growth of the table")
+    @Test("A reader sees each revocation at once, while the table grows")
     func growth() {
         let revocations = Revocations(clock: { Self.now })
         let reader = RevocationReader(revocations)
@@ -142,14 +142,14 @@ struct RevocationsTests {
         #expect(!Self.isRevoked(reader, "20001", issuedAt: Self.now))
     }
 
-    @Test("A hundred thousand take less than 4 MB, the bound less than 13 MB")
+    @Test("A hundred thousand revocations take less than 4 MB, the greatest number less than 13 MB")
     func size() {
         #expect(RevocationTable(capacity: 100_000).slotCount * RevocationTable.wordsPerSlot * 8 < 4_000_000)
         let largest = RevocationTable(capacity: Revocations.defaultCapacity)
         #expect(largest.slotCount * RevocationTable.wordsPerSlot * 8 < 13_000_000)
     }
 
-    @Test("Readers on other threads see what was revoked before they looked, while the table grows under them")
+    @Test("Readers on other threads see earlier revocations, while the table grows")
     func concurrent() {
         let revocations = Revocations(clock: { Self.now })
         let done = Locked(0)
@@ -175,7 +175,7 @@ struct RevocationsTests {
         #expect(missed.withLock { $0 } == 0)
     }
 
-    @Test("A revocation that another replica dated ahead is cut to now and the skew when it is first read, and once")
+    @Test("A revocation dated ahead by another replica is cut once, at its first reading, to now plus the skew")
     func datedAhead() throws {
         let clock = Locked(Self.now)
         let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
@@ -191,12 +191,12 @@ struct RevocationsTests {
                 #expect(!Self.isRevoked(reader, user, issuedAt: Self.now + 61))
             }
         }
-        // A later one is believed as ever.
+        // A later revocation is accepted as usual.
         _ = revocations.merge([Revocation(login: ahead.login, moment: Self.now + 5_000)], serverTime: Self.now)
         #expect(Self.isRevoked(reader, "1", issuedAt: Self.now + 5_000))
     }
 
-    @Test("Where this machine's clock is the one that is late, the server's says so, and nothing is cut")
+    @Test("If this machine's clock is late, the server's clock shows it, and nothing is cut")
     func lateReader() throws {
         let revocations = Revocations(clock: { Self.now - 3_600 }, skew: .seconds(60), wake: {})
         let reader = RevocationReader(revocations)
@@ -204,7 +204,7 @@ struct RevocationsTests {
         #expect(Self.isRevoked(reader, "1", issuedAt: Self.now))
     }
 
-    @Test("What this replica itself dated ahead stays, and is not written to Redis again and again")
+    @Test("A revocation that this replica dated ahead stays, and is not written to Redis again and again")
     func ownAhead() throws {
         let clock = Locked(Self.now + 3_600)
         let revocations = Revocations(clock: { clock.withLock { $0 } }, skew: .seconds(60), wake: {})
@@ -219,7 +219,7 @@ struct RevocationsTests {
         #expect(revocations.lacking(&walk, atMost: 10).isEmpty)
     }
 
-    @Test("Of a revocation that was dated ahead it is in doubt which tokens it reaches, but for Facebook's own date")
+    @Test("A revocation dated ahead leaves newer tokens in doubt; other revocations do not")
     func doubt() {
         let (clock, steady) = (Locked(Self.now), Locked(MonotonicInstant(nanoseconds: 5_000_000_000)))
         let events = Locked<[ReplayStoreEvent]>([])
@@ -235,12 +235,12 @@ struct RevocationsTests {
             }
         }
         #expect(Self.revoke(revocations, "before", at: Self.now) == .remembered)
-        // The clock goes an hour ahead, and ten seconds pass.
+        // The clock is set an hour ahead, and ten seconds pass.
         clock.withLock { $0 = Self.now + 3_610 }
         steady.withLock { $0 = $0 + .seconds(10) }
         #expect(Self.revoke(revocations, "ahead", at: Self.now + 3_610) == .remembered)
         #expect(isInDoubt("ahead", issuedAt: Self.now) == false)
-        // It is set right.
+        // The clock is set right.
         clock.withLock { $0 = Self.now + 10 }
         #expect(Self.revoke(revocations, "after", at: Self.now + 10) == .remembered)
         #expect(isInDoubt("before", issuedAt: Self.now) == false)
@@ -250,9 +250,9 @@ struct RevocationsTests {
         #expect(isInDoubt("ahead", issuedAt: Self.now + 11) == true)
         #expect(isInDoubt("ahead", issuedAt: Self.now + 3_610) == true)
         #expect(isInDoubt("ahead", issuedAt: Self.now + 3_611) == nil)
-        // It is told once.
+        // The doubt is reported once.
         #expect(events.withLock { $0 } == [.revokedAhead(until: UInt64(Self.now + 3_610) * 1_000)])
-        // It stays in doubt when the moment has passed.
+        // The doubt remains after that moment.
         clock.withLock { $0 = Self.now + 7_200 }
         steady.withLock { $0 = $0 + .seconds(7_190) }
         #expect(isInDoubt("ahead", issuedAt: Self.now + 3_000) == true)
@@ -260,7 +260,7 @@ struct RevocationsTests {
     }
 
     @Test(
-        "Of a revocation that another replica dated ahead the tokens of the last minute before the reading are in doubt"
+        "A revocation dated ahead by another replica leaves tokens issued after its first reading in doubt"
     )
     func doubtOfCut() throws {
         let revocations = Revocations(clock: { Self.now }, skew: .seconds(60), wake: {})
@@ -274,7 +274,7 @@ struct RevocationsTests {
         #expect(!reader.isInDoubt(latest, issuedAt: Self.now - 5))
     }
 
-    @Test("Before Redis was read nothing is known; the memory of one replica is known at once")
+    @Test("Before the first reading of Redis nothing is known; a memory without Redis is known at once")
     func known() {
         #expect(Revocations().isKnown)
         #expect(Revocations().age(at: MonotonicClock.now()) == .zero)
@@ -287,7 +287,7 @@ struct RevocationsTests {
         #expect(shared.age(at: moment + .seconds(7)) == .seconds(7))
     }
 
-    @Test("While Redis is away a revocation holds here and says so; one that waits is told when the wait is over")
+    @Test("While Redis is away a revocation applies here and says so; a waiting one is answered when Redis goes away")
     func away() {
         let revocations = Revocations(clock: { Self.now }, wake: {})
         let reader = RevocationReader(revocations)
@@ -310,7 +310,7 @@ struct RevocationsTests {
         #expect(Set(revocations.lacking(&walk, atMost: 10).map(\.login.user)) == [1, 2])
     }
 
-    @Test("More than can wait for Redis hold here, and are written later")
+    @Test("Revocations beyond those that can wait for Redis apply here and are written later")
     func flood() {
         let revocations = Revocations(clock: { Self.now }, wake: {})
         revocations.setLink(.up)
@@ -323,7 +323,7 @@ struct RevocationsTests {
         #expect(revocations.lacking(&walk, atMost: .max).count == Revocations.waitingLimit + 1)
     }
 
-    @Test("What Redis holds of a revocation is read back, and nothing else is taken for one")
+    @Test("A revocation is parsed from its member in Redis, and other members are ignored")
     func members() throws {
         let moment = Self.now
         for (app, user) in [("42", "1000200030004000"), ("my-app", "jo"), ("0", "007")] {
@@ -348,7 +348,7 @@ struct RevocationsTests {
 }
 
 extension RevocationReader {
-    /// True if a login was revoked in the second in which its token was issued, or later.
+    /// True if the login was revoked in the second of the token's issue, or later.
     func isRevoked(app: Span<UInt8>, user: Span<UInt8>, issuedAt: Int64) -> Bool {
         latest(app: app, user: user).map { issuedAt <= $0.moment } ?? false
     }

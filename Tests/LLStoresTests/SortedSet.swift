@@ -2,14 +2,14 @@ import LLSockets
 
 @testable import LLStores
 
-/// The sorted set of revocations as a server holds it, with a clock that a test sets.
+/// A server's sorted set of revocations, with a clock that a test sets.
 final class SortedSet {
     /// Microseconds since 1970.
     var clock = UInt64(Replica.now) * 1_000_000
     var members: [(score: Double, member: [UInt8])] = []
-    /// Answers a reading in the set's place.
+    /// Answers a command that reads, in place of the set.
     var page: (([String]) -> RedisReply)?
-    /// Called before a writing.
+    /// Called before a command that writes.
     var willWrite: (() -> Void)?
 
     func answer(_ commands: [[[UInt8]]]) -> [RedisReply] {
@@ -45,9 +45,9 @@ final class SortedSet {
     }
 }
 
-/// A replica's way to that set, without a connection, by a clock that a test moves.
+/// A replica's exchanges with that set, without a connection, and with a clock that a test moves.
 final class Replica {
-    /// Whole seconds since 1970, for all replicas.
+    /// The replicas' wall clock, in whole seconds since 1970.
     static let now: Int64 = 1_700_000_000
 
     let revocations: Revocations
@@ -66,8 +66,8 @@ final class Replica {
 
     var answers: [RevocationAnswer] { given.withLock { $0 } }
 
-    /// Connects, or connects anew.
-    /// - Parameter run: the server's.
+    /// Connects for the first time or again.
+    /// - Parameter run: The identity of the server's run.
     func renew(run: String = "a") {
         let written = RedisMemoryEpoch.Beginning(moment: 1, isAfterLoss: false)
         let life = RedisMemoryEpoch(identity: run, written: written, inherited: nil)
@@ -89,8 +89,8 @@ final class Replica {
         RevocationReader(revocations).isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: Self.now)
     }
 
-    /// Sends what is due, and takes the answers.
-    /// - Parameter limit: how many exchanges there may be; what is due at one moment is fewer, however hostile the answers.
+    /// Sends all commands that are due, and handles the answers.
+    /// - Parameter limit: The greatest number of exchanges. Fewer are due at one moment, even with hostile answers.
     func turn(atMost limit: Int = 10_000) {
         for _ in 0..<limit {
             guard let commands = exchanges.next(moment) else { return }
@@ -103,7 +103,7 @@ final class Replica {
         }
     }
 
-    /// Lets time pass, for the server too, while these replicas work; others stand still.
+    /// Lets time pass for the server and these replicas, and lets them work. Other replicas stand still.
     static func pass(_ duration: Duration, _ replicas: Replica...) {
         var left = duration
         while left > .zero {

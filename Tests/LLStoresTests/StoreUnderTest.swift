@@ -6,7 +6,7 @@ import Testing
 @testable import LLStores
 
 extension ReplayLimits {
-    /// No time is over, however long the machine stands still.
+    /// Limits so large that no time runs out, even on a slow machine.
     static var patient: ReplayLimits {
         var limits = ReplayLimits()
         limits.connectTimeout = .seconds(60)
@@ -18,7 +18,7 @@ extension ReplayLimits {
     }
 }
 
-/// A store on its way to a server, with what it told.
+/// A store with a connection to a server, and its events.
 final class StoreUnderTest: Sendable {
     let store: RedisReplayStore
     private let log: Locked<[ReplayStoreEvent]>
@@ -44,8 +44,8 @@ final class StoreUnderTest: Sendable {
 
     deinit { store.stop() }
 
-    /// One that has reached its server on loopback.
-    /// - Parameter limits: The product's own where its times are what is tested.
+    /// A store that has connected to its server on loopback.
+    /// - Parameter limits: Pass the default limits to test their times.
     static func up(
         at port: UInt16,
         limits: ReplayLimits = .patient,
@@ -56,11 +56,11 @@ final class StoreUnderTest: Sendable {
         return store
     }
 
-    /// The same, once it sends nothing but questions.
+    /// A store that sends only questions from now on.
     static func quiet(at port: UInt16) throws -> StoreUnderTest {
         let store = try StoreUnderTest("redis://127.0.0.1:\(port)") { $0.revocationPause = .seconds(600) }
         #expect(store.wait { $0.store.revocations.isKnown })
-        // The look for new revocations that follows the first reading is answered before the second of these.
+        // A last look for revocations follows the first reading. It is answered before the second question.
         for number: UInt64 in [1_000, 1_001] { #expect(store.use(number) == .accepted) }
         return store
     }
@@ -78,14 +78,14 @@ final class StoreUnderTest: Sendable {
         changes.compactMap { if case .down(let failure) = $0 { failure } else { nil } }
     }
 
-    /// Waits until a condition holds; false when it never does.
+    /// Waits until a condition holds. Returns false if it never does.
     func wait(_ timeout: Duration = patienceOfTests, until condition: (StoreUnderTest) -> Bool) -> Bool {
         becomesTrue(within: timeout) { condition(self) }
     }
 
     func waitUntilUp() -> Bool { wait { $0.store.isUp } }
 
-    /// Kills the server, starts it again and waits for it.
+    /// Kills the server, starts it again and waits until the store is up.
     func outlive(_ server: RedisServer, sourceLocation: SourceLocation = #_sourceLocation) throws {
         server.kill()
         #expect(wait { !$0.store.isUp }, sourceLocation: sourceLocation)
@@ -93,7 +93,7 @@ final class StoreUnderTest: Sendable {
         #expect(waitUntilUp(), sourceLocation: sourceLocation)
     }
 
-    /// Asks, and waits for the answer; how long it took.
+    /// Asks a question and waits for the answer. Returns also the time it took.
     func ask(_ question: ReplayLookup) -> (verdict: ReplayVerdict, took: Duration) {
         let answer = Locked<ReplayVerdict?>(nil)
         let semaphore = DispatchSemaphore(value: 0)
@@ -107,23 +107,23 @@ final class StoreUnderTest: Sendable {
         return (answer.withLock { $0 } ?? .unavailable, MonotonicClock.now().duration(since: start))
     }
 
-    /// Asks whether the nonce of this number, born at a moment or long enough after the memory began, was used.
+    /// Uses the nonce of this number. It was issued at `bornAt`, or by default late enough for the memory.
     func use(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayVerdict {
         ask(Self.question(number, bornAt: bornAt)).verdict
     }
 
-    /// The same of a token.
+    /// The same for a token.
     func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
         ask(ReplayLookup([Self.entry(.token, number, bornAt: bornAt)])).verdict
     }
 
-    /// A nonce born late enough for any memory that begins during a test.
+    /// A question about a nonce, issued by default late enough for any memory that begins during a test.
     static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayLookup {
         ReplayLookup([entry(.nonce, number, bornAt: bornAt)])
     }
 
-    /// The same on its way through the store.
-    /// - Parameter verdict: takes the answer.
+    /// The same question in a queue of the store.
+    /// - Parameter verdict: Receives the answer.
     static func waiting(
         _ question: ReplayLookup,
         until deadline: MonotonicInstant = .never,
@@ -138,7 +138,7 @@ final class StoreUnderTest: Sendable {
         )
     }
 
-    /// The same of any kind.
+    /// An entry of any kind.
     static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, bornAt: UInt64? = nil) -> ReplayEntry {
         let now = WallClock.unixMilliseconds()
         return ReplayEntry(
@@ -159,7 +159,7 @@ extension ReplayVerdict {
 }
 
 extension RedisServer {
-    /// Makes it a replica, and waits until it has what the other has.
+    /// Makes this server a replica, and waits until it has all data of the primary.
     func follow(_ primary: RedisServer) throws {
         #expect(try send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
         #expect(becomesTrue { (try? send("INFO replication"))?.contains("master_link_status:up") == true })

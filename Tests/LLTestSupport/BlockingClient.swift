@@ -5,7 +5,7 @@ package final class BlockingClient {
     private var socket: Socket
     private var buffer = [UInt8](repeating: 0, count: 65_536)
 
-    /// What a read came to.
+    /// How a read ended.
     package enum ReadEnd: Equatable, Sendable {
         case endOfStream
         case reset
@@ -13,7 +13,7 @@ package final class BlockingClient {
         case enough
     }
 
-    /// - Parameter source: The address to come from, 4 or 16 bytes; nil lets the system choose.
+    /// - Parameter source: The client's own address, 4 or 16 bytes; nil lets the system choose.
     package convenience init(_ address: ListenAddress, from source: [UInt8]? = nil) throws {
         switch address {
         case .network(let address): try self.init(address, from: source)
@@ -39,10 +39,10 @@ package final class BlockingClient {
         socket.setNoDelay()
     }
 
-    /// The socket's number.
+    /// The socket's descriptor.
     package var descriptor: Int32 { socket.descriptor }
 
-    /// Sends everything; false where the peer is gone.
+    /// Sends everything. Returns false if the peer is gone or the deadline passes.
     @discardableResult
     package func send(_ bytes: [UInt8]) -> Bool {
         var offset = 0
@@ -66,7 +66,7 @@ package final class BlockingClient {
     @discardableResult
     package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// Waits for the socket; false where the deadline came first.
+    /// Waits for the socket. Returns false if the deadline passes first.
     package func wait(forWriting: Bool, until deadline: MonotonicInstant) throws -> Bool {
         socket.wait(forWriting: forWriting, until: deadline)
     }
@@ -96,7 +96,7 @@ package final class BlockingClient {
         return (received, .enough)
     }
 
-    /// Reads whole responses, `count` of them.
+    /// Reads `count` whole responses.
     package func readResponses(_ count: Int, timeout: Duration = patienceOfTests) -> [TestResponse] {
         var parsed: [TestResponse] = []
         _ = read(timeout: timeout) { bytes in
@@ -112,7 +112,7 @@ package final class BlockingClient {
         return readResponses(1, timeout: timeout).last
     }
 
-    /// Sends everything and reads what comes meanwhile and after, to the end of the stream.
+    /// Sends everything. Reads at the same time, to the end of the stream.
     package func sendInterleaved(_ bytes: [UInt8]) -> [UInt8] {
         var offset = 0
         var received: [UInt8] = []
@@ -137,8 +137,8 @@ package final class BlockingClient {
         return received
     }
 
-    /// Sends `bytes` again and again, reading nothing, until the peer closes.
-    /// - Returns: False where it did not within ``patienceOfTests``.
+    /// Sends `bytes` again and again without reading, until the peer closes.
+    /// - Returns: False if the peer does not close within ``patienceOfTests``.
     package func sendUntilClosed(_ bytes: [UInt8]) -> Bool {
         var offset = 0
         let deadline = MonotonicClock.now() + patienceOfTests

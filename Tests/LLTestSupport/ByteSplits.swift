@@ -1,6 +1,6 @@
 /// Ways to cut a run of bytes into pieces.
 package enum ByteSplits {
-    /// The ends of the pieces, rising, the last one `count`; from a seed, so that a failure can be repeated.
+    /// The ends of the pieces, in rising order; the last is `count`. A failure can be repeated with the same seed.
     package static func random(_ count: Int, seed: UInt64) -> [Int] {
         var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
         var ends: [Int] = []

@@ -28,7 +28,7 @@ enum CertificateBuilder {
         return certificate
     }
 
-    /// A server's certificate, by its issuer or by itself. The common name is `localhost`.
+    /// A server's certificate, signed by its issuer or by itself. The common name is `localhost`.
     static func leaf(
         alternativeNames: String?,
         days: ClosedRange<Int>,
@@ -89,7 +89,7 @@ enum CertificateBuilder {
 }
 
 extension CertificateBuilder.Certificate {
-    /// Writes both as PEM.
+    /// Writes the certificate and the key as PEM.
     func write(certificateFile: String, keyFile: String) throws {
         try unsafe Self.write(to: certificateFile) { unsafe PEM_write_bio_X509($0, certificate) }
         try unsafe Self.write(to: keyFile) { unsafe PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }

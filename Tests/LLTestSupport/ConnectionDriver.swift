@@ -1,14 +1,14 @@
 package import LLHTTPServer
 package import LLSockets
 
-/// Drives one connection's state machine as a worker would, without a socket and with a clock that only tests move.
+/// Drives one connection's state machine as a worker would, but without a socket and with a clock that tests move.
 package final class ConnectionDriver {
     package static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     package var engine: ConnectionEngine
     private var receiveBuffer: RequestBuffer
     package let connection: Connection
-    /// The present; starts far enough from zero that nothing lies before the clock's start.
+    /// The current time. It starts far enough from zero that no test reaches a moment before the clock's start.
     package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     /// Everything the client received.
     package private(set) var received: [UInt8] = []
@@ -16,7 +16,7 @@ package final class ConnectionDriver {
     package private(set) var closed: ConnectionCloseCause?
     /// True once the server ended its direction.
     package private(set) var writeIsShut = false
-    /// How many bytes the client's side still takes; nil: any number.
+    /// The number of bytes that the client still accepts; nil for any number.
     package var room: Int?
     private var pending: [UInt8] = []
     private var unread: [UInt8] = []
@@ -40,7 +40,7 @@ package final class ConnectionDriver {
     /// The statuses of the responses so far.
     package var statuses: [Int] { responses.map(\.status) }
 
-    /// The bytes of the final responses: interim ones left out, since whether they are sent depends on timing.
+    /// The bytes of the final responses. Interim responses are left out, because timing decides if they are sent.
     package var finalBytes: [UInt8] {
         let interim = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
         var rest = received[...]
@@ -56,13 +56,13 @@ package final class ConnectionDriver {
         return result
     }
 
-    /// Bytes arrive. They are read in pieces of what one receive takes, and only while the machine waits for input.
+    /// Bytes arrive. They are read in pieces of one receive's size, and only while the state machine waits for input.
     package func send(_ bytes: [UInt8]) {
         unread += bytes
         deliver()
     }
 
-    /// As above, for bytes that may have waited since an earlier moment.
+    /// Text arrives that may have waited since an earlier moment.
     package func send(_ text: String, waitingSince: MonotonicInstant) {
         engine.waitingSince = waitingSince
         receive(Array(text.utf8))
@@ -102,7 +102,7 @@ package final class ConnectionDriver {
         deliver()
     }
 
-    /// Time passes; deadlines on the way are met at their moment.
+    /// Time passes. Each deadline on the way is handled at its own moment.
     package func advance(by duration: Duration) {
         let end = now + duration
         while closed == nil, connection.deadline <= end {
@@ -115,7 +115,7 @@ package final class ConnectionDriver {
         engine.waitingSince = now
     }
 
-    /// The client takes `count` more bytes of output that waits.
+    /// The client takes `count` more bytes of the waiting output.
     package func drain(_ count: Int) {
         room = (room ?? 0) + count
         flush()

@@ -2,18 +2,18 @@ internal import FoundationEssentials
 internal import LLSockets
 package import Testing
 
-/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Ten minutes: no machine that is merely slow needs them, and a
-/// run that would hang ends.
+/// How long ``eventually(_:within:sourceLocation:_:)`` waits. Ten minutes are enough for a slow machine, and a run that
+/// hangs still ends.
 package let patienceOfTests = Duration.seconds(600)
 
-/// A time within which something must be over. `.ci/run full` sets `TIMES_ARE_MEASURED` and holds the time itself; elsewhere
-/// a machine may be slow, and the bound is at least five seconds.
+/// The time within which something must be over. `.ci/run full` sets `TIMES_ARE_MEASURED` and gets `time` itself. Other
+/// runs get at least five seconds, because their machine may be slow.
 package func timeBound(_ time: Duration) -> Duration {
     ProcessInfo.processInfo.environment["TIMES_ARE_MEASURED"] == nil ? max(time, .seconds(5)) : time
 }
 
-/// Waits for what other threads bring about, and leaves the processor to them for a millisecond between two looks. Where it
-/// does not come, the test fails and goes on, so that it can end what it began.
+/// Waits until other threads make the condition true. It checks once a millisecond and sleeps in between. If the time
+/// is over, the test fails but goes on, so that it can clean up.
 package func eventually(
     _ what: Comment,
     within patience: Duration = patienceOfTests,
@@ -30,7 +30,7 @@ package func eventually(
     }
 }
 
-/// The same in the caller's thread; false where it does not come within `patience`.
+/// The same, but blocks the caller's thread. Returns false if the condition is not true within `patience`.
 package func becomesTrue(within patience: Duration = patienceOfTests, _ isSo: () throws -> Bool) rethrows -> Bool {
     let deadline = MonotonicClock.now() + patience
     while try !isSo() {

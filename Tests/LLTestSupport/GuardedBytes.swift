@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A copy of some bytes that ends at a page nobody may touch, so that one byte read too far stops the process.
+/// A copy of some bytes before an inaccessible page: reading one byte too far stops the process.
 ///
-/// Safe to use: the memory is its own until it ends, and every access below is bounded.
+/// Safe to use: the object owns its memory, and every access below is bounded.
 @safe
 package final class GuardedBytes {
     private let base: UnsafeMutableRawPointer
     private let mappedCount: Int
     private let usable: Int
 
-    /// Room for `capacity` bytes; nil where the system gives none.
+    /// Allocates room for `capacity` bytes; nil if the system refuses.
     package init?(capacity: Int) {
         let page = Int(getpagesize())
         let pages = (capacity + page - 1) / page + 1
@@ -22,10 +22,10 @@ package final class GuardedBytes {
         guard unsafe mprotect(memory + usable, page, PROT_NONE) == 0 else { return nil }
     }
 
-    /// Calls `body` with the bytes, their end being the guard's beginning. At most `capacity` of them.
+    /// Calls `body` with the bytes, at most `capacity` of them. They end at the inaccessible page.
     package func withSpan<Result>(_ bytes: ArraySlice<UInt8>, _ body: (Span<UInt8>) -> Result) -> Result {
         let count = min(bytes.count, usable)
-        // count <= usable, so the copy lies within the pages that may be touched, and lives as long as this object.
+        // count <= usable, so the copy lies within the accessible pages, which live as long as this object.
         let start = unsafe base + (usable - count)
         unsafe UnsafeMutableRawBufferPointer(start: start, count: count).copyBytes(from: bytes.prefix(count))
         let buffer = unsafe UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: count)

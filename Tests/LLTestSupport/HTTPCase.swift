@@ -25,7 +25,7 @@ package struct HTTPCase: Decodable, Sendable, CustomTestStringConvertible {
     package var testDescription: String { name }
 }
 
-/// The library's folder beside the project; its suites are skipped where it is absent.
+/// The library's folder beside the project. Its suites are skipped if the folder is absent.
 package enum HTTPCases {
     package static let reasonForSkipping: Comment = "../shared/http-cases is not there"
     /// The 12 sources, one file each.
@@ -36,7 +36,7 @@ package enum HTTPCases {
 
     private static var folder: String { ProjectFiles.path("../shared/http-cases") }
 
-    /// True where the folder is there.
+    /// True if the folder exists.
     package static var arePresent: Bool {
         FileManager.default.fileExists(atPath: folder + "/README.md")
     }
@@ -46,7 +46,7 @@ package enum HTTPCases {
         try loadWithRepeats(source).filter { $0.sameBytesAs == nil }
     }
 
-    /// The cases of one source, also those whose bytes another source has too.
+    /// The cases of one source, including those that repeat the bytes of another source.
     package static func loadWithRepeats(_ source: String) throws -> [HTTPCase] {
         guard let data = FileManager.default.contents(atPath: folder + "/" + source + ".json") else { return [] }
         return try JSONDecoder().decode([HTTPCase].self, from: data)

@@ -1,4 +1,4 @@
-/// Where this server reads a case otherwise than the library's strict reading does, and why.
+/// The cases in which this server deviates from the library's strict reading, with the reasons.
 package enum HTTPCaseOverrides {
     /// One difference.
     package struct Override: Sendable {
@@ -6,7 +6,7 @@ package enum HTTPCaseOverrides {
         package var reason: String
     }
 
-    /// Everything by name; each is stricter than the library.
+    /// All differences, by the name of the case. Each is stricter than the library.
     package static let all: [String: Override] = {
         var all: [String: Override] = [:]
         for (reason, names) in stricter {

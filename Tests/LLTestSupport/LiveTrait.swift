@@ -3,11 +3,11 @@ internal import Foundation
 internal import LLSockets
 package import Testing
 
-/// Lets a few tests with servers, stores or processes of their own run at a time.
+/// Limits how many tests with servers, stores or processes of their own run at the same time.
 ///
-/// Each worker, store and name lookup has a dispatch queue, whose loop keeps a thread; libdispatch has at most 255 of them
-/// in a process. Swift Testing starts all tests at once, and those that find no thread would wait until their deadlines.
-/// Under a sanitizer (`SANITIZER` is set) fewer run at a time, for their servers would be too slow to keep up.
+/// Each worker, store and name lookup keeps one thread of a dispatch queue, and libdispatch has at most 255 in a
+/// process. Swift Testing starts all tests at once. Without this limit some tests would find no thread and wait until
+/// their deadlines. Fewer tests run under a sanitizer (`SANITIZER` is set), because it makes their servers too slow.
 package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
     package let isRecursive = true
     private static let places = Places(count: ProcessInfo.processInfo.environment["SANITIZER"] == nil ? 8 : 4)
@@ -24,8 +24,8 @@ package struct LiveTrait: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// Threads for tests that wait in system calls. Swift's own pool has one for each processor: where two tests waited in
-/// theirs, no other would go on.
+/// Threads for tests that wait in system calls. Swift's own pool has one thread for each processor. On two processors,
+/// two waiting tests would stop all others.
 private final class WaitingThreads: TaskExecutor {
     private let jobs = Locked<[UnownedJob]>([])
     private let added = DispatchSemaphore(value: 0)
@@ -50,11 +50,11 @@ private final class WaitingThreads: TaskExecutor {
 }
 
 extension Trait where Self == LiveTrait {
-    /// Waits for its turn.
+    /// Waits until the test may run.
     package static var live: Self { Self() }
 }
 
-/// Counts who may go on; the others wait in the order in which they came.
+/// Counts the free places. Waiting tests get a place in the order of their arrival.
 private final class Places: Sendable {
     private struct State {
         var free: Int

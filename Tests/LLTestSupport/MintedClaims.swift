@@ -35,7 +35,7 @@ package struct MintedClaims: Sendable {
     /// `cnf.jkt`: the thumbprint of a DPoP key
     package var confirmationThumbprint: String?
 
-    /// The claims every token has, with a fresh `jti`, and Facebook's life of an hour from `issuedAt`.
+    /// The claims that every token has, with a fresh `jti` and Facebook's lifetime of one hour from `issuedAt`.
     package init(audience: String, subject: String, nonce: String, issuedAt: Int64) {
         self.audience = audience
         self.subject = subject
@@ -56,7 +56,7 @@ package struct MintedClaims: Sendable {
 }
 
 extension MintedClaims {
-    /// The members in the order of Facebook's own tokens, each value in its spelling.
+    /// The members in the order of Facebook's own tokens, each value in Facebook's spelling.
     package var members: [FacebookJSON.Member] {
         var members: [FacebookJSON.Member] = []
         func add(_ name: String, _ text: String?) {
@@ -113,8 +113,8 @@ extension TokenMinter {
         try mint(header: header, payload: claims.payload)
     }
 
-    /// A token of exactly so many bytes: white space stands before its payload, and in its header where three bytes in four
-    /// digits leave a length out. Nil where none has that length.
+    /// A token of exactly `length` bytes; nil if there is none. Spaces before the payload fill it up. Base64url encodes
+    /// three bytes in four digits and so skips some lengths; spaces behind the header reach them.
     package func mint(ofLength length: Int, _ claims: MintedClaims) throws(OpenSSLError) -> String? {
         for blanks in 0..<4 {
             let header = header + [UInt8](repeating: 0x20, count: blanks)
@@ -128,7 +128,7 @@ extension TokenMinter {
         return nil
     }
 
-    /// A token with these members as its payload, in this order, repeated ones and all.
+    /// A token with these members as its payload, in this order. Repeated members are kept.
     package func mint(members: [FacebookJSON.Member]) throws(OpenSSLError) -> String {
         try mint(header: header, payload: Array(FacebookJSON.object(members).utf8))
     }

@@ -1,7 +1,8 @@
 internal import LLBytes
 internal import LLCrypto
 
-/// Signed player info as Facebook makes it for Instant Games, for tests; under the secrets of ``TestSignedRequest``.
+/// Signed player info for tests, as Facebook makes it for Instant Games. The secrets are those of
+/// ``TestSignedRequest``.
 package enum TestPlayerInfo {
     package static let player = "5958184124215117"
     package static let nonce = "n0NceOfThisGame42"
@@ -16,16 +17,16 @@ package enum TestPlayerInfo {
     }
 }
 
-/// Forged signed player info, and the code it is refused with.
+/// A forged signed player info, and the code of its refusal.
 package struct PlayerInfoForgery: Sendable, CustomStringConvertible {
     package let name: String
     package let code: String
-    /// The text, for one that was made at a moment that is just right.
+    /// Makes the text. `issuedAt` is a moment that the service accepts.
     package let text: @Sendable (_ issuedAt: Int64) throws -> String
 
     package var description: String { name }
 
-    /// One whose payload is not as it should be, and is signed all the same.
+    /// A wrong payload with a valid signature.
     private static func signed(
         _ name: String,
         _ code: String = "invalid_signed_player_info",
@@ -36,12 +37,12 @@ package struct PlayerInfoForgery: Sendable, CustomStringConvertible {
         }
     }
 
-    /// One that was made well and then changed.
+    /// A genuine text, changed after it was signed.
     private static func changed(_ name: String, _ change: @escaping @Sendable (String) -> String) -> Self {
         Self(name: name, code: "invalid_signed_player_info") { change(try TestPlayerInfo.make(issuedAt: $0)) }
     }
 
-    /// One that was signed with another secret.
+    /// A text signed with another secret.
     private static func otherSecret(_ name: String, _ secret: String) -> Self {
         Self(name: name, code: "invalid_signed_player_info") {
             try TestSignedRequest.make(TestPlayerInfo.payload(issuedAt: $0), secret: secret)
@@ -76,7 +77,7 @@ package struct PlayerInfoForgery: Sendable, CustomStringConvertible {
         },
     ]
 
-    /// What Facebook signs for something else under the same secret.
+    /// Texts that Facebook signs for other purposes with the same secret.
     private static let kinds: [Self] = [
         signed("a deauthorize callback") { _, now in TestSignedRequest.payload(issuedAt: now) },
         signed("a callback with the nonce") { _, now in

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// The project's own files, found from this file's place.
+/// The project's own files, found relative to this source file.
 package enum ProjectFiles {
     /// The project's root folder.
     package static let root: String = {

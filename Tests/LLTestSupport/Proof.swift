@@ -2,11 +2,11 @@ import LLBytes
 import LLCrypto
 package import LLStandIn
 
-/// A good DPoP proof, to be bent by each test.
+/// A valid DPoP proof. Each test changes it.
 package struct Proof {
-    /// The device of the token.
+    /// The key of the token's device.
     package static let key = makeMinter()
-    /// Another device.
+    /// The key of another device.
     package static let stranger = makeMinter()
     /// The URL of the request.
     package static let url = "https://api.example.com/login/me"
@@ -15,14 +15,14 @@ package struct Proof {
     package var header: [(String, String?)]
     /// The payload's members as JSON; nil leaves one out.
     package var payload: [(String, String?)]
-    /// The device that signs.
+    /// The key of the device that signs.
     package var minter: ProofMinter
-    /// The header and payload as they are written, where that is not the JSON of their members.
+    /// The header and payload as text; nil for the JSON of their members.
     package var headerText: String?
     package var payloadText: String?
-    /// The token that the request brings.
+    /// The token in the request.
     package let token: String
-    /// The moment it is judged as of, in seconds since 1970.
+    /// The time of the check, in seconds since 1970.
     package let now: Int64
 
     /// A proof made five seconds ago.
@@ -56,7 +56,7 @@ package struct Proof {
         return "{" + present.joined(separator: ",") + "}"
     }
 
-    /// What is signed.
+    /// The text that is signed.
     package var signingInput: String {
         [headerText ?? Self.json(header), payloadText ?? Self.json(payload)]
             .map { String(decoding: Base64URL.encode(Array($0.utf8)), as: UTF8.self) }.joined(separator: ".")

@@ -2,7 +2,7 @@ import LLCrypto
 import LLStandIn
 import LimitedLogin
 
-/// One fault of a proof, under the number of its clause in RFC 9449 section 4.3.
+/// One fault of a proof, with the number of its clause in RFC 9449 section 4.3.
 package struct ProofFault: Sendable, CustomStringConvertible {
     package let clause: Int
     package let name: String
@@ -12,12 +12,12 @@ package struct ProofFault: Sendable, CustomStringConvertible {
 
     package var description: String { "(\(clause)) \(name)" }
 
-    /// Whether the refusal tells this fault.
+    /// True if the refusal names this fault.
     package func isTold(by detail: String) -> Bool { detail.replacing(/[0-9]+ s\b/, with: "# s") == sentence }
 }
 
 extension ProofFault {
-    /// Further ahead than any skew of these tests, in seconds, and still not when the proof is judged a little later.
+    /// More seconds ahead than the skew of any test allows, even if the proof is checked a little later.
     private static let ahead: Int64 = 90
 
     private static func fault(
@@ -42,13 +42,13 @@ extension ProofFault {
         fault(clause, "\(name): \(json ?? "left out")", telling: sentence) { $0.set(name, json) }
     }
 
-    /// Another method, which is told where it can be shown.
+    /// Another method. `shown` is its text in the refusal; nil if the refusal must not show it.
     private static func method(_ json: String, shown: String?) -> ProofFault {
         let sentence = shown.map { "The DPoP proof's htm is \($0), and the request's method is GET." }
         return claim(8, "htm", json, telling: sentence ?? "The DPoP proof's htm is not the request's method.")
     }
 
-    /// Another URL, told in the spelling in which it is compared.
+    /// Another URL. The refusal shows it in the form that is compared.
     private static func url(_ url: String, shown: String? = nil) -> ProofFault {
         let sentence = "The DPoP proof's htu is \(shown ?? url), and the request's URL is \(Proof.url)."
         return claim(9, "htu", "\"\(url)\"", telling: sentence)
@@ -107,7 +107,7 @@ extension ProofFault {
         claim(3, "jti", "\"" + String(repeating: "x", count: 257) + "\"", .missingTokenID),
     ]
 
-    /// (4) `typ`, (5) `alg` and what is not understood.
+    /// (4) `typ`, (5) `alg` and critical header parameters that are not supported.
     private static let headerFaults: [ProofFault] = [
         header(4, "typ", nil, .wrongType), header(4, "typ", #""JWT""#, .wrongType),
         header(4, "typ", #""DPOP+JWT""#, .wrongType), header(4, "typ", #""application/dpop+jwt""#, .wrongType),
@@ -164,7 +164,7 @@ extension ProofFault {
         url("https://api.example.com/login/Me"), url("https://api.example.com/login/me/"),
         url("https://api.example.com/login"), url("https://api.example.com.evil.test/login/me"),
         url("https://api.example.com/login%2Fme"),
-        // No query is told: it may hold what is no business of a log.
+        // The refusal leaves out the query, which does not belong in a log.
         url("https://api.example.com/x?secret=1#y", shown: "https://api.example.com/x"),
         claim(
             9,
@@ -213,7 +213,7 @@ extension ProofFault {
         },
     ]
 
-    /// Every clause that a proof alone can break. (1), one field, is for the caller that sees the fields; (10) is about nonces,
-    /// which are not given out.
+    /// Every clause that a proof alone can break. The caller checks (1), that there is one field. (10) is about nonces,
+    /// which are not issued.
     package static let table = shapeFaults + headerFaults + keyFaults + requestFaults + tokenFaults
 }

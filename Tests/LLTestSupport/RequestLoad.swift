@@ -2,7 +2,7 @@ internal import Dispatch
 package import LLSockets
 internal import Synchronization
 
-/// Clients on threads of their own that send one request over and over until the server is gone.
+/// Clients that send one request over and over, each on its own thread, until the server is gone.
 package final class RequestLoad: Sendable {
     private let address: ListenAddress
     private let request: String
@@ -16,11 +16,12 @@ package final class RequestLoad: Sendable {
         self.request = request
     }
 
-    /// Requests answered.
+    /// The number of answered requests.
     package var answered: Int { answeredCount.load(ordering: .relaxed) }
-    /// Of these: with another status than 200, but for those shed because the machine is busy (503 `overloaded`).
+    /// The answered requests with another status than 200. Requests shed by a busy server (503 `overloaded`) do not
+    /// count.
     package var refused: Int { refusedCount.load(ordering: .relaxed) }
-    /// Requests sent on a connection that was made, and not answered.
+    /// The requests that were sent on an open connection and not answered.
     package var unanswered: Int { unansweredCount.load(ordering: .relaxed) }
 
     /// - Parameters:
@@ -34,7 +35,7 @@ package final class RequestLoad: Sendable {
         }
     }
 
-    /// False where so many answers have not come within a minute.
+    /// Returns false if fewer than `count` answers come within a minute.
     package func waitUntilAnswered(_ count: Int) -> Bool {
         let deadline = MonotonicClock.now() + .seconds(60)
         while answered < count, MonotonicClock.now() < deadline {

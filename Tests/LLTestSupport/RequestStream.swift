@@ -1,17 +1,17 @@
 package import LLHTTP1
 
-/// Reads a stream of requests by the grammar alone: no server, no handler, no socket.
+/// Reads a stream of requests by the grammar alone, without a server, a handler or a socket.
 package struct RequestStream: ~Copyable {
-    /// What became of the bytes.
+    /// The result of reading the bytes.
     package struct Verdict: Equatable, Sendable, CustomStringConvertible {
         /// Whole requests accepted.
         package var accepted = 0
         /// Why the next one was refused.
         package var refusal: RequestRefusal?
-        /// True where a request was begun and not finished.
+        /// True if a request has begun and is not finished.
         package var isIncomplete = false
 
-        /// `accept`, `reject`, `incomplete` or `accept+incomplete`, as the library of cases says it.
+        /// `accept`, `reject`, `incomplete` or `accept+incomplete`, in the words of the case library.
         package var profile: String {
             if refusal != nil { return "reject" }
             if isIncomplete { return accepted > 0 ? "accept+incomplete" : "incomplete" }
@@ -43,7 +43,7 @@ package struct RequestStream: ~Copyable {
         decoder = ChunkedDecoder(limits: limits, bodyLimit: limits.bodyBytes)
     }
 
-    /// Reads on. `bytes` is the stream from its first byte, grown since the last call.
+    /// Reads on. `bytes` is the whole stream so far, from its first byte.
     package mutating func feed(_ bytes: Span<UInt8>) {
         while true {
             switch state {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Whether the process runs under a sanitizer, whose own memory and time would spoil a measurement.
+/// True if the process runs under a sanitizer. Its own memory and time would spoil a measurement.
 package enum Sanitizer {
     package static let isActive = unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
 }

@@ -1,6 +1,6 @@
 internal import LLSockets
 
-/// A server on loopback that answers exactly as a test's script says, rightly or wrongly, and counts what it is asked.
+/// A server on loopback that answers as a test's script says, rightly or wrongly, and records the requests.
 ///
 /// Each connection has a thread of its own, so that a script may block.
 package final class ScriptedIssuer: Sendable {
@@ -11,23 +11,23 @@ package final class ScriptedIssuer: Sendable {
         package let line: String
         /// Names in lower case.
         package let fields: [(name: String, value: String)]
-        /// As many bytes as `Content-Length` says.
+        /// The body, with the length that `Content-Length` says.
         package let body: [UInt8]
 
         package func value(of name: String) -> String? { fields.first { $0.name == name }?.value }
         package var path: String { line.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
     }
 
-    /// Answers one request; the connection closes when it returns, unless the peer was told to keep it open.
+    /// Answers one request. The connection closes on return, unless the script told the peer to keep it open.
     package typealias Script = @Sendable (Request, ScriptedPeer) throws -> Void
 
-    /// What a connection meets before any request is read.
+    /// How the server treats a connection before it reads a request.
     package enum Manner: Sendable {
         case plain
         case tls(TestCertificates.Identity)
-        /// Accepts, and never says a word.
+        /// Accepts and sends nothing.
         case silent
-        /// Accepts, and resets at the first byte.
+        /// Accepts and resets at the first byte.
         case resetting
     }
 
@@ -61,15 +61,15 @@ package final class ScriptedIssuer: Sendable {
     package var requestCount: Int { storage.withLock { $0.requests.count } }
     package var connectionCount: Int { listener.connectionCount }
 
-    /// Counts and numbers the requests from now on anew.
+    /// Forgets the requests so far: counts and numbers begin anew.
     package func forgetRequests() { storage.withLock { $0.requests = [] } }
 
-    /// Answers later requests by another script.
+    /// Uses another script for later requests.
     package func setScript(_ script: @escaping Script) {
         storage.withLock { $0.script = script }
     }
 
-    /// Closes the listener and every connection; scripts that wait are woken.
+    /// Closes the listener and every connection, and wakes scripts that wait.
     package func stop() { listener.stop() }
 
     private func serve(_ peer: ScriptedPeer) {
@@ -77,7 +77,7 @@ package final class ScriptedIssuer: Sendable {
             switch manner {
             case .silent: return peer.waitUntilClosed()
             case .resetting:
-                // The client has connected for good once its first byte is here.
+                // The first byte shows that the client is connected.
                 _ = try peer.receive(1)
                 return peer.reset()
             case .plain: break
@@ -99,7 +99,7 @@ package final class ScriptedIssuer: Sendable {
             } while peer.keepsOpen
             peer.finish()
         } catch {
-            // The client broke off, as many tests intend.
+            // The client disconnected; many tests intend this.
         }
     }
 }

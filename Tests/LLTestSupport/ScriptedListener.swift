@@ -3,9 +3,9 @@ internal import Glibc
 internal import LLSockets
 internal import Synchronization
 
-/// A listener on loopback; one thread of its own takes its connections until ``stop()``.
+/// A listener on loopback. Its own thread accepts connections until ``stop()``.
 ///
-/// The number of the socket is closed once, and not used after that: the system may have given it to another test.
+/// The descriptor is closed once and not used afterwards: the system may have given its number to another test.
 final class ScriptedListener: Sendable {
     let port: UInt16
     private let descriptor: Int32
@@ -25,7 +25,7 @@ final class ScriptedListener: Sendable {
         descriptor = socket.release()
     }
 
-    /// Has `take` called with each connection, which does not block; the connection is `take`'s to close.
+    /// Calls `take` with each connection. `take` must not block, and it closes the connection.
     func accept(_ take: @escaping @Sendable (consuming Socket) -> Void) {
         DispatchQueue(label: "scripted-listener").async(group: accepting) { [self] in
             while !isStopping.load(ordering: .acquiring) {
@@ -39,10 +39,10 @@ final class ScriptedListener: Sendable {
         }
     }
 
-    /// Calls `serve` with each connection, on a thread of the connection's own.
+    /// Calls `serve` with each connection, on a thread for that connection.
     func serve(_ serve: @escaping @Sendable (ScriptedPeer) -> Void) {
         accept { [self] connection in
-            // Non-blocking, as TLS and the waits expect.
+            // TLS and the waits need a non-blocking socket.
             _ = fcntl(connection.descriptor, F_SETFL, O_NONBLOCK)
             let peer = ScriptedPeer(connection)
             peers.withLock { peers in
@@ -56,8 +56,8 @@ final class ScriptedListener: Sendable {
         }
     }
 
-    /// Returns when the thread has ended, the socket is closed and every served connection is interrupted; further calls
-    /// do nothing.
+    /// Stops the listener. On return the thread has ended, the socket is closed and every served connection is
+    /// interrupted. Further calls do nothing.
     func stop() {
         isClosed.withLock { isClosed in
             guard !isClosed else { return }

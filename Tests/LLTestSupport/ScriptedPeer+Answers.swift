@@ -1,11 +1,11 @@
 extension ScriptedPeer {
-    /// A whole answer with its length, after which the connection stays open.
+    /// Sends a whole answer with its length and keeps the connection open.
     package func answerAndStay(status: String = "200 OK", fields: [String] = [], _ body: String = "") throws {
         keepsOpen = true
         try answer(status: status, fields: fields, body)
     }
 
-    /// A whole answer with its length.
+    /// Sends a whole answer with its length.
     package func answer(status: String = "200 OK", fields: [String] = [], _ body: [UInt8] = []) throws {
         let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + fields
         try send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
@@ -15,7 +15,7 @@ extension ScriptedPeer {
         try answer(status: status, fields: fields, Array(body.utf8))
     }
 
-    /// The bytes one by one with a pause between them, until the client has had enough.
+    /// Sends the bytes one by one, with a pause after each, until the client closes.
     package func drip(_ text: String, every pause: Duration) throws {
         for byte in text.utf8 {
             try send([byte])
@@ -23,7 +23,7 @@ extension ScriptedPeer {
         }
     }
 
-    /// `head`, then `piece` again and again, until the client has had enough or `total` bytes of pieces are sent.
+    /// Sends `head`, then `piece` again and again, until the client closes or `total` bytes of pieces are sent.
     package func repeatPiece(_ piece: [UInt8], head: String, total: Int) throws {
         try send(head)
         var sent = 0

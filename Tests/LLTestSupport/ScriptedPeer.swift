@@ -1,15 +1,15 @@
 internal import Glibc
 internal import LLSockets
 
-/// The server's end of one scripted connection. Used by the connection's own thread; only ``interrupt()`` comes from
-/// others, and it only calls `shutdown(2)`; hence `@unchecked Sendable`.
+/// The server's end of one scripted connection. Only the connection's own thread uses it. Other threads call only
+/// ``interrupt()``, which only calls `shutdown(2)`; hence `@unchecked Sendable`.
 package final class ScriptedPeer: @unchecked Sendable {
-    /// The client has gone, or the issuer was stopped.
+    /// The client has disconnected, or the issuer was stopped.
     package struct Gone: Error {}
 
     private let socket: Socket
     private var tls: TLSConnection?
-    /// Whether another request may follow on this connection; a script says so for each.
+    /// True if another request may follow on this connection. A script sets it for each request.
     package var keepsOpen = false
 
     init(_ socket: consuming Socket) {
@@ -88,7 +88,7 @@ package final class ScriptedPeer: @unchecked Sendable {
         }
     }
 
-    /// Returns when the client has closed; what it sends meanwhile is dropped.
+    /// Drops the client's bytes until the client closes.
     package func waitUntilClosed() {
         while (try? receive(4096)) != nil {}
     }
@@ -101,7 +101,7 @@ package final class ScriptedPeer: @unchecked Sendable {
     /// Closes with a reset instead of an end.
     package func reset() { socket.resetOnClose() }
 
-    /// Ends the stream without close_notify under TLS: what a cut connection looks like.
+    /// Ends the stream without close_notify under TLS, as a cut connection does.
     package func cut() {
         tls = nil
         _ = SystemCalls().shutdownWrite(descriptor)

@@ -2,7 +2,7 @@ internal import LLSockets
 
 /// A server on loopback that answers Redis commands as a test's script says.
 package final class ScriptedRedis: Sendable {
-    /// The bytes of the answer to a command; empty for none; nil for the usual one.
+    /// Returns the bytes that answer a command: empty for no answer, nil for the usual one.
     package typealias Script = @Sendable ([String]) -> String?
 
     private struct Storage {
@@ -31,17 +31,17 @@ package final class ScriptedRedis: Sendable {
 
     package func value(of key: String) -> String? { storage.withLock { $0.keys[key] } }
 
-    /// Answers later commands by another script.
+    /// Uses another script for later commands.
     package func setScript(_ script: @escaping Script) { storage.withLock { $0.script = script } }
 
     /// Closes the listener and every connection.
     package func stop() { listener.stop() }
 
-    /// A string as an answer, and an array of such.
+    /// A string as an answer; ``array(_:)`` makes an array of answers.
     package static func string(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
     package static func array(_ parts: [String]) -> String { "*\(parts.count)\r\n\(parts.joined())" }
 
-    /// The answer to TIME of a server with this lead over the clock, in milliseconds.
+    /// The answer to TIME of a server with a clock that is `lead` milliseconds ahead.
     package static func time(_ lead: Int64 = 0) -> String {
         let now = Int64(WallClock.unixMilliseconds()) + lead
         return array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(string))

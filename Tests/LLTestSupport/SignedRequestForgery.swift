@@ -1,7 +1,7 @@
 internal import LLBytes
 internal import LLCrypto
 
-/// Signed requests as Facebook makes them, for tests.
+/// Signed requests for tests, as Facebook makes them.
 package enum TestSignedRequest {
     /// The secrets of three apps, in the order of their configuration.
     package static let secrets: [(appID: String, secret: String)] = [
@@ -15,7 +15,7 @@ package enum TestSignedRequest {
         #"{"algorithm":"HMAC-SHA256","expires":\#(issuedAt + 3_600),"issued_at":\#(issuedAt),"user_id":"218471"}"#
     }
 
-    /// Callbacks of every shape that is known (Meta, "Data Deletion Request Callback" and "Deauthorize Callback").
+    /// Callbacks of every known shape (Meta, "Data Deletion Request Callback" and "Deauthorize Callback").
     package static func callbacks(issuedAt now: Int64) -> [String] {
         let user = #""user":{"country":"in","locale":"en_US"}"#
         return [
@@ -25,40 +25,40 @@ package enum TestSignedRequest {
             #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"expires":\#(now + 3_600),\#(user),"user_id":"218471"}"#,
             #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),\#(user),"user_id":218471}"#,
             #"{"user_id":"218471","profile_id":"1","issued_at":\#(now),"algorithm":"hmac-sha256"}"#,
-            // Members of a login further within are none of the request's.
+            // A nested object may have a login's members: they are not the request's.
             #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"user_id":"218471","user":{"code":"in","page":1},"app_data":"code"}"#,
         ]
     }
 
-    /// The removal of an app by a page, which names no person.
+    /// Callbacks about a page that removes an app. They name no person.
     package static func pageRemovals(issuedAt now: Int64) -> [String] {
         ["0", "\"0\""].map {
             #"{"algorithm":"HMAC-SHA256","issued_at":\#(now),"profile_id":"1","user":{"country":"in"},"user_id":\#($0)}"#
         }
     }
 
-    /// A request with this payload, signed under the secret of app 222 unless another is given.
+    /// A signed request with this payload, by default with the secret of app 222.
     package static func make(_ payload: String, secret: String = secrets[1].secret) throws -> String {
         try make(encoded: String(decoding: Base64URL.encode(Array(payload.utf8)), as: UTF8.self), secret: secret)
     }
 
-    /// The same of a payload that is encoded already.
+    /// The same for a payload that is encoded already.
     package static func make(encoded payload: String, secret: String = secrets[1].secret) throws -> String {
         let code = try HMACSHA256.authenticationCode(for: Array(payload.utf8).span, key: Array(secret.utf8).span)
         return String(decoding: code.base64URL, as: UTF8.self) + "." + payload
     }
 }
 
-/// A forged signed request, and what it is refused for.
+/// A forged signed request, and the reason of its refusal.
 package struct SignedRequestForgery: Sendable, CustomStringConvertible {
-    /// What a refusal says; the library has a sentence for each.
+    /// The reason of a refusal. The library has a sentence for each.
     package enum Fault: CaseIterable, Sendable {
         case malformed, signature, algorithm, login, pageTab, instantGame, user, time, expiry
     }
 
     package let name: String
     package let fault: Fault
-    /// The text, for a request made at a moment that is just right.
+    /// Makes the text. `issuedAt` is a moment that the service accepts.
     package let text: @Sendable (_ issuedAt: Int64) throws -> String
 
     package var description: String { name }
@@ -69,7 +69,7 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// One whose payload is not as it should be, and is signed all the same.
+    /// A wrong payload with a valid signature.
     private static func signed(
         _ name: String,
         _ fault: Fault,
@@ -80,14 +80,14 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         }
     }
 
-    /// One that was made well and then changed.
+    /// A genuine text, changed after it was signed.
     private static func changed(_ name: String, _ fault: Fault, _ change: @escaping @Sendable (String) -> String)
         -> Self
     {
         Self(name, fault) { change(try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0))) }
     }
 
-    /// One that was signed with another secret.
+    /// A text signed with another secret.
     private static func otherSecret(_ name: String, _ secret: String) -> Self {
         Self(name, .signature) {
             try TestSignedRequest.make(TestSignedRequest.payload(issuedAt: $0), secret: secret)
@@ -101,8 +101,8 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
 
     package static let all: [Self] = forms + signatures + contents + otherPurposes
 
-    /// What Facebook signs for logins, page tabs and Instant Games. The first twelve are logins: either member or both, in
-    /// any order, with the members of a good callback or fewer.
+    /// Texts that Facebook signs for logins, page tabs and Instant Games. The first twelve are logins: they have a
+    /// code, a token or both, in any order, with some or all members of a good callback.
     package static let otherPurposes: [Self] = [
         // The cookie of the web SDK.
         signed("a cookie", .login) { _, now in
@@ -156,7 +156,8 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         changed("a percent escape", .malformed) { $0.replacing(".", with: "%2E") },
         changed("base64 in place of base64url", .malformed) { "+/+/" + $0.dropFirst(4) },
         changed("unused bits in the signature", .malformed) {
-            // 43 digits hold 258 bits: the last two are zeros, so digits of other bits are no such text.
+            // The 43 digits hold 258 bits and a signature has 256. The last two bits must be zero, and here they are
+            // not.
             let (signature, payload) = halves($0)
             return signature.dropLast() + "B." + payload
         },

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Glibc
 internal import LLSockets
 
-/// Passes connections on to a port of 127.0.0.1, what comes back one byte at a time with a pause after each.
+/// Passes connections on to a port of 127.0.0.1. The answers come back one byte at a time, with a pause after each.
 package final class SlowRelay: Sendable {
     package var port: UInt16 { listener.port }
     private let listener: ScriptedListener
@@ -20,7 +20,7 @@ package final class SlowRelay: Sendable {
         }
     }
 
-    /// Sets another pause; zero passes everything on at once.
+    /// Sets another pause. With zero everything is passed on at once.
     package func setPause(_ duration: Duration) { pause.withLock { $0 = duration } }
 
     package func stop() {
@@ -53,7 +53,7 @@ package final class SlowRelay: Sendable {
     }
 
     private func receive(_ descriptor: Int32, _ buffer: inout [UInt8], _ count: Int) -> Int {
-        // At most `count` bytes, which is at most what the array holds.
+        // Receives at most `count` bytes, and no more than the array holds.
         unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.recv(descriptor, $0.baseAddress, min(count, $0.count), 0) }
     }
 

@@ -1,7 +1,7 @@
 package import LLJOSE
 package import LLStandIn
 
-/// Keys that are made once for all tests of a process: making one takes a tenth of a second.
+/// Keys that are made once for all tests of a process, because making one takes a tenth of a second.
 package enum StandInKeys {
     /// The issuer's newest key.
     package static let current = makeMinter()
@@ -13,7 +13,7 @@ package enum StandInKeys {
     /// The published set: the newest key first, as Facebook orders them.
     package static let set = makeSet([current, previous])
 
-    /// The set these minters' keys make.
+    /// The key set of these minters.
     package static func makeSet(_ minters: [TokenMinter]) -> JSONWebKeySet {
         let text = TokenMinter.jsonWebKeySet(minters)
         do {

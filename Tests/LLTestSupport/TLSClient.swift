@@ -9,9 +9,9 @@ package final class TLSClient {
 
     /// How a read ended.
     package enum ReadEnd: Equatable, Sendable {
-        /// The server said close_notify.
+        /// The server sent close_notify.
         case closed
-        /// The stream ended without it, or broke.
+        /// The stream ended without close_notify, or broke.
         case broken
         case timedOut
         case enough
@@ -119,16 +119,16 @@ package final class TLSClient {
         TestResponse.parseAll(read { TestResponse.parseAll($0).count >= count }.bytes)
     }
 
-    /// Says close_notify and keeps the connection.
+    /// Sends close_notify and keeps the connection.
     package func sayClose() { connection.sayClose() }
 
-    /// Sends the first bytes of a record of application data, as it would come encrypted, and leaves it so.
+    /// Sends the first bytes of an encrypted record of application data, and not the rest.
     package func beginRecord(_ byteCount: Int) {
         let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
         transport.send(Array(record.prefix(byteCount)))
     }
 
-    /// Ends the sending direction without a word.
+    /// Ends the sending direction without close_notify.
     package func endWithoutNotice() { transport.shutdownWrite() }
 
     private func wait(forWriting: Bool) throws {

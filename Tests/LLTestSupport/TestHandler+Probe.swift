@@ -4,11 +4,12 @@ internal import LLHTTPServer
 internal import LLSockets
 
 extension TestHandler {
-    /// The answer of `/shared`, more than a socket takes at once.
+    /// The answer of `/shared`, larger than a socket takes at once.
     package static let sharedBody = [UInt8](repeating: UInt8(ascii: "s"), count: 8_000_000)
 
-    /// The server under test by the contract of Http11Probe: `GET /` answers 200, `POST /` echoes the body, `/echo` shows
-    /// the fields that came, `/cookie` the cookies; HEAD and OPTIONS work, other methods are refused with `Allow`.
+    /// The server under test by the contract of Http11Probe: `GET /` answers 200, `POST /` echoes the body, `/echo`
+    /// shows the request's fields and `/cookie` its cookies. HEAD and OPTIONS work; other methods are refused with
+    /// `Allow`.
     package static func probe() -> TestHandler {
         TestHandler(writesFailures: true) { exchange, _ in
             switch exchange.head.method {

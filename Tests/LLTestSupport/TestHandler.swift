@@ -2,8 +2,8 @@ internal import LLBytes
 package import LLHTTP1
 package import LLHTTPServer
 
-/// Answers as a test says. Without closures it takes any body and answers 200 without one to everything, so that any
-/// other status is the server's own.
+/// Answers as a test says. Without closures it accepts any body and answers every request with 200 and no body. Any
+/// other status is then the server's own.
 package final class TestHandler: HTTPRequestHandler {
     package typealias HeadAnswer = (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> HeadDecision
     package typealias Answer = (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> RequestDecision
@@ -11,14 +11,14 @@ package final class TestHandler: HTTPRequestHandler {
     private let writesFailures: Bool
     private let answerHead: HeadAnswer
     private let answer: Answer
-    /// Called with the means to wake a parked request, before any request.
+    /// Called before any request, with the waker for parked requests.
     package var onAttach: (RequestWaker) -> Void = { _ in }
-    /// Called for a parked request whose client has left.
+    /// Called for a parked request when its client disconnects.
     package var onAbandon: (ParkedRequest) -> Void = { _ in }
 
     /// - Parameters:
-    ///   - writesFailures: False for no body: a reader that does not know that the request was HEAD reads the answer all
-    ///     the same.
+    ///   - writesFailures: False leaves failures without a body, for readers that do not know that the request was
+    ///     HEAD.
     ///   - head: The answer to a head.
     ///   - request: The answer to a whole request.
     package init(

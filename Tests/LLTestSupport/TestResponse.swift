@@ -1,4 +1,4 @@
-/// A response as a test reads it: leniently, and not for speed.
+/// A response as a test reads it. The parser is lenient and not fast.
 package struct TestResponse: Equatable, Sendable {
     package var status: Int
     /// Field lines, names in lower case.
@@ -26,8 +26,8 @@ package struct TestResponse: Equatable, Sendable {
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Every whole response at the front of `bytes`. Without Content-Length a response is taken to have no body.
-    /// - Parameter headRequests: True where the requests were HEAD, so that no response has a body.
+    /// Every whole response at the front of `bytes`. Without Content-Length a response has no body.
+    /// - Parameter headRequests: True if the requests were HEAD, so that no response has a body.
     package static func parseAll(_ bytes: [UInt8], headRequests: Bool = false) -> [TestResponse] {
         var responses: [TestResponse] = []
         var rest = bytes[...]
@@ -37,7 +37,7 @@ package struct TestResponse: Equatable, Sendable {
         return responses
     }
 
-    /// How many responses begin in `bytes`; for long streams without bodies that look like one.
+    /// The number of responses that begin in `bytes`. Use it for long streams with no body that looks like a response.
     package static func count(_ bytes: [UInt8]) -> Int {
         let mark = Array("HTTP/1.1 ".utf8)
         var count = 0

@@ -2,8 +2,8 @@ package import LLHTTPServer
 package import LLSockets
 
 extension HTTPServerLimits {
-    /// No request is shed, no connection counts as slow, and no connection's time is over, however long the machine
-    /// stands still.
+    /// Limits so large that no request is shed, no connection counts as slow and no connection times out, even on a
+    /// slow machine.
     package static var patient: HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.queueDelay = .seconds(3_600)
@@ -19,7 +19,7 @@ extension HTTPServerLimits {
 
 /// A server on a loopback port of the system's choice, or on a Unix socket in a folder of its own.
 package final class TestServer: Sendable {
-    /// What it listens on.
+    /// The kind of address.
     package enum Kind: CaseIterable, Sendable {
         case tcp, unix
     }
@@ -49,7 +49,7 @@ package final class TestServer: Sendable {
         try server.start()
     }
 
-    /// A patient server with other limits where `adjust` sets them.
+    /// A patient server. `adjust` changes its limits.
     package static func limited(
         _ kind: Kind = .tcp,
         faults: FaultPlan? = nil,
@@ -61,7 +61,7 @@ package final class TestServer: Sendable {
         return try TestServer(kind, limits: limits, faults: faults, tls: tls)
     }
 
-    /// The same with the good certificate. Idle connections have little time once it stops.
+    /// The same with the good certificate. Idle connections close soon after it stops.
     package static func secure(
         _ kind: Kind = .tcp,
         faults: FaultPlan? = nil,
@@ -74,7 +74,7 @@ package final class TestServer: Sendable {
         }
     }
 
-    /// A client whose request the server has parked.
+    /// A client with a request that the server has parked.
     package func parkedClient() throws -> BlockingClient {
         let client = try BlockingClient(address)
         client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -83,7 +83,7 @@ package final class TestServer: Sendable {
         return client
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     package var address: ListenAddress { server.localAddresses.first ?? .loopback(port: 0) }
 
     /// Waits until the counters satisfy `condition`, at most for `timeout`.
@@ -91,7 +91,7 @@ package final class TestServer: Sendable {
         becomesTrue(within: timeout) { condition(server.counters) }
     }
 
-    /// Stops in order.
+    /// Stops gracefully.
     @discardableResult
     package func stop(grace: Duration = .seconds(5)) async -> Int {
         await server.stop(drainDelay: .zero, grace: grace)

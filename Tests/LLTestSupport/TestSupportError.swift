@@ -1,4 +1,4 @@
-/// A failure of the test's own equipment, not of what it tests.
+/// A failure of the test's own equipment, not of the code under test.
 package struct TestSupportError: Error, CustomStringConvertible {
     package let description: String
 

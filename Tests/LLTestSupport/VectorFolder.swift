@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 package import Testing
 
-/// Test vectors made by others. They lie beside the package, or in `.build/vectors`, where
-/// `Tests/Scripts/fetch_vectors.py` puts the public ones; either may be absent.
+/// Test vectors from other projects. They are in `../shared/vectors` beside the package or in `.build/vectors`, both of
+/// which may be absent. `Tests/Scripts/fetch_vectors.py` puts the public ones into `.build/vectors`.
 package enum VectorFolder {
     private static let roots = [ProjectFiles.path("../shared/vectors"), ProjectFiles.path(".build/vectors")]
 
-    /// Runs a test only where the file that it needs is there.
+    /// Runs a test only if the file that it needs exists.
     package static func needs(_ path: String) -> ConditionTrait {
         .enabled(if: find(path) != nil, "\(path) is neither in ../shared/vectors nor in .build/vectors")
     }

@@ -45,14 +45,14 @@ final class CacheFixture: Sendable {
         await settle()
     }
 
-    /// Waits until what was begun has ended.
+    /// Waits until the queued work has ended.
     func settle() async {
         for queue in [cache.queue, cache.seedQueue, cache.queue] {
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         }
     }
 
-    /// Lets time pass and evaluates what is due then.
+    /// Moves the clock and runs the cache's due work.
     func advance(by duration: Duration) async {
         clock.advance(by: duration)
         let cache = cache
@@ -64,7 +64,7 @@ final class CacheFixture: Sendable {
         }
     }
 
-    /// Asks as a request does that arrives now.
+    /// Asks like a request that arrives now.
     func ask(_ keyID: String, since: MonotonicInstant? = nil) -> MissingKeyAnswer {
         let now = clock.now
         return cache.missingKey(

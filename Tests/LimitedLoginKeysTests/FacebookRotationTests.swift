@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Facebook's own key sets", .live, VectorFolder.needs("facebook/jwks-snapshots/2024-10-01.json"))
 struct FacebookRotationTests {
-    @Test("Five that followed each other replace each other as rotations: one key comes, one goes, one stays")
+    @Test("Five consecutive sets are four rotations: each time one key comes, one goes and one stays")
     func rotations() async throws {
         let files = ["2024-06-05", "2024-07-02", "2024-08-02", "2024-09-02", "2024-10-01"]
         let sets = try files.map { try VectorFolder.bytes("facebook/jwks-snapshots/\($0).json") }
@@ -30,7 +30,7 @@ struct FacebookRotationTests {
         var newest = [try #require(fixture.keyIDs.first)]
         for version in 2...5 {
             let before = fixture.keyIDs
-            // The new key signs before it was ever fetched: the first token with it asks.
+            // A token names the new key before it was fetched, so the cache fetches it.
             let set = try JSONWebKeySet(parsing: String(decoding: sets[version - 1], as: UTF8.self))
             let keyID = try #require(set.keys.first?.keyID)
             #expect(try await fixture.cache.keySet(containing: keyID).key(withID: keyID) != nil)

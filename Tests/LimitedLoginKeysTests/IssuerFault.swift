@@ -2,13 +2,13 @@ import LLHTTPServer
 import LLTestSupport
 import Testing
 
-/// What an issuer may do instead of answering with a good key set, and a part of the sentence that tells it.
+/// A fault of an issuer that should answer with a good key set, and a part of the sentence that reports it.
 struct IssuerFault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var manner: (@Sendable (TestCertificates) -> ScriptedIssuer.Manner)?
     var script: ScriptedIssuer.Script = { _, _ in }
     let sentence: String
-    /// Short where the issuer hangs, else long enough for a slow machine.
+    /// The fetch timeout: short if the issuer hangs, else long enough for a slow machine.
     var timeout = Duration.seconds(30)
 
     static func body(_ name: String, _ body: String, _ sentence: String) -> IssuerFault {

@@ -28,7 +28,7 @@ struct IssuerFaultTests {
         )
     }
 
-    /// A source whose issuer can be exchanged, as a name's address can.
+    /// A source with an issuer that can be exchanged, like the address behind a name.
     func exchangeable(_ first: ScriptedIssuer) throws -> (
         StubSource, @Sendable (ScriptedIssuer, Duration) throws -> Void
     ) {
@@ -45,7 +45,7 @@ struct IssuerFaultTests {
         )
     }
 
-    @Test("Good keys survive every fault, the fault is told, and the issuer's return heals", arguments: IssuerFault.all)
+    @Test("Good keys survive every fault, which is reported until the issuer answers again", arguments: IssuerFault.all)
     func survives(_ fault: IssuerFault) async throws {
         let good = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             try peer.answer(TestKeySet.json(["good"]))
@@ -67,14 +67,14 @@ struct IssuerFaultTests {
         #expect(error.contains(fault.sentence), "\(error)")
         #expect(fixture.cache.status.phase == .backingOff)
         try exchange(good, .seconds(30))
-        // Within one step of the back-off, which a Retry-After may have lengthened to its maximum.
+        // One step of the back-off passes; a Retry-After may have lengthened it to its maximum.
         await fixture.advance(by: .seconds(60))
         #expect(fixture.cache.status.phase == .fresh)
         #expect(OpenSSLError.isQueueEmpty)
         fixture.cache.stop()
     }
 
-    @Test("A port where nobody listens leaves good keys in force, and says so")
+    @Test("A refused connection leaves good keys in force, and is reported")
     func refused() async throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             try peer.answer(TestKeySet.json(["good"]))
@@ -88,7 +88,7 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
-    @Test("Retry-After is kept within the back-off's maximum, and no request is sent before")
+    @Test("Retry-After is obeyed within the back-off's maximum: no request is sent earlier")
     func retryAfter() async throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
             try peer.answer(status: "429 Too Many Requests", fields: ["Retry-After: 30"], "")
@@ -104,7 +104,7 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
-    @Test("The entity tag travels back, and 304 keeps the keys and extends their time")
+    @Test("The entity tag is sent back, and a 304 keeps the keys and extends their time")
     func entityTag() async throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { request, peer in
             if request.value(of: "if-none-match") == "W/\"7\"" {
@@ -128,7 +128,7 @@ struct IssuerFaultTests {
     }
 
     @Test(
-        "Every Cache-Control ends within the clamp",
+        "Every Cache-Control gives a time to live within its limits",
         arguments: [
             (["Cache-Control: max-age=0"], 300), (["Cache-Control: max-age=315360000"], 86_400),
             (["Cache-Control: no-store"], 300), (["Cache-Control: no-cache, max-age=5000"], 300),
@@ -151,7 +151,7 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
-    @Test("When the first URL is down the second serves")
+    @Test("If the first URL is down, the second one is used")
     func failOver() async throws {
         let first = try ScriptedIssuer(.plain) { _, _ in }
         first.stop()
@@ -163,7 +163,7 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
-    @Test("Stopping ends a fetch that hangs at once")
+    @Test("A stop ends a hanging fetch at once")
     func stop() async throws {
         let asked = AsyncStream<Void>.makeStream()
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("The key cache's state")
 struct JWKSetCacheStateTests {
-    @Test("Goes from empty through fresh, refreshing and back to fresh without anybody asking")
+    @Test("The state goes from empty to fresh, to refreshing and back to fresh without a request")
     func ordinaryLife() {
         var driver = StateDriver()
         driver.source = { _ in .replaced(.init(remainingSeconds: 1000)) }
         #expect(driver.phase() == .empty)
         driver.start()
         #expect(driver.phase() == .empty)
-        // Jitter of a half leaves the lead at a tenth of the time to live.
+        // With a jitter of 0.5 the refresh begins a tenth of the time to live before the expiry.
         let phases: [(Int64, JWKSetCachePhase)] = [
             (100, .fresh), (899_000, .fresh), (1_050, .refreshing), (100, .fresh),
         ]
@@ -23,7 +23,7 @@ struct JWKSetCacheStateTests {
         #expect(driver.fetches.map(\.reason) == [.start, .refresh])
     }
 
-    @Test("An outage makes it back off, then stale, then expired; the source's return makes it fresh")
+    @Test("In an outage the state backs off, turns stale and expires; the source's return makes it fresh")
     func outage() {
         var limits = JWKSetCacheLimits()
         limits.maximumStaleness = .seconds(7200)
@@ -38,7 +38,7 @@ struct JWKSetCacheStateTests {
         #expect(driver.phase() == .fresh)
     }
 
-    @Test("Through an outage of two hours keys stay usable at every second, and recover within one back-off step")
+    @Test("Keys stay usable through an outage of two hours, and are fresh one back-off step after it")
     func twoHours() {
         var driver = StateDriver(jitter: 0.999)
         driver.source = { _ in .replaced(.init()) }
@@ -50,7 +50,7 @@ struct JWKSetCacheStateTests {
             #expect(driver.state.times.map { driver.now < $0.usableUntil } == true)
         }
         #expect(driver.state.consecutiveFailures > 60)
-        // One attempt a minute, not more: the source is not hammered.
+        // The source gets about one attempt a minute.
         #expect(driver.fetches.count < 130)
         driver.source = { _ in .unchanged(.init()) }
         driver.advance(by: .milliseconds(60_100))
@@ -121,7 +121,7 @@ struct JWKSetCacheStateTests {
     }
 
     @Test(
-        "A refresh runs between a twentieth and three twentieths of the time to live ahead of expiry",
+        "A refresh begins 5 to 15 % of the time to live before the expiry",
         arguments: [
             0.0, 0.25, 0.5, 0.75, 0.999_999,
         ]
@@ -136,7 +136,7 @@ struct JWKSetCacheStateTests {
         #expect(lead >= 180 && lead <= 540)
     }
 
-    @Test("One fetch at a time: a start, a refresh and a person asking do not add to one under way")
+    @Test("One fetch runs at a time: a start, a refresh and a request add none to it")
     func singleFlight() {
         var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
         let now = MonotonicInstant(nanoseconds: 0)
@@ -148,7 +148,7 @@ struct JWKSetCacheStateTests {
         #expect(!asks)
     }
 
-    @Test("Once stopped it begins nothing and asks for no wake")
+    @Test("After a stop the state begins no fetch and asks for no wake")
     func stopped() {
         var driver = StateDriver()
         driver.source = { _ in .replaced(.init()) }
@@ -162,7 +162,7 @@ struct JWKSetCacheStateTests {
         #expect(answer == .unavailable(retryAfterSeconds: 1))
     }
 
-    @Test("A seed serves no longer than any other keys: its age counts")
+    @Test("A seed's age counts, so its keys expire like any others")
     func seed() throws {
         var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
         let now = MonotonicInstant(nanoseconds: 5)
@@ -175,7 +175,7 @@ struct JWKSetCacheStateTests {
         #expect(state.times?.expiresAt == now + .seconds(3_000))
     }
 
-    @Test("A clock that jumps, forwards by years or back to its start, traps nothing and ends in a usable state")
+    @Test("A clock that jumps years ahead or back to its start causes no trap and leaves a usable state")
     func jumpingClock() {
         var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
         let moments: [UInt64] = [1 << 40, 5, 1 << 62, 0, .max, 1 << 41, .max - 1, 1 << 40]
@@ -193,7 +193,7 @@ struct JWKSetCacheStateTests {
         #expect(state.phase(at: MonotonicInstant(nanoseconds: 1 << 40)) == .fresh)
     }
 
-    @Test("Without keys a request begins no fetch, and waits for the one under way no longer than its own time")
+    @Test("Without keys a request begins no fetch, and waits for a running one only for its own time")
     func noKeys() {
         var driver = StateDriver()
         #expect(driver.ask(nil) == .unavailable(retryAfterSeconds: 1) && driver.fetches.isEmpty)

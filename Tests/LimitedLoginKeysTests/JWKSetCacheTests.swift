@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The key cache", .live)
 struct JWKSetCacheTests {
-    @Test("Publishes the first answer, counts epochs, and keeps the version while the keys stay")
+    @Test("Each answer is published with a new epoch, and only changed keys get a new version")
     func publication() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a", "b"]))
         let fixture = try CacheFixture([source])
@@ -31,7 +31,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("Run in a task it fetches, and stops when the task is cancelled")
+    @Test("A cache that runs in a task fetches, and stops when the task is cancelled")
     func runsUntilCancelled() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source])
@@ -83,7 +83,7 @@ struct JWKSetCacheTests {
         ]
     }
 
-    @Test("No bad answer wipes good keys; each is told, and the next good answer heals", arguments: BadAnswer.all)
+    @Test("No bad answer removes good keys; each is reported until the next good answer", arguments: BadAnswer.all)
     func badAnswers(_ bad: BadAnswer) async throws {
         let (source, fixture) = try await CacheFixture.started(["good"])
         source.setAnswer(bad.answer)
@@ -101,7 +101,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("A bad key beside good ones is left out and told; the good ones serve")
+    @Test("A bad key beside good ones is left out and reported; the good ones serve")
     func ignoredKeys() async throws {
         let good = String(decoding: TestKeySet.json(["a"]), as: UTF8.self)
         let mixed = good.dropLast(2) + ",{\"kid\":\"ec\",\"kty\":\"EC\"},{\"kid\":\"x\"}]}"
@@ -113,7 +113,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("A key changed under the same ID replaces the old one at once and is told as replaced")
+    @Test("A key changed under the same ID replaces the old one at once and is reported as replaced")
     func sameKeyID() async throws {
         let (source, fixture) = try await CacheFixture.started(["a"])
         let before = fixture.cache.snapshot.keySet
@@ -141,7 +141,7 @@ struct JWKSetCacheTests {
     }
 
     @Test(
-        "A key that one stale answer took away is back five seconds later if a token names it, which waits from the third on"
+        "A key that a stale answer removed is fetched again after 5 s; from 2 s on a token with it waits"
     )
     func staleAnswer() async throws {
         let (source, fixture) = try await CacheFixture.started(["a", "b"])
@@ -158,7 +158,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("A validator goes back only to the source that gave it; 304 extends the time and keeps the keys")
+    @Test("A validator is sent only to the source that gave it; 304 extends the time and keeps the keys")
     func notModified() async throws {
         let first = StubSource("first") { _, validator throws(JWKSetSourceError) in
             validator == "\"1\""
@@ -180,12 +180,12 @@ struct JWKSetCacheTests {
         #expect(fixture.cache.status.source == "second")
         first.setKeySet(TestKeySet.json(["a"]))
         await fixture.advance(by: .seconds(3600))
-        // The set in force is the second's: the first's old validator is worth nothing.
+        // The keys in force are the second source's, so the first one gets no validator.
         #expect(first.validators.last == .some(nil))
         fixture.cache.stop()
     }
 
-    @Test("A 304 that nobody asked for is a failure of the source")
+    @Test("A 304 to a request without a validator is a failure of the source")
     func unaskedNotModified() async throws {
         let source = StubSource { _, _ throws(JWKSetSourceError) in .notModified(.init()) }
         let fixture = try CacheFixture([source])
@@ -195,7 +195,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("Sources are asked in their order, each failure told; for a waiting request the one that answered last first")
+    @Test("Sources are asked in order and failures reported; for a waiting request the last good one is first")
     func failOver() async throws {
         let first = StubSource("first") { _, _ throws(JWKSetSourceError) in throw JWKSetSourceError("down") }
         let second = StubSource("second", keySet: TestKeySet.json(["a"]))
@@ -212,7 +212,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("Past their greatest staleness keys verify nothing, by the workers' own clock")
+    @Test("Keys past their maximum staleness verify nothing, by the workers' own clock")
     func expiry() async throws {
         let (source, fixture) = try await CacheFixture.started(["a"])
         source.fail()
@@ -240,7 +240,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("The state and the keys are shown with bits, thumbprint, age and expiry")
+    @Test("The status shows the phase, and the keys with bits, thumbprint, age and expiry")
     func status() async throws {
         let (_, fixture) = try await CacheFixture.started(["a"])
         await fixture.advance(by: .seconds(10))
@@ -257,7 +257,7 @@ struct JWKSetCacheTests {
         fixture.cache.stop()
     }
 
-    @Test("Limits that contradict each other, and a cache without a source, are refused with a sentence")
+    @Test("Limits that contradict each other, and a cache without a source, are refused")
     func invalid() {
         let changes: [(inout JWKSetCacheLimits) -> Void] = [
             { $0.minimumTimeToLive = .milliseconds(999) }, { $0.minimumTimeToLive = .seconds(90_000) },

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Requests that wait for keys", .live)
 struct JWKSetCacheWaitingTests {
-    @Test("Are answered when the fetch ends; the update handler runs for every fetch, good or bad, and at the stop")
+    @Test("Requests are answered when the fetch ends; the update handler runs for each fetch and the stop")
     func updates() async throws {
         let gate = DispatchSemaphore(value: 0)
         let source = StubSource { number, _ throws(JWKSetSourceError) in
@@ -41,7 +41,7 @@ struct JWKSetCacheWaitingTests {
         #expect(source.isCancelled)
     }
 
-    @Test("Who waits for a fetch is not sent off by the end of the one before it")
+    @Test("A waiter for a fetch is not released by the end of the fetch before it")
     func endOfTheOneBefore() async throws {
         let shared = Locked<JWKSetCache?>(nil)
         let waiting = Locked<[Int]>([])
@@ -51,7 +51,7 @@ struct JWKSetCacheWaitingTests {
         }
         let refreshed = Locked<Task<[String], Never>?>(nil)
         let cache = try JWKSetCache(sources: [source]) { event in
-            // The first fetch has ended, those who wait for it are not told yet: now the second begins.
+            // The first fetch has ended, but its waiters are not told yet: begin the second one now.
             guard case .fetchSucceeded = event, refreshed.value == nil, let cache = shared.value else { return }
             refreshed.withLock { task in
                 task = Task {
@@ -70,7 +70,7 @@ struct JWKSetCacheWaitingTests {
         cache.stop()
     }
 
-    @Test("A snapshot that has changed since it was looked at is looked at again before anything is decided")
+    @Test("A request that saw an older snapshot is told to look again before anything is decided")
     func lookAgain() async throws {
         let (_, fixture) = try await CacheFixture.started(["a"])
         let now = fixture.clock.now
@@ -80,7 +80,7 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
     }
 
-    @Test("Two hundred that meet ten rotations against a slow source cause ten fetches, and none is refused")
+    @Test("Two hundred tasks that meet ten rotations cause ten fetches, and none is refused")
     func rotations() async throws {
         let rotation = SharedCounter()
         let gate = DispatchSemaphore(value: 0)
@@ -91,14 +91,14 @@ struct JWKSetCacheWaitingTests {
         let fixture = try CacheFixture([source])
         await fixture.start()
         for number in 1...10 {
-            // Rotations lie a budget's interval apart.
+            // Let the interval between two fetches pass before each rotation.
             fixture.clock.advance(by: .seconds(31))
             rotation.increment()
             let cache = fixture.cache
             let found = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<200 {
                     group.addTask {
-                        // Known keys are there all the while, without a wait.
+                        // A known key stays available without a wait.
                         guard cache.snapshot.keySet.key(withID: "constant") != nil else { return false }
                         return try await cache.keySet(containing: "key-\(number)").key(withID: "key-\(number)") != nil
                     }
@@ -112,7 +112,7 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
     }
 
-    @Test("The library's own door answers the set without the key when no source has it, and throws in an outage")
+    @Test("keySet(containing:) returns the set without the key if no source has it, and throws in an outage")
     func keySetContaining() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source])
@@ -128,7 +128,7 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
     }
 
-    @Test("A task beyond the last place is told when to come again; those that wait are answered by one fetch")
+    @Test("A task beyond the limit is told when to try again; those that wait are answered by one fetch")
     func places() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         var limits = JWKSetCacheLimits()
@@ -149,7 +149,7 @@ struct JWKSetCacheWaitingTests {
         cache.stop()
     }
 
-    @Test("Before any keys it throws with the source's own words, and after a stop at once")
+    @Test("Without any keys keySet(containing:) throws the source's error, and after a stop it throws at once")
     func nothingYet() async throws {
         let source = StubSource(keySet: [])
         source.fail("name not found")
@@ -161,7 +161,7 @@ struct JWKSetCacheWaitingTests {
         await #expect(throws: JWKSetCacheError.self) { try await fixture.cache.keySet(containing: "c") }
     }
 
-    @Test("A stop releases those that wait for a fetch that hangs")
+    @Test("A stop releases the tasks that wait for a hanging fetch")
     func stopWhileWaiting() async throws {
         let gate = DispatchSemaphore(value: 0)
         let asked = AsyncStream<Void>.makeStream()
@@ -186,7 +186,7 @@ struct JWKSetCacheWaitingTests {
         #expect(source.fetchCount == 1)
     }
 
-    @Test("A refresh asked for by a person ends with the state after it")
+    @Test("A refresh returns the status after its fetch")
     func refresh() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source])
@@ -197,11 +197,11 @@ struct JWKSetCacheWaitingTests {
         fixture.cache.stop()
     }
 
-    @Test("A fetch that is due is never forgotten, however many tasks ask for one while another ends")
+    @Test("A due fetch is never forgotten, however many tasks ask for one while another ends")
     func alarms() async throws {
         var limits = JWKSetCacheLimits()
         limits.joinedNegativeLifetime = .zero
-        // Each question makes a fetch due a little later; a forgotten one keeps its task waiting for the second time.
+        // Each call makes a fetch due 1 ms later; a forgotten fetch would keep its task waiting for 60 s.
         (limits.unknownKeyIDInterval, limits.waitForUnknownKeyID) = (.milliseconds(1), .seconds(60))
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let cache = try JWKSetCache(sources: [source], limits: limits)

@@ -29,7 +29,7 @@ struct MemoryTests {
             func fetch(times: Int) {
                 for _ in 0..<times { _ = try? source.fetch(validator: nil) }
             }
-            // What the first fetches cost once and for all: threads, OpenSSL's tables, the allocator's arenas.
+            // The first fetches allocate memory that stays: threads, OpenSSL's tables, the allocator's arenas.
             fetch(times: 20)
             let before = try MemoryTests.residentBytes()
             fetch(times: 40)

@@ -7,7 +7,7 @@ import Testing
 @Suite("An answer that is older than the key")
 struct OldAnswerTests {
     @Test(
-        "A key that left the set waits from two seconds on for the next fetch, and is refused for a minute if it really left"
+        "A key that left the set waits for a fetch after 2 s, and is refused for a minute if that lacks it too"
     )
     func keyThatLeftIsAskedForAgain() {
         var driver = StateDriver.settled()
@@ -35,7 +35,7 @@ struct OldAnswerTests {
         driver.source = { _ in .replaced(.init()) }
         let began = driver.now
         for number in 0..<6_000 {
-            // Each made-up key ID finds an edge that has one key or the other.
+            // Each made-up key ID reaches an edge server that lacks one of the two keys.
             _ = driver.ask(UInt64(number) + 10)
             driver.state.keyHasLeft(hash: UInt64(number % 2))
             _ = driver.ask(UInt64(number % 2))
@@ -45,7 +45,7 @@ struct OldAnswerTests {
         #expect(Double(driver.fetches.count) <= elapsed + 4)
     }
 
-    @Test("A hundred tokens that joined a fetch under way are answered by one more, when the interval is over")
+    @Test("A hundred tokens that joined a running fetch are answered by one more after the interval")
     func burstDuringFetch() {
         var driver = StateDriver.settled()
         _ = driver.ask(1)
@@ -61,7 +61,7 @@ struct OldAnswerTests {
         #expect(driver.fetches.count == 3)
     }
 
-    @Test("A key ID that joined a fetch which failed is answered by the retry")
+    @Test("A key ID that joined a failed fetch is answered by the retry")
     func joinedFailedFetch() {
         var driver = StateDriver.settled()
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
@@ -79,7 +79,7 @@ struct OldAnswerTests {
     }
 
     @Test(
-        "A key published during a fetch is never refused and found by the next, whatever forgers do",
+        "A key published during a fetch is never refused and is found by the next one in any flood",
         arguments: 1...100
     )
     func publishedDuringFetch(seed: UInt64) {
@@ -100,7 +100,7 @@ struct OldAnswerTests {
         driver.advance(by: .milliseconds(10))
         let rotatedAt = driver.now
         var isPublished = false
-        // The source gives what stood there when it was asked.
+        // The source answers with the set that it had when it was asked.
         driver.source = { now in
             guard now >= rotatedAt + latency, !isPublished else { return .unchanged(.init()) }
             isPublished = true

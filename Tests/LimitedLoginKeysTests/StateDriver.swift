@@ -2,7 +2,7 @@ import LLSockets
 
 @testable import LimitedLoginKeys
 
-/// Runs the pure state machine against a source that is a function of time, by a clock of its own: hours pass at once.
+/// Runs the pure state machine with a simulated source and a clock of its own, so that hours pass at once.
 struct StateDriver {
     /// How a fetch ends.
     enum Outcome {
@@ -15,7 +15,7 @@ struct StateDriver {
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
     /// How long each fetch takes.
     var latency = Duration.milliseconds(100)
-    /// What the source answers to a fetch that ends now.
+    /// The source's answer to a fetch that ends at this time.
     var source: (MonotonicInstant) -> Outcome = { _ in .unchanged(.init()) }
     private(set) var fetches: [(at: MonotonicInstant, reason: JWKSetEvent.Reason)] = []
     private var endsAt: MonotonicInstant?
@@ -24,7 +24,7 @@ struct StateDriver {
         state = JWKSetCacheState(limits: limits, jitter: { jitter })
     }
 
-    /// One with keys held and nothing under way.
+    /// A driver that holds keys and runs no fetch.
     static func settled(limits: JWKSetCacheLimits = .init()) -> StateDriver {
         var driver = StateDriver(limits: limits)
         driver.source = { _ in .replaced(.init()) }
@@ -38,14 +38,14 @@ struct StateDriver {
         if state.begin(at: now) { noteFetch(.start) }
     }
 
-    /// Asks about a key ID, or without any keys about none, as a request does that arrives now.
+    /// Asks about a key ID, or about nil if there are no keys, like a request that arrives now.
     mutating func ask(_ hash: UInt64?, since: MonotonicInstant? = nil, mayWait: Bool = true) -> MissingKeyAnswer {
         let result = state.missingKey(hash: hash, since: since ?? now, mayWait: mayWait, at: now)
         if result.begins { noteFetch(.unknownKeyID) }
         return result.answer
     }
 
-    /// Lets time pass, running everything that falls due.
+    /// Moves the clock and runs everything that falls due.
     mutating func advance(by duration: Duration) {
         let target = now + duration
         while let next = nextEvent(), next <= target {

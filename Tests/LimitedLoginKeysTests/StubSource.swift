@@ -1,7 +1,7 @@
 import LLSockets
 import LimitedLoginKeys
 
-/// A source that answers what a test says and counts how often it is asked.
+/// A source that gives the test's answer and counts the fetches.
 final class StubSource: JWKSetSource {
     typealias Answer = @Sendable (_ number: Int, _ validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer
 
@@ -19,7 +19,7 @@ final class StubSource: JWKSetSource {
         storage = Locked(Storage(answer: answer))
     }
 
-    /// A source of one set until told otherwise.
+    /// A source of this set, until the test sets another answer.
     convenience init(_ name: String = "stub", keySet: [UInt8]) {
         self.init(name) { _, _ throws(JWKSetSourceError) in .fetched(JWKSetDocument(bytes: keySet)) }
     }

@@ -3,13 +3,13 @@ import LLJOSE
 import LLStandIn
 import LLTestSupport
 
-/// JWK Sets for tests, of two keys that are made once; any key ID may name either.
+/// JWK Sets for tests, made of two shared keys under any key IDs.
 enum TestKeySet {
-    /// The members of a key but its key ID.
+    /// The members of each key, without its key ID.
     static let first = members(StandInKeys.current)
     static let second = members(StandInKeys.previous)
 
-    /// A set of the first key under each of these key IDs, the second under those given last.
+    /// A set with the first key under each of `keyIDs` and the second key under each of `others`.
     static func json(_ keyIDs: [String], second others: [String] = []) -> [UInt8] {
         let keys =
             keyIDs.map { "{\"kid\":\"\($0)\",\(first)}" } + others.map { "{\"kid\":\"\($0)\",\(second)}" }

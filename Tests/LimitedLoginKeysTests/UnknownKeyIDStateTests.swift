@@ -14,7 +14,7 @@ struct UnknownKeyIDStateTests {
         #expect(answer == expected, sourceLocation: location)
     }
 
-    @Test("A key that leaves the set is unknown at once, also when no fetch may begin")
+    @Test("A key that leaves the set is unknown at once, also if no fetch may begin")
     func keyThatLeft() {
         var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
@@ -26,7 +26,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == 2)
     }
 
-    @Test("One second after a fetch still causes one, and the request waits for it")
+    @Test("An unknown ID one second after a fetch still causes another one, and the request waits for it")
     func rotationAfterFetch() {
         var driver = StateDriver.settled()
         let asked = driver.now
@@ -34,7 +34,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
     }
 
-    @Test("Is refused at once for a minute after its own fetch did not bring it, without another, then asked for again")
+    @Test("An ID that its own fetch did not bring is refused for a minute without a fetch, then fetched again")
     func negativeMemory() {
         var driver = StateDriver.settled()
         let since = driver.now
@@ -49,7 +49,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == 3)
     }
 
-    @Test("Once refused it is looked for once more after the interval if its tokens keep coming, and then no more")
+    @Test("A refused ID that keeps coming causes one more fetch after the interval, and then no more")
     func lookedForOnceMore() {
         var driver = StateDriver.settled()
         let (first, since) = (driver.fetches.count, driver.now)
@@ -63,7 +63,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.dropFirst(first).map(\.at) == [since, since + .seconds(5)])
     }
 
-    @Test("A new key that an edge with the previous set denies is found within six seconds, without a retry of its own")
+    @Test("A new key that an edge server lacks at first is found within six seconds")
     func oldEdge() {
         var driver = StateDriver.settled()
         let began = driver.now
@@ -78,7 +78,7 @@ struct UnknownKeyIDStateTests {
     }
 
     @Test(
-        "Fifty that keep coming, each known to no source, are refused throughout without a fetch once two did not have it"
+        "Fifty unknown IDs that keep coming cause no fetch after two fetches did not bring them"
     )
     func deadKeyIDs() {
         var driver = StateDriver.settled()
@@ -95,7 +95,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == fetches)
     }
 
-    @Test("A burst of ten thousand causes exactly one fetch, and each is refused when it ends")
+    @Test("A burst of 10,000 unknown IDs causes exactly one fetch, and each is refused when it ends")
     func burst() {
         var driver = StateDriver.settled()
         let since = driver.now
@@ -109,7 +109,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == 2)
     }
 
-    @Test("One that joined a fetch under way waits for the next one too, for that answer may be older than the key")
+    @Test("An ID that joined a running fetch waits for the next one too: that answer may be older than the key")
     func joined() {
         var driver = StateDriver.settled()
         let began = driver.now
@@ -125,7 +125,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.dropFirst().map(\.at) == [began, began + .seconds(5)])
     }
 
-    @Test("A changed set forgets what was unknown before it")
+    @Test("A changed set clears the memory of unknown IDs")
     func changedSet() {
         var driver = StateDriver.settled()
         _ = driver.ask(1)
@@ -134,14 +134,14 @@ struct UnknownKeyIDStateTests {
         driver.source = { _ in .replaced(.init()) }
         _ = driver.ask(2)
         driver.advance(by: .seconds(6))
-        // The start's, the first one's own, and the one that changed the set.
+        // The fetch of the start, that of the first ID, and the one that changed the set.
         #expect(driver.fetches.count == 3)
         check(driver.ask(1), .wait(until: driver.now + .seconds(6)))
-        // What that very fetch did not bring stays unknown.
+        // An ID that this very fetch did not bring stays unknown.
         check(driver.ask(2), .unknown)
     }
 
-    @Test("What the fetch that changed the set did not bring is unknown all the same")
+    @Test("An ID is unknown also if its own fetch changed the set without bringing it")
     func changedSetCovers() {
         var driver = StateDriver.settled()
         driver.source = { _ in .replaced(.init()) }
@@ -151,7 +151,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == 2)
     }
 
-    @Test("While the source fails nobody can tell: unavailable, never unknown, and no fetch beyond the back-off's")
+    @Test("While the source fails an ID is unavailable, never unknown, and causes no fetch beyond the back-off's")
     func sourceFails() {
         var driver = StateDriver.settled()
         driver.source = { _ in .failed(retryAfterSeconds: nil) }
@@ -166,14 +166,14 @@ struct UnknownKeyIDStateTests {
             #expect(answer != .unknown)
         }
         #expect(driver.fetches.filter { $0.reason == .unknownKeyID }.count == 1)
-        // Once the source answers again, the question is open again and is asked.
+        // When the source answers again, an unknown ID causes a fetch again.
         driver.source = { _ in .unchanged(.init()) }
         driver.advance(by: .seconds(61))
         check(driver.ask(20_000), .wait(until: driver.now + .seconds(6)))
     }
 
     @Test(
-        "A request that has waited its time while the source is slow is told to come again; where it fails, of the outage"
+        "After its wait a request is told to try again if the source is slow, and of the outage if it fails"
     )
     func deadline() {
         var driver = StateDriver.settled()
@@ -188,7 +188,7 @@ struct UnknownKeyIDStateTests {
     }
 
     @Test(
-        "Within the interval of the last fetch it waits, and the next begins when the interval is over, for all at once"
+        "IDs within the interval of the last fetch wait, and one fetch after the interval answers them all"
     )
     func waitsForTheInterval() {
         var driver = StateDriver.settled()
@@ -205,7 +205,7 @@ struct UnknownKeyIDStateTests {
         #expect(driver.fetches.count == 3)
     }
 
-    @Test("Without a place among those that wait it is told when the next fetch begins, and causes none")
+    @Test("An ID without a place to wait is told when the next fetch begins, and causes none")
     func noPlace() {
         var driver = StateDriver.settled()
         check(driver.ask(1, mayWait: false), .exhausted(retryAfterSeconds: 1))
@@ -213,11 +213,11 @@ struct UnknownKeyIDStateTests {
         _ = driver.ask(1)
         driver.advance(by: .milliseconds(1_500))
         check(driver.ask(2, mayWait: false), .exhausted(retryAfterSeconds: 4))
-        // What was asked about is refused all the same.
+        // An ID that was asked about before is still refused.
         check(driver.ask(1, mayWait: false), .unknown)
     }
 
-    @Test("Where the interval is longer than a request may wait, one that would wait in vain is told so at once")
+    @Test("If the interval is longer than the wait, a request that would wait in vain is told so at once")
     func longInterval() {
         var limits = JWKSetCacheLimits()
         limits.unknownKeyIDInterval = .seconds(60)
@@ -230,7 +230,7 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(2), .wait(until: driver.now + .seconds(6)))
     }
 
-    @Test("A hundred thousand in ten seconds cause at most three fetches, and none is refused that nobody asked about")
+    @Test("100,000 unknown IDs in ten seconds cause at most three fetches, and no new ID is refused")
     func flood() {
         var driver = StateDriver.settled()
         var generator = SystemRandomNumberGenerator()
@@ -245,7 +245,7 @@ struct UnknownKeyIDStateTests {
     }
 
     @Test(
-        "An hour of flood costs a fetch in five seconds, however often its IDs are repeated",
+        "An hour of flood costs one fetch every five seconds, however often its IDs are repeated",
         arguments: [1, 2, 7, 600]
     )
     func longFlood(repeats: Int) {
@@ -256,12 +256,12 @@ struct UnknownKeyIDStateTests {
             driver.advance(by: .milliseconds(100))
         }
         let elapsed = driver.now.duration(since: began) / .seconds(5)
-        // The first fetch was the start's; each good one puts the ordinary refresh off.
+        // The first fetch was the start's; each good fetch postpones the ordinary refresh.
         #expect(Double(driver.fetches.count) <= elapsed + 4)
     }
 
     @Test(
-        "Whatever forgers do, a genuine new key waits once, for the interval and one fetch at most, and is never refused",
+        "In any flood a genuine new key waits for the interval and one fetch at most, and is never refused",
         arguments: 1...100
     )
     func rotationInFlood(seed: UInt64) {
@@ -276,7 +276,7 @@ struct UnknownKeyIDStateTests {
             return .replaced(.init())
         }
         let began = driver.now
-        // Some IDs come once, some again and again.
+        // Some IDs come once, others repeatedly.
         let pool = UInt64.random(in: 1...10_000, using: &random)
         func flood(for milliseconds: Int) {
             for _ in 0..<(milliseconds / 50) {
@@ -293,7 +293,7 @@ struct UnknownKeyIDStateTests {
         while published == nil, driver.now < since + .seconds(5) + driver.latency * 2 {
             switch driver.ask(genuine, since: since) {
             case .wait: flood(for: 50)
-            // A slow source: the fetch under way took the second that the wait leaves it.
+            // With a slow source the running fetch uses up the one second that the wait leaves after the interval.
             case .exhausted where driver.latency > .seconds(1): flood(for: 50)
             case let answer:
                 Issue.record("a genuine key is told \(answer)")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("An accepted token")
 struct AcceptanceTests {
-    @Test("A good token yields what it says about itself")
+    @Test("A verified token gives its claims, its text and its key ID")
     func authenticationToken() throws {
         let text = try StandInKeys.current.mint(Login.claims)
         let token = try Login.verify(text).authenticationToken
@@ -20,7 +20,7 @@ struct AcceptanceTests {
         #expect(token.tokenID.utf8.count == 69)
     }
 
-    @Test("A person who granted everything yields the whole Profile")
+    @Test("With every permission granted the Profile is complete")
     func fullProfile() throws {
         let profile = try Login.verify(StandInKeys.current.mint(Login.fullClaims)).profile
         #expect(profile.userID == Login.userID)
@@ -46,7 +46,7 @@ struct AcceptanceTests {
         )
     }
 
-    @Test("A person who granted nothing yields a Profile of the ID alone")
+    @Test("With no permission granted the Profile has the ID alone")
     func bareProfile() throws {
         let profile = try Login.verify(StandInKeys.current.mint(Login.claims)).profile
         #expect(profile.userID == Login.userID)

@@ -3,7 +3,7 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-@Suite("What Graph says about an access token's login")
+@Suite("Graph's answer about an access token's login")
 struct AccessTokenNonceTests {
     private static let now = Login.sharedNow
     private static let nonce = "n0NceOfThisLogin4242"
@@ -20,7 +20,7 @@ struct AccessTokenNonceTests {
         return #"{"access_token":"EAAx","token_type":"bearer","expires_in":5183999\#(more)}"#
     }
 
-    /// The code of the refusal; nil for a good answer, `unreadable` for none.
+    /// The code of the refusal; nil for a good answer, `unreadable` for one that cannot be read.
     private static func code(_ answer: String, _ expectation: NonceExpectation, app: String = "111") throws -> String? {
         let token = try token(app: app)
         do throws(AccessTokenRejection) {
@@ -38,7 +38,7 @@ struct AccessTokenNonceTests {
 
     private static func given(_ text: String = nonce) throws -> NonceExpectation { .nonce(try #require(Nonce(text))) }
 
-    @Test("The nonce that was given is accepted and told, whichever way its JSON is spelt")
+    @Test("The expected nonce is accepted and returned, also if JSON escapes spell it")
     func accepted() throws {
         for json in ["\"\(Self.nonce)\"", #""\u006e0NceOfThisLogin4242""#] {
             let told = try AccessTokenNonce(
@@ -52,7 +52,7 @@ struct AccessTokenNonceTests {
     }
 
     @Test(
-        "A nonce that is missing, or not exactly the one given, is another login's",
+        "A nonce that is missing or differs from the expected one is a mismatch",
         arguments: [
             nil, #""""#, #""n0NceOfThisLogin4243""#, #""N0NceOfThisLogin4242""#, #""n0NceOfThisLogin4242 ""#,
             #""n0NceOfThisLogin424""#, "null", "true", "5", #"["n0NceOfThisLogin4242"]"#,
@@ -63,7 +63,7 @@ struct AccessTokenNonceTests {
         #expect(try Self.code(Self.answer(json), Self.given()) == "nonce_mismatch")
     }
 
-    @Test("A nonce further within the answer, or under another name, is none")
+    @Test("A nonce deeper in the answer or under another name does not count")
     func elsewhere() throws {
         for answer in [
             #"{"data":{"auth_nonce":"\#(Self.nonce)"}}"#, #"{"nonce":"\#(Self.nonce)"}"#,
@@ -74,7 +74,7 @@ struct AccessTokenNonceTests {
     }
 
     @Test(
-        "What is no answer is no fault of the token",
+        "An answer that cannot be read is not blamed on the token",
         arguments: [
             "", "null", "[]", "<html>", "auth_nonce=n0NceOfThisLogin4242", #"{"auth_nonce":"x","auth_nonce":"x"}"#,
             #"{"error":{"code":190},"auth_nonce":"n0NceOfThisLogin4242"}"#, #"{"auth_nonce":"n0NceOfThisLogin4242"}}"#,
@@ -84,7 +84,7 @@ struct AccessTokenNonceTests {
         #expect(try Self.code(answer, Self.given()) == "unreadable")
     }
 
-    @Test("An issued nonce must be ours, for the token's app, and in time")
+    @Test("An issued nonce must be this issuer's, for the token's app, and not expired")
     func issued() throws {
         let issuer = try NonceIssuer(secret: "0123456789abcdef0123456789abcdef")
         let other = try NonceIssuer(secret: "fedcba9876543210fedcba9876543210")
@@ -107,7 +107,7 @@ struct AccessTokenNonceTests {
         for none in [nil, "null", "5", #""""#] { #expect(try code(none) == "nonce_mismatch") }
     }
 
-    @Test("Of 10,000 answers with bytes changed, put in, taken out or moved, none is a wrong yes")
+    @Test("No answer of 10,000 with bytes changed, inserted, removed or moved is wrongly accepted")
     func mutations() throws {
         var random = RepeatableGenerator(seed: 0xA0_7C_E5)
         let good = Array(Self.answer("\"\(Self.nonce)\"").utf8)
@@ -130,7 +130,7 @@ struct AccessTokenNonceTests {
             do throws(AccessTokenRejection) {
                 _ = try AccessTokenNonce(accessTokenInfo: answer, of: token, expecting: expectation, now: Self.now)
                 yes += 1
-                // Whatever else was changed, the nonce stands in it whole.
+                // An accepted answer still holds the whole nonce.
                 let text = String(decoding: answer, as: UTF8.self)
                 #expect(text.contains("\"\(Self.nonce)\"") && text.contains("auth_nonce\""), "\(text)")
             } catch {

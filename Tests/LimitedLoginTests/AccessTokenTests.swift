@@ -1,7 +1,7 @@
 import LimitedLogin
 import Testing
 
-@Suite("What Graph says about an access token")
+@Suite("Graph's answer about an access token")
 struct AccessTokenTests {
     private static let now = Login.sharedNow
     private static let scopes = #"["public_profile","email","user_friends","user_likes","pages_manage.x"]"#
@@ -32,7 +32,7 @@ struct AccessTokenTests {
         Login.rejection { () throws(AccessTokenRejection) in try inspect(answer, subject: subject) }
     }
 
-    @Test("Tells app, person, times and permissions of a good token")
+    @Test("A good token gives its app, person, times and permissions")
     func accepted() throws {
         let inspection = try Self.inspect(Self.answer(), subject: "218471")
         #expect(inspection.appID == "111" && inspection.userID == "218471")
@@ -55,13 +55,13 @@ struct AccessTokenTests {
         let inspection = try Self.inspect(answer)
         #expect(inspection.expiresAt == nil && inspection.issuedAt == nil && inspection.dataAccessExpiresAt == nil)
         #expect(inspection.appID == "222" && inspection.userID == "218471" && inspection.permissions.isEmpty)
-        // Any revocation at all counts against it.
+        // Its time of issue is unknown, so any revocation applies to it.
         #expect(inspection.earliestIssue(now: Login.sharedNow).wholeSeconds == 0)
         let short = try Self.inspect(Self.answer([("issued_at", nil)]))
         #expect(short.earliestIssue(now: Login.sharedNow).wholeSeconds == 1_699_996_400)
     }
 
-    /// What Graph's answer is changed by, and what the token is refused for.
+    /// Changes to Graph's answer and the expected rejection.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let changes: [(String, String?)]
@@ -81,7 +81,7 @@ struct AccessTokenTests {
     }
 
     private static let rows: [Row] = [
-        // Not valid, by the subcode.
+        // Not valid; the subcode tells the reason.
         invalid("no error told", .invalid, nil), invalid("an empty error", .invalid, "{}"),
         invalid("the placeholder of SDK 17", .invalid, #"{"code":190,"message":"Cannot parse access token"}"#),
         invalid("expired", .expired, #"{"code":190,"subcode":463,"message":"x"}"#),
@@ -93,25 +93,25 @@ struct AccessTokenTests {
         invalid("another subcode", .invalid, #"{"code":190,"subcode":1}"#),
         invalid("a subcode as text", .invalid, #"{"code":190,"subcode":"463"}"#),
         invalid("an error as text", .invalid, #""463""#),
-        // A yes beside an error.
+        // Valid, with an error beside it.
         Row("valid, and expired", .unreadableAnswer, ("error", #"{"code":190,"subcode":463}"#)),
         Row("valid, and an error of null", .unreadableAnswer, ("error", "null")),
-        // Of another kind.
+        // Another kind of token.
         Row("an app's token", .otherType, ("type", #""APP""#)), Row("a page's token", .otherType, ("type", #""PAGE""#)),
         Row("a system user's token", .otherType, ("type", #""SYSTEM_USER""#)),
         Row("another spelling of the type", .otherType, ("type", #""user""#)),
-        // For another app.
+        // A token for another app.
         Row("another app", .otherApp, ("app_id", #""333""#)), Row("a longer app ID", .otherApp, ("app_id", #""1110""#)),
         Row("a leading zero", .otherApp, ("app_id", #""0111""#)),
-        // Nobody's.
+        // No person, or none that can be read.
         Row("no person", .noUser, ("user_id", nil)), Row("an empty person", .noUser, ("user_id", #""""#)),
         Row("a person of letters", .noUser, ("user_id", #""21847l""#)), Row("null", .noUser, ("user_id", "null")),
         Row("a negative person", .noUser, ("user_id", "-218471")),
         Row("a person too long", .noUser, ("user_id", "\"" + String(repeating: "1", count: 21) + "\"")),
-        // Out of time.
+        // No expiry, or expired.
         Row("no expiry", .noExpiry, ("expires_at", nil)), Row("expired now", .expired, ("expires_at", "1700000000")),
         Row("expired long ago", .expired, ("expires_at", "1")),
-        // Nothing that can be read: no fault of the token.
+        // Answers that cannot be read, which is no fault of the token.
         Row("an expiry as text", .unreadableAnswer, ("expires_at", #""1700003600""#)),
         Row("a negative expiry", .unreadableAnswer, ("expires_at", "-1")),
         Row("an expiry of null", .unreadableAnswer, ("expires_at", "null")),
@@ -126,13 +126,13 @@ struct AccessTokenTests {
         Row("an app of letters", .unreadableAnswer, ("app_id", #""abc""#)),
     ]
 
-    @Test("Each answer that is no yes has its own reason", arguments: rows)
+    @Test("Each refusing answer has its own reason", arguments: rows)
     func refusals(row: Row) {
         #expect(Self.rejection(Self.answer(row.changes)) == row.rejection)
     }
 
     @Test(
-        "What is no answer of debug_token says nothing about the token",
+        "An answer that debug_token does not give says nothing about the token",
         arguments: [
             "", "null", "[]", "{}", "true", #"{"data":[]}"#, #"{"data":null}"#, #"{"data":{}}"#, "<html>",
             #"{"data":{"is_valid":true}"#, #"{"data":{"is_valid":false},"data":{"is_valid":true}}"#,
@@ -146,7 +146,7 @@ struct AccessTokenTests {
     }
 
     @Test(
-        "A greatest age is kept with the skew, and a token whose issue is not told is refused",
+        "The maximum age is enforced with the skew, and a token without a time of issue is refused",
         arguments: [
             ("1699990000", 10_000, 0, nil), ("1699990000", 9_999, 0, .tooOld), ("1699990000", 9_940, 60, nil),
             ("1699990000", 9_939, 60, .tooOld), ("1700000060", 1, 0, nil), (nil, 2_000_000_000, 300, .unknownAge),
@@ -169,13 +169,13 @@ struct AccessTokenTests {
         #expect(found == rejection && (found == nil || found?.code == .tooOld))
     }
 
-    @Test("Another app is refused before anything else of the person is looked at")
+    @Test("The app is checked before the person and the expiry")
     func order() {
         let answer = Self.answer([("app_id", #""333""#), ("user_id", nil), ("expires_at", "1")])
         #expect(Self.rejection(answer, subject: "9") == .otherApp)
     }
 
-    @Test("The person must be the one that is expected")
+    @Test("The person must be the expected one")
     func subject() {
         #expect(Self.rejection(Self.answer(), subject: "218471") == nil)
         for other in ["218472", "21847", "", "0218471"] {
@@ -183,7 +183,7 @@ struct AccessTokenTests {
         }
     }
 
-    @Test("The codes are those that callers know, and no sentence is empty")
+    @Test("The codes are the ones that callers know, and every rejection has a sentence")
     func codes() {
         let codes = Set(Self.rows.map { $0.rejection.code.rawValue })
         #expect(
@@ -196,7 +196,7 @@ struct AccessTokenTests {
         for row in Self.rows { #expect(row.rejection.description.count > 20) }
     }
 
-    @Test("Only permissions' names are told")
+    @Test("Only well-formed permission names are kept")
     func permissions() throws {
         let long = String(repeating: "a", count: 65)
         let scopes = #"["email",5,"E-mail","","user likes","user_birthday",null,"\#(long)","a.b_c"]"#
@@ -205,7 +205,7 @@ struct AccessTokenTests {
     }
 
     @Test(
-        "A token is told from an id token and from a word by its shape",
+        "The shape tells an access token from an id token and from other text",
         arguments: [
             ("EAABwzLixnjYBO0123456789", .accessToken), ("EAAB|wz-Lixn_jYBO0123456789", .accessToken),
             (String(repeating: "E", count: 4_096), .accessToken), (String(repeating: "E", count: 4_097), .malformed),
@@ -224,7 +224,7 @@ struct AccessTokenTests {
     }
 }
 
-@Suite("What /me says about a person")
+@Suite("The answer of /me about a person")
 struct VerifiedAccessTokenTests {
     private static let everyone = """
         ["public_profile","email","user_friends","user_birthday","user_age_range","user_hometown","user_location",\
@@ -250,7 +250,7 @@ struct VerifiedAccessTokenTests {
         try VerifiedAccessToken(me: Array(me.utf8), of: inspection(scopes)).profile
     }
 
-    @Test("Every field makes its fact")
+    @Test("Every field of the answer reaches the Profile")
     func facts() throws {
         let profile = try Self.profile(Self.me)
         #expect(profile.userID == "218471" && profile.name == "Zoë Q. Müller" && profile.firstName == "Zoë")
@@ -262,13 +262,13 @@ struct VerifiedAccessTokenTests {
         #expect(!profile.isLimited && profile.permissions.count == 9)
     }
 
-    @Test("21.0 is 21", arguments: ["21.0", "2.1e1", "21"])
+    @Test("An age of 21.0 or 2.1e1 is 21", arguments: ["21.0", "2.1e1", "21"])
     func wholeNumbers(spelling: String) throws {
         let ages = try Self.profile(#"{"id":"218471","age_range":{"min":\#(spelling)}}"#).ageRange
         #expect(ages?.minimum == 21 && ages?.maximum == nil)
     }
 
-    @Test("Only what was granted is asked for, and nothing else is told")
+    @Test("Only granted fields are requested and returned")
     func grants() throws {
         let none = try Self.inspection("[]")
         #expect(VerifiedAccessToken.fields(for: none) == ["id"])
@@ -282,7 +282,7 @@ struct VerifiedAccessTokenTests {
     }
 
     @Test(
-        "A field that is missing or of the wrong type is no fact, and no fault",
+        "A field that is missing or of the wrong type is left out, and the answer is accepted",
         arguments: ["null", "5", "true", #""""#, "[]", "{}", #"{"data":5}"#, #"{"data":[5]}"#, #"{"data":{"url":5}}"#]
     )
     func wrongTypes(json: String) throws {
@@ -309,7 +309,7 @@ struct VerifiedAccessTokenTests {
         #expect(try Self.profile(#"{"id":"218471","friends":\#(json)}"#).friendIDs == ids)
     }
 
-    @Test("An answer about another person is refused; one that cannot be read is no fault of the token")
+    @Test("An answer about another person is refused; one that cannot be read is not blamed on the token")
     func persons() throws {
         let inspection = try Self.inspection()
         func rejection(_ me: String) -> AccessTokenRejection? {
@@ -330,7 +330,7 @@ struct VerifiedAccessTokenTests {
         }
     }
 
-    @Test("No mutation of both answers makes another person or app of them", .timeLimit(.minutes(5)))
+    @Test("No changed byte in debug_token's answer lets another app or person through", .timeLimit(.minutes(5)))
     func mutations() throws {
         let answer = Array(
             #"{"data":{"app_id":"111","type":"USER","expires_at":0,"is_valid":true,"user_id":"218471"}}"#.utf8
@@ -348,7 +348,7 @@ struct VerifiedAccessTokenTests {
                         now: Login.sharedNow
                     )
                 else { continue }
-                // What is accepted still says all of it; a digit of the person may be another one.
+                // An accepted answer still names the app; a digit of the person may differ.
                 #expect(inspection.appID == "111" && inspection.userID.utf8.count >= 5)
                 #expect((try? VerifiedAccessToken(me: Array(#"{"id":"1"}"#.utf8), of: inspection)) == nil)
             }
@@ -356,7 +356,7 @@ struct VerifiedAccessTokenTests {
         #expect(count > 10_000)
     }
 
-    @Test("No mutation of the answer of /me makes another person of it", .timeLimit(.minutes(5)))
+    @Test("No changed byte in the answer of /me makes it about another person", .timeLimit(.minutes(5)))
     func mutationsOfMe() throws {
         let inspection = try Self.inspection(#"["public_profile","email"]"#)
         let answer = Array(

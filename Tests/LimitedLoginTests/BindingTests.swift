@@ -4,7 +4,7 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-@Suite("What ties a token to a login")
+@Suite("The binding of a token to a login")
 struct BindingTests {
     private func token(nonce: String?) throws -> String {
         var claims = Login.claims
@@ -23,7 +23,7 @@ struct BindingTests {
         #expect(try Login.rejection(of: token(nonce: nonce)) == .nonceMismatch(.different))
     }
 
-    @Test("An empty nonce claim matches nothing, and says so")
+    @Test("An empty nonce claim matches nothing, and the refusal names the reason")
     func emptyClaim() throws {
         let rejection = try Login.rejection(of: token(nonce: ""))
         #expect(rejection == .nonceMismatch(.empty))
@@ -37,7 +37,7 @@ struct BindingTests {
         let text = "a/b@é😀"
         #expect(try Login.rejection(of: token(nonce: text), binding: .nonce(Login.nonce(text))) == nil)
         let composed = try Login.nonce("e\u{301}")
-        // The same character to a reader, other bytes to a verifier.
+        // The text looks the same, but its bytes differ.
         #expect(try Login.rejection(of: token(nonce: "é"), binding: .nonce(composed)) == .nonceMismatch(.different))
     }
 
@@ -57,7 +57,7 @@ struct BindingTests {
         #expect(try Login.rejection(of: token(nonce: "other"), binding: .rawNonce(raw)) == .nonceMismatch(.different))
     }
 
-    @Test("A refreshed token is tied to its person, whatever its nonce")
+    @Test("A refreshed token is bound to its person, whatever its nonce")
     func subject() throws {
         #expect(try Login.rejection(of: token(nonce: "made by the SDK"), binding: .subject(Login.userID)) == nil)
         #expect(try Login.rejection(of: token(nonce: nil), binding: .subject(Login.userID)) == nil)
@@ -69,7 +69,7 @@ struct BindingTests {
         #expect(try Login.rejection(of: token(nonce: nil), binding: .subject("")) == .invalidSubject)
     }
 
-    @Test("A token bound to nothing needs a policy that allows it")
+    @Test("An unbound token needs a policy that allows it")
     func unbound() throws {
         #expect(try Login.rejection(of: token(nonce: "x"), binding: .unbound) == .bindingRequired)
         let verifier = try Login.verifier(binding: .optional)
@@ -83,7 +83,7 @@ struct BindingTests {
         #expect(try Login.rejection(of: token, binding: .subject(Login.userID)) == .malformedClaim(.nonce, .wrongType))
     }
 
-    @Test("An access token's hash tells the tracking")
+    @Test("A token with at_hash is not limited, and a policy may refuse it")
     func tracking() throws {
         var claims = Login.claims
         claims.accessTokenHash = "aBcDeFgHiJkLmNoPqRsTuV"
@@ -108,7 +108,7 @@ struct BindingTests {
     }
 
     @Test(
-        "Everything else is a nonce",
+        "Any other text is a valid nonce",
         arguments: ["a", "é", "😀", "\u{2010}", "\u{200C}", "\u{3001}", "\u{E000}", "\u{1681}", "a\"\\"]
     )
     func validNonces(text: String) {
@@ -123,14 +123,14 @@ struct BindingTests {
         }
     }
 
-    @Test("Made nonces are valid and never the same")
+    @Test("Generated nonces are valid and never repeat")
     func generator() {
         let nonces = (0..<2_000).map { _ in Nonce.generate() }
         #expect(Set(nonces.map(\.value)).count == nonces.count)
         #expect(nonces.allSatisfy { $0.value.utf8.count == 43 && Nonce($0.value) == $0 })
     }
 
-    @Test("A nonce given as bytes is judged as one given as text")
+    @Test("A nonce given as bytes is judged like one given as text")
     func byteDoor() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
         func rejection(_ binding: TokenBinding) -> Refusal? {

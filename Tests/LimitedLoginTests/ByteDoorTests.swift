@@ -4,9 +4,9 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-@Suite("The door for bytes")
+@Suite("The API for bytes")
 struct ByteDoorTests {
-    @Test("Both doors tell the same facts, and the ranges may be copied into JSON as they stand")
+    @Test("Both APIs give the same facts, and the ranges can be copied into JSON unchanged")
     func sameFacts() throws {
         let text = try StandInKeys.current.mint(Login.fullClaims)
         let owned = try Login.verify(text)
@@ -43,7 +43,7 @@ struct ByteDoorTests {
         #expect(PermissionSet.missing(claims.satisfiedPermissions, asked: needed) == [])
     }
 
-    @Test("What is missing is told without the permissions no token can show")
+    @Test("Permissions that no token can show are not reported as missing")
     func missing() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
         var workspace = VerificationWorkspace()

@@ -108,7 +108,7 @@ struct ClaimTests {
         #expect(try Login.rejection(of: token, appID: "") == .unknownApp)
     }
 
-    @Test("The authorized party, where there is one, is the audience")
+    @Test("The authorized party, if present, is the audience")
     func authorizedParty() throws {
         #expect(try Login.rejection(of: Login.token("azp", "\"\(Login.appID)\"")) == nil)
         #expect(try Login.rejection(of: Login.token("azp", "\"42\"")) == .invalidAudience(.otherAuthorizedParty("42")))
@@ -140,7 +140,7 @@ struct ClaimTests {
         #expect(try Login.rejection(of: Login.token("jti", "\"\"")) == .malformedClaim(.tokenID, .empty))
     }
 
-    @Test("Claims this library knows nothing about are passed through")
+    @Test("Unknown claims are passed through")
     func unknownClaims() throws {
         let token = try Login.verify(Login.token("zzz", "{\"deep\":[1,{\"é\":null}]}"))
         #expect(token.claimsJSON.contains("\"zzz\":{\"deep\":[1,{\"é\":null}]}"))

@@ -6,7 +6,7 @@ import LimitedLogin
 import Testing
 
 extension Proof {
-    /// A good proof for these tests' request, at their moment.
+    /// A good proof for the request of these tests, judged at `Login.now`.
     fileprivate init() throws { try self.init(token: DPoPProofTests.token, now: Login.now) }
 }
 
@@ -43,7 +43,7 @@ struct DPoPProofTests {
         }
     }
 
-    @Test("A proof of the token's own device is accepted, and tells its name and moment")
+    @Test("A proof of the token's own device is accepted, and gives its jti and its time")
     func accepted() throws {
         let proof = try Self.verify(Proof().make())
         #expect(proof.tokenID == "e1j3V_bKic8-LAEB" && proof.issuedAt.secondsSince1970 == Double(Login.now - 5))
@@ -51,7 +51,7 @@ struct DPoPProofTests {
     }
 
     @Test(
-        "A proof may lie ahead by the skew, and by 300 seconds at most",
+        "A proof's iat may be ahead by the skew, but by at most 300 seconds",
         arguments: Login.skews
     )
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
@@ -62,7 +62,7 @@ struct DPoPProofTests {
         #expect((rejection == nil) == isAccepted && rejection?.description.contains("iat is ") != false)
     }
 
-    @Test("A proof that narrows its own time is accepted within it, and the skew counts there too")
+    @Test("A proof with an exp or nbf of its own is accepted within it and the skew")
     func ownTime() throws {
         var proof = try Proof()
         for (name, moment) in [
@@ -74,7 +74,7 @@ struct DPoPProofTests {
         }
     }
 
-    /// The proof of RFC 9449 section 7.1, made by somebody else.
+    /// The example proof of RFC 9449 section 7.1.
     private static let published = [
         "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJo",
         "RjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.",
@@ -100,7 +100,7 @@ struct DPoPProofTests {
         #expect(try rejection(token, url, Proof.key.thumbprint()) == .otherKey)
     }
 
-    @Test("Each clause of section 4.3 is kept", arguments: ProofFault.table)
+    @Test("Each clause of section 4.3 is enforced", arguments: ProofFault.table)
     func clauses(fault: ProofFault) throws {
         var proof = try Proof()
         try fault.bend(&proof)
@@ -112,12 +112,12 @@ struct DPoPProofTests {
 
     @Test("Every clause that a proof alone can break has its row")
     func coverage() {
-        // (1), one field, is for the caller that sees the fields; (10) is about nonces, which are not given out.
+        // The caller checks (1), a single DPoP field; (10) is about DPoP nonces, which are not issued.
         #expect(Set(ProofFault.table.map(\.clause)) == [2, 3, 4, 5, 6, 7, 8, 9, 11, 12])
     }
 
     @Test(
-        "What is no JWT is refused (2)",
+        "Text that is no JWT is refused (2)",
         arguments: [
             "", ".", "..", "a.b", "a.b.c", "e30.e30.", ".e30.AAAA", "e30.e30.AAAA.AAAA", "e30.e30.AAAA, e30.e30.AAAA",
         ]
@@ -148,7 +148,7 @@ struct DPoPProofTests {
         #expect(OpenSSLError.isQueueEmpty)
     }
 
-    @Test("No bit of a proof can be changed", .timeLimit(.minutes(5)))
+    @Test("A proof with any bit changed is refused", .timeLimit(.minutes(5)))
     func mutations() throws {
         let good = Array(try Proof().make().utf8)
         let thumbprint = try Proof.key.thumbprint()
@@ -187,7 +187,7 @@ struct DPoPProofTests {
                 case 2: mutant[place..<end].reverse()
                 case 3: mutant[place] = UInt8.random(in: 0x21...0x7E, using: &random)
                 default:
-                    // The same stretch of the other proof, so that whole claims and whole parts change places.
+                    // Take the same range of the other proof, so that whole claims and parts are exchanged.
                     mutant.replaceSubrange(place..<end, with: sources[1].dropFirst(place).prefix(end - place))
                 }
                 if mutant.isEmpty { break }
@@ -201,7 +201,7 @@ struct DPoPProofTests {
     }
 
     @Test(
-        "URLs that are the same request are the same (9)",
+        "Equivalent URLs are the same (9)",
         arguments: [
             "https://api.example.com/login/me", "HTTPS://API.Example.COM/login/me",
             "https://api.example.com:443/login/me", "https://api.example.com:/login/me",
@@ -232,7 +232,7 @@ struct DPoPProofTests {
     }
 
     @Test(
-        "A wrong time is told with its cause and its number",
+        "A refusal for a wrong time names the claim and the cause",
         arguments: [
             ("iat", "\(Login.now + 180)", "iat is 180 s ahead: the device's clock is wrong: correct it by the Date"),
             ("iat", "\(Login.now + 60).5", "iat is 61 s ahead"), ("iat", "\(Login.now - 400)", "iat is 400 s behind"),
@@ -253,7 +253,7 @@ struct DPoPProofTests {
         #expect(sentence.contains("The DPoP proof's \(words)"), "\(sentence)")
     }
 
-    @Test("Members that mean nothing here are passed over, a nonce among them (10)")
+    @Test("Members without a meaning here are ignored, also a nonce (10)")
     func otherMembers() throws {
         var proof = try Proof()
         proof.set("nonce", #""n""#)

@@ -6,7 +6,7 @@ import Testing
 @Suite("The envelope of a token")
 struct EnvelopeTests {
     @Test(
-        "Bytes that are no JWS are refused for what they are",
+        "Text that is no JWS is refused with its own reason",
         arguments: [
             ("", .malformedToken(.empty)), ("abc", .malformedToken(.wrongPartCount(1))),
             ("a.b", .malformedToken(.wrongPartCount(2))), ("a.b.c.d", .malformedToken(.wrongPartCount(4))),
@@ -32,7 +32,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "Five parts are counted, and passed no check of what they say",
+        "Five parts fail the check of the serialization, a header with enc that of the type",
         arguments: ["a.b.c.d.e", "....x", "!.#.$.%.^"]
     )
     func fiveParts(token: String) throws {
@@ -41,7 +41,7 @@ struct EnvelopeTests {
         #expect(try Login.rejection(of: encrypted)?.check == .type)
     }
 
-    @Test("A token of 32 KiB is accepted; one byte more is too long, which is no word about its form")
+    @Test("A token of 32 KiB is accepted; one byte more is too long, not malformed")
     func size() throws {
         let good = try #require(try StandInKeys.current.mint(ofLength: 32_768, Login.claims))
         #expect(try Login.verify(good).profile.userID == Login.userID)
@@ -52,19 +52,19 @@ struct EnvelopeTests {
         #expect(refusal.detail.contains("32,768 bytes"))
     }
 
-    @Test("A person may have many friends, each of whom is told", arguments: [0, 1, 257, 258, 1_000, 1_100])
+    @Test("A person may have many friends, and the Profile lists each", arguments: [0, 1, 257, 258, 1_000, 1_100])
     func friends(count: Int) throws {
         var claims = Login.fullClaims
         claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
         let token = try StandInKeys.current.mint(claims)
         let profile = try Login.verify(token).profile
         #expect(profile.friendIDs == claims.friendIDs)
-        // Those stand behind the friends in the payload.
+        // These claims follow the friends in the payload.
         #expect(profile.hometown?.name == "Martinez, California" && profile.gender == "female")
         #expect(profile.linkURL == claims.link)
     }
 
-    @Test("A million full stops cost neither memory nor time")
+    @Test("A million full stops are refused for their length; 32,768 are counted")
     func fullStops() throws {
         let dots = String(repeating: ".", count: 1_000_000)
         #expect(try Login.rejection(of: dots) == .tokenTooLong)
@@ -85,7 +85,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "Only the algorithm RS256 is accepted, spelt so",
+        "Only the algorithm RS256 is accepted, in this spelling",
         arguments: [
             "\"none\"", "\"None\"", "\"NONE\"", "\"nOnE\"", "\"HS256\"", "\"RS384\"", "\"RS512\"", "\"PS256\"",
             "\"ES256\"", "\"EdDSA\"", "\"rs256\"", "\"RS256 \"", "\" RS256\"", "\"RS2567\"", "\"RS25\"", "\"\"",
@@ -108,7 +108,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "A header that demands or hints at anything else is refused",
+        "A header with crit, b64, another type, encryption or a repeated name is refused",
         arguments: [
             ("\"crit\":[\"x\"],\"x\":1", .unsupportedCriticalHeader), ("\"crit\":[]", .unsupportedCriticalHeader),
             ("\"crit\":\"exp\"", .unsupportedCriticalHeader), ("\"crit\":[1]", .unsupportedCriticalHeader),
@@ -132,7 +132,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "A key the token brings along is never read",
+        "A key inside the token is never read",
         arguments: [
             "\"jku\":\"http://127.0.0.1:1/keys\"", "\"x5u\":\"http://127.0.0.1:1/x\"", "\"x5c\":[\"MIIB\"]",
             "\"jwk\":{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}", "\"x5t\":\"abc\"", "\"jku\":[1,2]",
@@ -140,7 +140,7 @@ struct EnvelopeTests {
     )
     func embeddedKeys(member: String) throws {
         let header = "{\"alg\":\"RS256\",\"kid\":\"\(StandInKeys.current.keyID)\",\(member)}"
-        // Signed by the published key the token is good, signed by another it is not.
+        // The token is good with the published key's signature, and refused with another key's.
         #expect(try Login.rejection(of: Login.token(header: header)) == nil)
         let forged = try StandInKeys.stranger.mint(header: Array(header.utf8), payload: Login.claims.payload)
         #expect(try Login.rejection(of: forged) == .invalidSignature(.mismatch))
@@ -155,7 +155,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "A key ID is a name and nothing else",
+        "A hostile key ID is only an unknown name",
         arguments: [
             "../../../../../dev/null", "/dev/null", "x' UNION SELECT 'key", "key.pem|sleep 10", "\\u0000", "\\n",
             "http://evil/keys", "*", "%00", "é",
@@ -169,7 +169,7 @@ struct EnvelopeTests {
         #expect(detail.utf8.allSatisfy { (0x20...0x7E).contains($0) })
     }
 
-    @Test("An unknown key tells its ID for a refetch, unless no key could have it")
+    @Test("The workspace keeps an unknown key ID for a refetch, unless it is longer than any key's")
     func unknownKey() throws {
         func keyID(of length: Int) throws -> ([UInt8], Refusal?) {
             var workspace = VerificationWorkspace()
@@ -212,12 +212,12 @@ struct EnvelopeTests {
         #expect(try Login.rejection(of: token, keys: StandInKeys.makeSet([StandInKeys.current]))?.code == .unknownKey)
     }
 
-    @Test("A JWS that carries nothing is no id token")
+    @Test("A JWS with an empty payload is no id token")
     func emptyPayload() throws {
         #expect(try Login.rejection(of: Login.token(payload: "")) == .malformedToken(.emptyPart(.payload)))
     }
 
-    @Test("Signatures alone are verified one after another in one workspace")
+    @Test("One workspace verifies signatures alone, one after another")
     func signaturesAlone() throws {
         var workspace = VerificationWorkspace()
         let keys = VerificationKeys(StandInKeys.set)

@@ -40,7 +40,7 @@ struct IssuedNonceTests {
         )
     }
 
-    @Test("A nonce is ninety letters and digits that tell nothing of the app, and it has its times")
+    @Test("A nonce is 90 letters and digits, does not repeat, and has a time of issue and an expiry")
     func shape() throws {
         let issuer = try Self.issuer()
         let now = try #require(NumericDate(secondsSince1970: 1_700_000_000.25))
@@ -59,13 +59,13 @@ struct IssuedNonceTests {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    @Test("The bytes of a nonce are fixed: what another replica issued yesterday is recognised today")
+    @Test("The format of a nonce is fixed: nonces of other replicas and of version 1 are recognised")
     func knownAnswer() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer, at: 1_700_000_000_123)
         let digits = "02018bcfe5687b018bcfee903b000102030405060708090a0b0c0d0e0f"
         #expect(nonce == digits + "7fd1039e4de189a8acbf54b9c165da5f")
-        // One of version 1, which a session may have begun with.
+        // A nonce of version 1, which a session may still hold.
         let former = "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ"
         for text in [nonce, former] {
             let facts = try #require(issuer.recognize(text, appID: Login.appID), "\(text)")
@@ -73,7 +73,7 @@ struct IssuedNonceTests {
         }
     }
 
-    @Test("Each nonce has one spelling: neither capitals nor the other version's alphabet spell it")
+    @Test("Each nonce has one spelling: capitals and the other version's alphabet are refused")
     func oneSpelling() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer)
@@ -92,7 +92,7 @@ struct IssuedNonceTests {
         #expect(issuer.recognize(String(other), appID: Login.appID) == nil)
     }
 
-    @Test("A token with a nonce of ours for this app is accepted until the nonce expires")
+    @Test("A token with a nonce issued for its app is accepted until the nonce expires")
     func accepted() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer, lifetime: 60)
@@ -104,7 +104,7 @@ struct IssuedNonceTests {
         #expect(rejection?.check == .binding)
     }
 
-    @Test("Another app's nonce, another secret's, and text that is none of ours are not issued here")
+    @Test("A nonce of another app or another secret, and any other text, was not issued here")
     func foreign() throws {
         let issuer = try Self.issuer()
         for nonce in [
@@ -118,7 +118,7 @@ struct IssuedNonceTests {
         #expect(try Self.rejection(Self.nonce(issuer), nil) == .noNonceIssuer)
     }
 
-    @Test("One bit changed anywhere, and the nonce is not ours: its times cannot be lengthened")
+    @Test("A nonce with any bit changed is not recognised, so its times cannot be extended")
     func everyBit() throws {
         let issuer = try Self.issuer()
         let nonce = Array(try Self.nonce(issuer).utf8)
@@ -134,7 +134,7 @@ struct IssuedNonceTests {
         #expect(issuer.recognize(String(decoding: nonce, as: UTF8.self), appID: Login.appID) != nil)
     }
 
-    @Test("The secret before recognises, and the new one issues")
+    @Test("The former secret still recognises nonces, and the new one issues them")
     func rotation() throws {
         let old = try Self.issuer(1)
         let both = try Self.issuer(2, former: 1)
@@ -161,7 +161,7 @@ struct IssuedNonceTests {
         #expect(try rejection("5") == .malformedClaim(.nonce, .wrongType))
     }
 
-    @Test("A life or a time out of range issues nothing")
+    @Test("No nonce is issued for a lifetime or a time out of range")
     func bounds() throws {
         let issuer = try Self.issuer()
         let random = [UInt8](0..<16)
@@ -177,7 +177,7 @@ struct IssuedNonceTests {
     }
 
     @Test(
-        "What is no secret is refused, and no message quotes it",
+        "An invalid secret is refused, and no message quotes it",
         arguments: [
             ("", InvalidConfiguration.secretTooShort), ("00", .secretTooShort),
             ("0123456789abcdef0123456789abcde", .secretTooShort),
@@ -195,7 +195,7 @@ struct IssuedNonceTests {
         #expect(throws: error) { try NonceIssuer(secret: "0123456789abcdef0123456789abcdef", former: text) }
     }
 
-    @Test("A secret does not show itself")
+    @Test("A secret is not in its description or its dump")
     func silentSecret() throws {
         let text = "0123456789abcdef0123456789abcdef"
         var dumped = ""

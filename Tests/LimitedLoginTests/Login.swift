@@ -4,19 +4,19 @@ import LLTestSupport
 import LimitedLogin
 import Testing
 
-/// One login with a good token, to be bent by each test.
+/// A login with a good token, which each test changes.
 struct Login {
     static let appID = "1234567890123456"
     static let userID = "10158273645546372"
     static let nonce = "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D11"
     static let now: Int64 = 1_700_000_000
 
-    /// The claims of a login a moment ago.
+    /// The claims of a login five seconds ago.
     static var claims: MintedClaims {
         MintedClaims(audience: appID, subject: userID, nonce: nonce, issuedAt: now - 5)
     }
 
-    /// The claims of a person who granted all there is.
+    /// The claims of a login with every permission granted.
     static var fullClaims: MintedClaims {
         var claims = claims
         claims.email = "zoë@example.com"
@@ -56,7 +56,7 @@ struct Login {
         )
     }
 
-    /// The verifier of the default policy.
+    /// A verifier with the default policy.
     static let sharedVerifier: TokenVerifier = {
         do {
             return try verifier()
@@ -65,7 +65,7 @@ struct Login {
         }
     }()
 
-    /// The moment all tests are judged as of.
+    /// The time at which all tokens are judged.
     static let sharedNow: NumericDate = {
         guard let date = NumericDate(secondsSince1970: now) else { fatalError("no date") }
         return date
@@ -101,7 +101,7 @@ struct Login {
         )
     }
 
-    /// The reason a token is refused for; nil when it is accepted.
+    /// The reason for refusing a token; nil if it is accepted.
     static func rejection(
         of token: String,
         with verifier: TokenVerifier? = nil,
@@ -137,18 +137,18 @@ struct Login {
         }
     }
 
-    /// Skews and times by which a credential lies ahead, in seconds, and whether it is accepted.
+    /// A skew, the time that a credential is ahead by (both in seconds), and true if it is accepted.
     static let skews: [(seconds: Int, ahead: Int64, isAccepted: Bool)] = [
         (0, 0, true), (0, 1, false), (60, 60, true), (60, 61, false), (300, 300, true), (60_000, 300, true),
         (60_000, 301, false), (.max, 301, false), (-60, 0, true), (.min, 0, true), (.min, 1, false),
     ]
 
-    /// A token whose header is this JSON text.
+    /// A token with this JSON text as its header.
     static func token(header: String) throws -> String {
         try StandInKeys.current.mint(header: Array(header.utf8), payload: claims.payload)
     }
 
-    /// A token whose payload is this JSON text.
+    /// A token with this JSON text as its payload.
     static func token(payload: String) throws -> String {
         try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array(payload.utf8))
     }
@@ -161,7 +161,7 @@ struct Login {
     }
 }
 
-/// What went wrong in a test's own preparations.
+/// A failure in a test's own preparations.
 struct TestFailure: Error, CustomStringConvertible {
     let description: String
 

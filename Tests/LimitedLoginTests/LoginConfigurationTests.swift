@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The configuration of a login")
 struct LoginConfigurationTests {
-    @Test("What the SDK and the dialog take is taken, each permission once")
+    @Test("Permissions that the SDK or the dialog accepts are accepted, each once")
     func accepted() throws {
         let all = Permission.allCases.map(\.rawValue)
         let limited = try LoginConfiguration(permissions: all + ["email"], tracking: .limited, nonce: "n-1")
@@ -13,7 +13,7 @@ struct LoginConfigurationTests {
         #expect(try LoginConfiguration(permissions: [], tracking: .limited, nonce: "n").permissions.isEmpty)
     }
 
-    @Test("A permission outside Limited Login's scope is named, with the way out")
+    @Test("A permission outside Limited Login's scope is refused by name")
     func outside() throws {
         for name in ["user_likes", "openid", "emails", "pages_show_list"] {
             let error = #expect(throws: LoginConfigurationError.self) {
@@ -23,7 +23,7 @@ struct LoginConfigurationTests {
         }
     }
 
-    @Test("What no SDK takes is refused with either tracking", arguments: LoginTracking.allCases)
+    @Test("A malformed permission or nonce is refused with either tracking", arguments: LoginTracking.allCases)
     func refused(tracking: LoginTracking) {
         for name in ["", "Email", "e-mail", " email", String(repeating: "a", count: 65)] {
             #expect(throws: LoginConfigurationError.malformedPermission) {

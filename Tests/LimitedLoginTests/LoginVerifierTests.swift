@@ -6,7 +6,7 @@ import Testing
 
 @testable import LimitedLogin
 
-@Suite("The login verifier: a verdict and somebody else's keys")
+@Suite("The login verifier, with keys from a provider")
 struct LoginVerifierTests {
     private static let appID = "123456789012345"
     private static let now: Int64 = 1_700_000_000
@@ -26,7 +26,7 @@ struct LoginVerifierTests {
         try minter.mint(MintedClaims(audience: audience, subject: "1234", nonce: nonce, issuedAt: now))
     }
 
-    /// Answers what a test says, and keeps what it was asked.
+    /// Gives the test's key set, and keeps the key IDs that it was asked for.
     private final class Provider: JSONWebKeySetProvider {
         struct Down: Error {}
         let asked = Mutex<[String]>([])
@@ -41,7 +41,7 @@ struct LoginVerifierTests {
         }
     }
 
-    /// The reason that a token is refused for.
+    /// The reason for refusing a token; nil if it is accepted.
     private func refusal(_ verdict: () async throws -> VerifiedToken) async -> Refusal? {
         do {
             _ = try await verdict()
@@ -62,7 +62,7 @@ struct LoginVerifierTests {
         #expect(try await verifier.verify(hashed, rawNonce: "secret").profile.userID == "1234")
     }
 
-    @Test("The keys are asked for once, by the token's key ID")
+    @Test("The provider is asked once, for the token's key ID")
     func asksOnce() async throws {
         let provider = Provider(StandInKeys.set)
         _ = try await Self.verifier(provider).verify(Self.token(), nonce: "n-1")
@@ -70,7 +70,7 @@ struct LoginVerifierTests {
     }
 
     @Test(
-        "What is no token, or no expectation, asks for no keys",
+        "A token or a nonce that fails an earlier check asks for no keys",
         arguments: [
             ("", "n-1", TokenRejection.Code?.some(.malformedToken)), ("a.b.c", "n-1", .malformedToken),
             ("EAABwzLixnjYBO0123456789", "n-1", .notAnIDToken), ("a.b.c", "", nil), ("a.b.c", "a b", nil),
@@ -80,7 +80,7 @@ struct LoginVerifierTests {
     func early(token: String, nonce: String, code: TokenRejection.Code?) async throws {
         let provider = Provider(StandInKeys.set)
         let verifier = try Self.verifier(provider)
-        // A nonce that is none is a mistake of the caller's.
+        // An invalid nonce is the caller's mistake.
         let rejection = await refusal { try await verifier.verify(token, nonce: nonce) }
         #expect(code == nil ? rejection == .invalidNonce : rejection?.code == code)
         #expect(provider.asked.withLock { $0.isEmpty })
@@ -124,14 +124,14 @@ struct LoginVerifierTests {
         #expect(fault == .keys && fault?.underlyingError is CancellationError)
     }
 
-    /// Publishes what a test says, from one moment to the next.
+    /// Gives a key set that the test may replace at any time.
     private final class Rotating: JSONWebKeySetProvider {
         let set: Mutex<JSONWebKeySet>
         init(_ set: JSONWebKeySet) { self.set = Mutex(set) }
         func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { set.withLock { $0 } }
     }
 
-    @Test("A key that is replaced under its name, or taken away, verifies nothing from then on")
+    @Test("A key that is replaced under its ID or removed verifies nothing afterwards")
     func rotation() async throws {
         let (old, new) = (StandInKeys.current, StandInKeys.previous)
         let renewed = TokenMinter(key: new.key, keyID: old.keyID)
@@ -167,7 +167,7 @@ struct LoginVerifierTests {
                             provider.set.withLock { $0 = round % 2 == 0 ? StandInKeys.makeSet(others) : all }
                         }
                         do {
-                            // A bad signature beside each good one: neither verdict may reach the other's token.
+                            // Judge a bad signature too: neither verdict may reach the other token.
                             if round % 3 == 0 {
                                 _ = try await verifier.verify(String(tokens[place].dropLast(4)) + "AAAA", nonce: "n-1")
                                 wrong += 1
@@ -187,7 +187,7 @@ struct LoginVerifierTests {
         }
     }
 
-    @Test("A source that is down is no fault of the token; a key ID no set can hold asks nobody")
+    @Test("A failing source is an outage, no refusal; a key ID too long for any set asks no source")
     func outage() async throws {
         let down = Provider(nil)
         let verifier = try Self.verifier(down)

@@ -13,7 +13,7 @@ struct PolicyTests {
     }
 
     @Test(
-        "An app ID is visible ASCII of at most 128 bytes, without what JSON escapes begin with",
+        "An app ID is visible ASCII of at most 128 bytes, without a backslash",
         arguments: ["", " ", "1 2", "1\n", "é", "1\u{0}", #"12\u0033"#, String(repeating: "1", count: 129)]
     )
     func appIDs(appID: String) {
@@ -21,11 +21,11 @@ struct PolicyTests {
     }
 
     @Test(
-        "However many apps there are, each is known, and nothing that only resembles one",
+        "Each app is known whatever their number, and no text that only resembles one",
         arguments: [0, 1, 4, 5, 6, 1_000]
     )
     func apps(count: Int) {
-        // Of several lengths, and some the beginning or the end of others.
+        // The apps have several lengths, and some are the beginning or the end of others.
         let apps = (0..<count).map { String(repeating: "1", count: $0 % 4) + String(7 * $0) }
         let set = ByteStringSet(apps.shuffled() + [""])
         let known = Set(apps)
@@ -60,7 +60,7 @@ struct PolicyTests {
         #expect(try VerificationPolicy(appIDs: ["1"], issuers: [issuer]).issuers == [issuer])
     }
 
-    @Test("What cannot be meant is refused with a sentence")
+    @Test("A policy without an app or an issuer, or out of range, is refused with a sentence")
     func refusals() {
         let errors: [InvalidConfiguration] = [
             .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(301),

@@ -36,7 +36,7 @@ struct ProfileTests {
     }
 
     @Test(
-        "An age range needs a bound, none negative, the lower below the upper",
+        "An age range needs a bound; no bound is negative, and the lower is below the upper",
         arguments: [
             ("{\"min\":21}", 21, nil), ("{\"max\":17}", nil, 17), ("{\"min\":13,\"max\":17}", 13, 17),
             ("{\"min\":0}", 0, nil),
@@ -79,7 +79,7 @@ struct ProfileTests {
         }
     }
 
-    @Test("Friends are kept when there are none, and dropped when one is no string")
+    @Test("An empty list of friends is kept; a list with anything but strings is dropped")
     func friends() throws {
         #expect(try profile("user_friends", "[]").friendIDs == [])
         #expect(try profile("user_friends", "[]").permissions == [.userFriends])
@@ -90,7 +90,7 @@ struct ProfileTests {
     }
 
     @Test(
-        "A fact of the wrong type, or of no text, is dropped and the token is good",
+        "A claim of the wrong type or without text is dropped, and the token is good",
         arguments: [
             "name", "given_name", "middle_name", "family_name", "email", "picture", "user_link", "user_gender",
             "user_birthday",
@@ -106,7 +106,7 @@ struct ProfileTests {
     }
 
     @Test(
-        "Each permission shows by its claims",
+        "Each permission is shown by its claims",
         arguments: [
             ("name", "\"x\"", [.publicProfile]), ("picture", "\"x\"", [.publicProfile]), ("email", "\"x\"", [.email]),
             ("user_age_range", "{\"min\":21}", [.userAgeRange]), ("user_birthday", "\"1990\"", [.userBirthday]),
@@ -121,7 +121,7 @@ struct ProfileTests {
         #expect(token.missingPermissions(among: permissions).isEmpty)
     }
 
-    @Test("Permissions asked for are missing when no claim shows them, unless none could")
+    @Test("A requested permission is missing if no claim shows it, unless no claim can")
     func missingPermissions() throws {
         let token = try Login.verify(StandInKeys.current.mint(Login.claims))
         #expect(
@@ -136,7 +136,7 @@ struct ProfileTests {
     }
 
     @Test(
-        "The gaming permissions stand in place of public_profile where a login asked for them alone",
+        "The gaming permissions replace public_profile if a login asked for them without it",
         arguments: [
             ([], [.publicProfile, .email]), ([.email], [.publicProfile, .email]),
             ([.publicProfile], [.publicProfile, .email]), ([.gamingProfile], [.email, .gamingProfile]),
@@ -154,7 +154,7 @@ struct ProfileTests {
         #expect(token.shownPermissions(among: asked) == shown && token.missingPermissions(among: asked).isEmpty)
     }
 
-    @Test("A gaming permission without its claim is missing, and public_profile does not stand for it")
+    @Test("A gaming permission without its claim is missing, and public_profile does not replace it")
     func missingGaming() throws {
         let token = try Login.verify(Login.token("given_name", "\"x\""))
         let asked: [Permission] = [.gamingProfile, .gamingUserPicture]

@@ -12,7 +12,7 @@ struct RefreshTests {
         case nonce, rawNonce, issuedNonce
     }
 
-    /// What of a part of the binding is given.
+    /// The value that is given for one part of the binding.
     enum Given: String, CaseIterable, Sendable {
         case right, wrong, absent
     }
@@ -21,7 +21,7 @@ struct RefreshTests {
         NonceIssuer(secret: try NonceSecret(text: "0123456789abcdefghijklmnopqrstuv"))
     }
 
-    /// A nonce issued for the app, half an hour before the token is judged unless it says otherwise.
+    /// A nonce issued for the app, by default half an hour before the token is judged.
     private static func issued(secondsAgo: Double = 1_800) throws -> String {
         let date = try #require(NumericDate(secondsSince1970: Double(Login.now) - secondsAgo))
         return try #require(try issuer().issue(appID: Login.appID, now: date)).nonce.value
@@ -33,7 +33,7 @@ struct RefreshTests {
         return try StandInKeys.current.mint(claims)
     }
 
-    /// The token's nonce of a login that was begun in this form.
+    /// The nonce in the token of a login that began with this form.
     private static func tokenNonce(_ form: Form, _ given: Given) throws -> String? {
         if given == .absent { return nil }
         if given == .wrong { return "made elsewhere" }
@@ -52,12 +52,12 @@ struct RefreshTests {
         }
     }
 
-    /// The code of a refresh: the user as given, and the token's nonce as it is.
+    /// The expected code for this nonce in the token and this user.
     private static func expected(_ form: Form, nonce: Given, subject: Given) -> TokenRejection.Code? {
         switch (nonce, subject) {
         case (.right, .right): nil
         case (.right, .wrong): .subjectMismatch
-        // Without the user it is a fresh login, whose issued nonce is half an hour old and lasts ten minutes.
+        // Without a user it is a fresh login; its issued nonce is half an hour old and lasts ten minutes.
         case (.right, .absent): form == .issuedNonce ? .nonceExpired : nil
         case (.wrong, _): form == .issuedNonce ? .nonceNotIssued : .nonceMismatch
         case (.absent, _): .missingClaim
@@ -80,12 +80,12 @@ struct RefreshTests {
             #expect(rejection?.code == Self.expected(form, nonce: nonce, subject: subject), "\(subject)")
             #expect(binding.isRefresh == (subject != .absent))
         }
-        // The user alone asks for no nonce at all.
+        // A binding to the user alone needs no nonce.
         #expect(try Login.rejection(of: token, with: verifier, binding: .subject(Login.userID)) == nil)
         #expect(try Login.rejection(of: token, with: verifier, binding: .subject("9")) == .subjectMismatch)
     }
 
-    @Test("What is refreshed without a nonce is bound by its user")
+    @Test("A refresh without a nonce is bound to its user")
     func kinds() throws {
         #expect(TokenBinding.unbound.refreshing("7") == .subject("7") && TokenBinding.subject("1").isRefresh)
         #expect(TokenBinding.subject("1").refreshing("7") == .subject("7") && !TokenBinding.issuedNonce.isRefresh)
@@ -93,7 +93,7 @@ struct RefreshTests {
         #expect(try Login.rejection(of: token, binding: Self.binding(.nonce).refreshing("")) == .invalidSubject)
     }
 
-    @Test("A refresh leaves no issued nonce to be used up; a login does")
+    @Test("A login reports its issued nonce to be used up; a refresh does not")
     func usesNothingUp() throws {
         let verifier = try Login.verifier(nonces: Self.issuer())
         var workspace = VerificationWorkspace()
@@ -163,7 +163,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "What is no SHA-256 thumbprint is a mistake of the caller's",
+        "A text that is no SHA-256 thumbprint is the caller's mistake",
         arguments: [
             "", "A", "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4", "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I=",
             "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4J", "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4IA",

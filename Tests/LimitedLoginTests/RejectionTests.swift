@@ -7,7 +7,7 @@ import Testing
 struct RejectionTests {
     private static let date = Login.sharedNow
 
-    /// One of every kind.
+    /// One refusal of every kind.
     private static let all: [Refusal] = [
         .bindingRequired, .invalidNonce, .invalidSubject, .unknownApp, .malformedToken(.empty),
         .tokenTooLong,
@@ -49,7 +49,7 @@ struct RejectionTests {
         #expect(Set(Self.all.compactMap(\.code)) == Set(TokenRejection.Code.allCases))
     }
 
-    @Test("The codes are spelt as callers know them")
+    @Test("The spelling of the codes does not change")
     func codes() {
         #expect(
             TokenRejection.Code.allCases.map(\.rawValue) == [
@@ -64,7 +64,7 @@ struct RejectionTests {
         )
     }
 
-    @Test("A mistake of the caller's and an outage are no rejection of a token, whose status would be 401")
+    @Test("A caller's mistake and an outage are no rejection of a token, which would be 401")
     func faults() {
         let ofCaller: [Refusal] = [
             .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer, .unknownApp,
@@ -82,7 +82,7 @@ struct RejectionTests {
         }
     }
 
-    @Test("No hint has a word of the token in it")
+    @Test("No hint quotes the token")
     func hintsAreConstant() {
         let pairs: [(String) -> Refusal] = [
             { .notAnIDToken(.type($0)) }, { .unsupportedAlgorithm($0) }, { .unsupportedAlgorithm("HS" + $0) },
@@ -141,7 +141,7 @@ struct RejectionTests {
         #expect(remedy?.contains("EAABwz") != true)
     }
 
-    @Test("The checks stand in the order of the verdict and each has a title")
+    @Test("The checks are listed in the order of the verdict, and each has a title")
     func checks() {
         #expect(VerificationCheck.allCases == VerificationCheck.allCases.sorted())
         #expect(Set(VerificationCheck.allCases.map(\.title)).count == VerificationCheck.allCases.count)
@@ -149,9 +149,9 @@ struct RejectionTests {
         #expect(reached == Set(VerificationCheck.allCases))
     }
 
-    @Test("An earlier check refuses before a later one is made")
+    @Test("An earlier check refuses before a later one runs")
     func order() throws {
-        // Each step mends the fault of the one before and leaves all later faults in place.
+        // Each step fixes the fault that was found and leaves all later faults in place.
         var claims = Login.claims
         claims.issuer = "x"
         claims.audience = "9"
@@ -178,7 +178,7 @@ struct RejectionTests {
         #expect(try check() == nil)
     }
 
-    @Test("Before the signature is good nothing of the claims is told, and never the token")
+    @Test("A refusal before a good signature quotes no claim, and no refusal quotes the token")
     func secrecy() throws {
         var claims = Login.fullClaims
         claims.issuer = "https://secret-issuer.example"
@@ -203,7 +203,7 @@ struct RejectionTests {
         #expect((detail ?? "").utf8.count < 400 && detail?.contains("\n") == false)
     }
 
-    @Test("The details say what to do about the mistakes people make")
+    @Test("The details explain common mistakes")
     func help() throws {
         #expect(Refusal.notAnIDToken(.accessToken).detail.contains("access token"))
         #expect(Refusal.unsupportedAlgorithm("HS256").detail.contains("shared secret"))

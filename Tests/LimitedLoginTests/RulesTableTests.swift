@@ -14,7 +14,7 @@ struct RulesTableTests {
         return lines.map { $0.split(separator: "|").map { $0.trimmed } }
     }
 
-    /// What stands between backticks.
+    /// The texts between backticks.
     private static func names(in cell: Substring) -> [Substring] {
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map(
             \.element
@@ -26,7 +26,7 @@ struct RulesTableTests {
         #expect(try Self.rows().map { $0.first.map(String.init) } == (1...37).map { String($0) })
     }
 
-    @Test("Every file that keeps a rule exists")
+    @Test("Every file that a rule names exists")
     func files() throws {
         for row in try Self.rows() {
             let names = Self.names(in: try #require(row.dropFirst(3).first))
@@ -41,7 +41,7 @@ struct RulesTableTests {
         }
     }
 
-    @Test("Every test that breaks a rule exists")
+    @Test("Every test that a rule names exists")
     func tests() throws {
         for row in try Self.rows() {
             var suite: Substring = ""

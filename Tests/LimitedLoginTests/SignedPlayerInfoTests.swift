@@ -31,7 +31,7 @@ struct SignedPlayerInfoTests {
         }
     }
 
-    @Test("Tells app, player, moment and nonce; an asid is told as such")
+    @Test("Good info gives its app, player, time and nonce, and an asid as such")
     func accepted() throws {
         let player = try Self.verify(TestPlayerInfo.make(issuedAt: Self.issuedAt))
         #expect(player.appID == "222" && player.playerID == TestPlayerInfo.player && player.appScopedID == nil)
@@ -40,7 +40,7 @@ struct SignedPlayerInfoTests {
         #expect(person.appScopedID == TestPlayerInfo.player && person.playerID == nil)
     }
 
-    @Test("What Facebook may spell otherwise is accepted")
+    @Test("Other spellings that Facebook may use are accepted")
     func shapes() throws {
         for payload in [
             #"{"request_payload":"n0NceOfThisGame42","player_id":"1","issued_at":1699999990,"algorithm":"hmac-sha256"}"#,
@@ -52,7 +52,7 @@ struct SignedPlayerInfoTests {
     }
 
     @Test(
-        "It may be an hour old, and ahead by the skew",
+        "Info may be an hour old, or ahead by the skew",
         arguments: [(-3_600, true), (-3_601, false), (0, true), (60, true), (61, false)] as [(Int64, Bool)]
     )
     func times(offset: Int64, isAccepted: Bool) throws {
@@ -61,7 +61,7 @@ struct SignedPlayerInfoTests {
     }
 
     @Test(
-        "A time of its own bounds it too, with the skew; 0 is none",
+        "The info's own expiry counts too, with the skew; 0 means none",
         arguments: [(-60, true), (-61, false), (0, true), (3_600, true)] as [(Int64, Bool)]
     )
     func ownEnd(offset: Int64, isAccepted: Bool) throws {
@@ -72,7 +72,7 @@ struct SignedPlayerInfoTests {
         #expect(code == (isAccepted ? nil : "invalid_signed_player_info"))
     }
 
-    @Test("Without an expectation the nonce is neither compared nor told")
+    @Test("Without an expectation the nonce is neither compared nor returned")
     func unbound() throws {
         let player = try Self.verify(TestPlayerInfo.make(issuedAt: Self.issuedAt, nonce: ""), nil)
         #expect(player.playerID == TestPlayerInfo.player && player.nonce == nil)
@@ -84,7 +84,7 @@ struct SignedPlayerInfoTests {
         #expect(try Self.code(forgery.text(Self.issuedAt)) == forgery.code)
     }
 
-    @Test("An issued nonce must be ours, for the app whose secret signed, and in time")
+    @Test("An issued nonce must be this issuer's, for the app that signed, and not expired")
     func issued() throws {
         let issuer = try NonceIssuer(secret: "0123456789abcdef0123456789abcdef")
         func code(app: String = "222", age: Double = 5, secret: String = "0123456789abcdef0123456789abcdef") throws
@@ -113,7 +113,7 @@ struct SignedPlayerInfoTests {
         #expect(try code(age: 60) == "nonce_expired")
     }
 
-    /// The members of one payload, each with what it makes of the verdict.
+    /// The members of one payload, each with the refusal that it causes, or nil.
     private struct Draft {
         var members: [(name: String, json: String, fault: String?)] = [
             ("algorithm", #""HMAC-SHA256""#, nil), ("issued_at", "1699999990", nil), ("player_id", #""77""#, nil),
@@ -125,7 +125,7 @@ struct SignedPlayerInfoTests {
             members.append((name, json, fault))
         }
 
-        /// The model's code; nil where the info is good.
+        /// The model's code; nil if the info is good.
         var expected: String? {
             let names = members.map(\.name)
             let isFaulty = members.contains { $0.fault == "invalid_signed_player_info" }
@@ -160,7 +160,7 @@ struct SignedPlayerInfoTests {
     }()
 
     @Test(
-        "Of 10,000 payloads, changed and signed anew, each verdict is the model's; with a bit of the text changed, no"
+        "10,000 changed payloads get the model's verdict if signed anew, and are refused with one bit changed"
     )
     func mutations() throws {
         var random = RepeatableGenerator(seed: 0x91_A7_E2)

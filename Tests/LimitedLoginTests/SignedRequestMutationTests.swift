@@ -4,10 +4,10 @@ import Testing
 
 @Suite("Signed requests, changed at random and signed anew")
 struct SignedRequestMutationTests {
-    /// The members of a request, and what each change makes of the verdict.
+    /// The members of a request, and the refusal that each change causes.
     private struct Draft {
         var members: [(name: String, value: String)]
-        /// The verdict on each known member's value; nil where it is good.
+        /// The verdict on each known member's value; nil if it is good.
         private var faults: [String: SignedRequestRejection.Code] = [:]
         private static let known = ["algorithm", "user_id", "issued_at", "expires"]
 
@@ -34,7 +34,7 @@ struct SignedRequestMutationTests {
 
         private func has(_ names: String...) -> Bool { members.contains { names.contains($0.name) } }
 
-        /// The model's verdict; nil where the request is good.
+        /// The model's verdict; nil if the request is good.
         var expected: SignedRequestRejection.Code? {
             if Set(members.map(\.name)).count < members.count { return .malformed }
             if !has("algorithm") || faults["algorithm"] != nil { return .unsupportedAlgorithm }
@@ -47,7 +47,7 @@ struct SignedRequestMutationTests {
             return faults["user_id"]
         }
 
-        /// The text, with names escaped and white space put in here and there.
+        /// The JSON text, with random escapes in the names and random white space.
         func text(_ random: inout RepeatableGenerator) -> String {
             let parts = members.map { name, value in
                 let name = name.utf8.map { byte in
@@ -115,7 +115,7 @@ struct SignedRequestMutationTests {
         }
     }
 
-    @Test("Of 10,000 callbacks and logins, changed and signed anew, each verdict is the model's")
+    @Test("10,000 changed callbacks and logins, signed anew, get the model's verdict")
     func mutations() throws {
         var random = RepeatableGenerator(seed: 0x51_6E_ED)
         var verdicts: [String: Int] = [:]
@@ -130,7 +130,7 @@ struct SignedRequestMutationTests {
             try #require(rejection?.code == draft.expected, "\(payload)")
             verdicts[rejection?.description ?? "good", default: 0] += 1
         }
-        // Every verdict occurs, so the model is no mere echo of one.
+        // Every verdict occurs often enough.
         #expect(verdicts.count == 10 && verdicts.values.allSatisfy { $0 >= 50 }, "\(verdicts)")
     }
 }

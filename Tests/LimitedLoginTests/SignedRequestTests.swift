@@ -24,7 +24,7 @@ struct SignedRequestTests {
         Login.rejection { () throws(SignedRequestRejection) in try verify(text, at: now) }?.code
     }
 
-    @Test("Tells app, user and moment of a good one, whichever app's secret made it")
+    @Test("A good request gives its app, user and time, for the secret of each app")
     func accepted() throws {
         for (appID, secret) in Self.secrets {
             let request = try Self.verify(Self.make(secret: secret))
@@ -34,7 +34,7 @@ struct SignedRequestTests {
     }
 
     @Test(
-        "What Facebook may spell otherwise is accepted",
+        "Other spellings that Facebook may use are accepted",
         arguments: [
             #"{"algorithm":"hmac-sha256","issued_at":1699999990,"user_id":"218471"}"#,
             #"{"user_id":218471,"issued_at":1699999990.5,"algorithm":"Hmac-Sha256"}"#,
@@ -47,7 +47,7 @@ struct SignedRequestTests {
     }
 
     @Test(
-        "It may lie ahead by the skew, and by 300 seconds at most",
+        "A request's time may be ahead by the skew, but by at most 300 seconds",
         arguments: Login.skews
     )
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
@@ -62,7 +62,7 @@ struct SignedRequestTests {
         }
     }
 
-    @Test("Padding that completes four digits is accepted, in both parts, and signed as it stands")
+    @Test("Padding to a multiple of four is accepted in both parts; the payload's is signed with it")
     func padding() throws {
         // The signature's 32 bytes take 43 digits and one equals sign.
         let request = try Self.make()
@@ -109,7 +109,7 @@ struct SignedRequestTests {
         }
     }
 
-    @Test("One that names no person says so, unless it is refused for anything else")
+    @Test("A request without a person is refused for that, unless it has another fault")
     func noPerson() throws {
         for payload in TestSignedRequest.pageRemovals(issuedAt: 1_699_999_990) {
             #expect(Self.rejection(try Self.make(payload)) == .noPerson)
@@ -120,7 +120,7 @@ struct SignedRequestTests {
     }
 
     @Test(
-        "The end is a bound where it is there and not 0, with the skew",
+        "The expiry counts, with the skew, if it is present and not 0",
         arguments: [
             ("0", true), ("1700000000", true), ("1699999999", true), ("1699999940", true), ("1699999939", false),
             ("1", false), ("1699999940.5", true), ("9007199254740992", true), ("9007199254740993", false),
@@ -132,13 +132,13 @@ struct SignedRequestTests {
         #expect(Self.rejection(text) == (isAccepted ? nil : .expired))
     }
 
-    @Test("There are forgeries enough, and every reason has one")
+    @Test("There are at least 40 forgeries, and every reason has one")
     func coverage() {
         #expect(SignedRequestForgery.all.count >= 40)
         #expect(Set(SignedRequestForgery.all.map(\.fault)) == Set(SignedRequestForgery.Fault.allCases))
     }
 
-    @Test("As many HMACs are made whichever app's secret fits, and where none does")
+    @Test("One HMAC is made for each secret, whichever of them fits, and if none does")
     func constantWork() throws {
         for secret in Self.secrets.map(\.secret) + ["another"] {
             let text = try Self.make(secret: secret)
@@ -157,19 +157,19 @@ struct SignedRequestTests {
         }
     }
 
-    @Test("A day's age and the skew are just allowed", arguments: [1_699_913_600, 1_700_000_000, 1_700_000_060])
+    @Test("A day's age and the skew are still allowed", arguments: [1_699_913_600, 1_700_000_000, 1_700_000_060])
     func bounds(issuedAt: Int) throws {
         let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
         #expect(Self.rejection(text) == nil)
     }
 
-    @Test("A second beyond a day and beyond the skew is not", arguments: [1_699_913_599, 1_700_000_061])
+    @Test("One second more than a day or the skew is refused", arguments: [1_699_913_599, 1_700_000_061])
     func outOfBounds(issuedAt: Int) throws {
         let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
         #expect(Self.rejection(text) == .outOfTime)
     }
 
-    @Test("Without secrets nothing is accepted; the first app with a shared secret is told")
+    @Test("Without secrets nothing is accepted; of two apps with one secret the first is named")
     func sharedSecret() throws {
         #expect(throws: SignedRequestRejection(.invalidSignature)) {
             try SignedRequest(verifying: Self.make(), secrets: [], now: Self.now)
@@ -181,7 +181,7 @@ struct SignedRequestTests {
         #expect(try SignedRequest(verifying: Self.make(secret: "same"), secrets: shared, now: Self.now).appID == "1")
     }
 
-    @Test("No bit, byte, prefix or suffix of a good one can be changed", arguments: secrets.map(\.secret))
+    @Test("A good request with any bit, byte, prefix or suffix changed is refused", arguments: secrets.map(\.secret))
     func mutations(secret: String) throws {
         let good = Array(try Self.make(secret: secret).utf8)
         func isAccepted(_ bytes: [UInt8]) -> Bool {
@@ -213,7 +213,7 @@ struct SignedRequestTests {
             judge(Array(good[..<offset]))
             if offset > 0 { judge(Array(good[offset...])) }
         }
-        // The one spelling that is the same: the signature's padding. Of three requests these are over 18,000.
+        // The one accepted mutant pads the signature. Three requests have over 18,000 mutants.
         #expect(count > 6_000 && accepted == 1)
     }
 }

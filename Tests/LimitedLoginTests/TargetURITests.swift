@@ -8,7 +8,7 @@ struct TargetURITests {
     }
 
     @Test(
-        "One spelling for each (RFC 3986 sections 6.2.2 and 6.2.3)",
+        "Each URI has one normalized spelling (RFC 3986 sections 6.2.2 and 6.2.3)",
         arguments: [
             ("http://a", "http://a/"), ("http://a:80", "http://a/"), ("http://a:443/", "http://a:443/"),
             ("https://a:80/", "https://a:80/"), ("https://A:0443/x", nil), ("https://a?x", "https://a/"),
@@ -24,7 +24,7 @@ struct TargetURITests {
     }
 
     @Test(
-        "What is no http URL of a host is none",
+        "Text that is no http URL with a host is refused",
         arguments: [
             "", "https", "https:", "https://", "https:///x", "https://?x", "ftp://a/", "//a/", "/x", "a", "https:/a",
             "https://a b/", "https://a/\u{E9}", "https://a/%", "https://a/%4", "https://a/%zz", "https://u@a/",
@@ -45,7 +45,7 @@ struct TargetURITests {
     }
 
     @Test(
-        "Query and fragment do not count, however long they are and whatever is in them",
+        "Query and fragment are ignored, whatever their length and content",
         arguments: [
             "?", "#", "?q=Ж", "?a b", "?%zz", "#Ж", "?" + String(repeating: "x", count: 20_000), "?x#y", "?/../y",
             "#?@:",
@@ -57,7 +57,7 @@ struct TargetURITests {
         #expect(Self.normalized("https://a" + rest) == "https://a/")
     }
 
-    @Test("A request's parts make its URI, and none of them can stand for another")
+    @Test("A request's parts make its URI, and no part can hold another")
     func parts() {
         let uri = Self.uri
         #expect(uri("https", "API.example.com:443", "/x?y=1") == "https://api.example.com/x")

@@ -7,7 +7,7 @@ import Testing
 struct TimeTests {
     private let now = Login.now
 
-    @Test("A token is good until the last moment before its expiry and the skew")
+    @Test("A token is good until its expiry plus the skew")
     func expiration() throws {
         let token = try StandInKeys.current.mint(Login.claims)
         let end = now - 5 + 3600
@@ -19,7 +19,7 @@ struct TimeTests {
         #expect(try Login.rejection(of: token, with: strict, at: end)?.code == .expired)
     }
 
-    @Test("A moment is made of a literal, of an integer or of a fraction, from 1970 to 2⁵³ seconds")
+    @Test("A date is made from a literal, an integer or a fraction, from 0 to 2⁵³ seconds")
     func moments() {
         let whole = 1_700_000_000
         #expect(NumericDate(secondsSince1970: 1_700_000_000) == NumericDate(secondsSince1970: whole))
@@ -43,7 +43,7 @@ struct TimeTests {
     }
 
     @Test(
-        "A time that counts milliseconds or microseconds is told by its unit, and not as a wrong clock",
+        "A time in milliseconds or microseconds is refused with its unit, not as a wrong clock",
         arguments: ["iat", "nbf"],
         [(Login.now * 1_000, "milliseconds"), (Login.now * 1_000_000, "microseconds")]
     )
@@ -54,7 +54,7 @@ struct TimeTests {
         #expect(!refusal.hint.contains("clock"))
     }
 
-    @Test("A token older than the policy allows is refused, though it has not expired")
+    @Test("A token older than the policy allows is refused before it expires")
     func age() throws {
         let token = try StandInKeys.current.mint(Login.claims)
         let verifier = try Login.verifier(maximumAge: 600)
@@ -87,7 +87,7 @@ struct TimeTests {
     }
 
     @Test(
-        "A fraction counts",
+        "Fractions of a second count",
         arguments: [
             ("1699999940.5", nil), ("1699999939.5", .expired), ("0", .expired), ("-0", .expired), ("1.5", .expired),
         ] as [(String, TokenRejection.Code?)]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LimitedLogin
 
-@Suite("Tokens of one's own: what is made, what is refused")
+@Suite("The issuer's own tokens")
 struct TokenIssuerTests {
     private static let login = TokenIssuer.Login(
         appID: "42",
@@ -44,7 +44,7 @@ struct TokenIssuerTests {
     }
 
     @Test(
-        "A token tells the login, and only the claims that were chosen",
+        "A token describes the login, with only the configured claims",
         arguments: [SigningKey.Algorithm.rs256, .es256]
     )
     func content(algorithm: SigningKey.Algorithm) throws {
@@ -77,7 +77,7 @@ struct TokenIssuerTests {
         }
     }
 
-    @Test("A token ends with the login's own at the latest, and none is made of a login that has ended")
+    @Test("A token expires no later than its login, and none is made for an expired login")
     func ends() throws {
         let issuer = try Self.issuer(lifetime: 3_600)
         #expect(try issuer.token(for: Self.login, tokenID: "t", now: Self.date(4_000)).lifetimeSeconds == 1_000)
@@ -91,7 +91,7 @@ struct TokenIssuerTests {
         }
     }
 
-    @Test("A token is refused when it is over, ahead, for another app, an id token, or under another issuer's key")
+    @Test("A token is refused if expired, ahead, for another app, an id token, or under another issuer's key")
     func refused() throws {
         let (issuer, other) = (try Self.issuer(), try Self.issuer())
         let token = try issuer.token(for: Self.login, tokenID: "t", now: Self.date(2_000)).value
@@ -127,7 +127,7 @@ struct TokenIssuerTests {
         #expect(throws: refusal) { try Self.judge(issuer, ahead, now: 2_001) }
     }
 
-    @Test("A refusal tells the number of parts, or that the algorithm is not the key's")
+    @Test("A refusal names the number of parts, or an algorithm that is not the key's")
     func sentences() throws {
         let issuer = try Self.issuer()
         let header = #"{"alg":"RS256","typ":"at+jwt","kid":"\#(issuer.keys.first.keyID)"}"#
@@ -141,7 +141,7 @@ struct TokenIssuerTests {
         }
     }
 
-    @Test("What the policy may not be is refused")
+    @Test("A bad issuer, extra claim or lifetime is refused")
     func policies() {
         for issuer in [
             "", "http://a.example", "https://", "https://a.example?x", "https://a.example#x", "https://u@a.example",
@@ -169,7 +169,7 @@ struct TokenIssuerTests {
         }
     }
 
-    @Test("Keys are read from PEM again, each once, and no other kind")
+    @Test("Keys are read back from PEM; a repeated key and any other kind are refused")
     func keys() throws {
         let (rsa, p256) = (try SigningKey(generating: .rs256), try SigningKey(generating: .es256))
         let text = try rsa.privatePEM() + "words between\n" + p256.privatePEM()
@@ -183,7 +183,7 @@ struct TokenIssuerTests {
         for line in try (rsa.privatePEM() + p256.privatePEM()).split(separator: "\n") where !line.hasPrefix("-----") {
             #expect(!dumped.contains(line))
         }
-        // A first key that lost its end: the second one must not sign in its place.
+        // The first key lost its end; the second one must not replace it as the signing key.
         let cut = try rsa.privatePEM().split(separator: "\n").dropLast().joined(separator: "\n") + "\n"
         let bad = [
             "", "no key", try cut + p256.privatePEM(), try rsa.publicPEM(), text + (try p256.privatePEM()),
@@ -222,7 +222,7 @@ struct TokenIssuerTests {
         #"{"iss":"https://a.example","sub":"7","aud":"b","client_id":"42","iat":2000,"exp":2600,"auth_time":1000,"jti":"t"}"#
 
     @Test(
-        "The key decides the algorithm: of all that a header may say and all that may sign, one pair passes for each key"
+        "The key decides the algorithm: for each key one pair of header and signer is accepted"
     )
     func algorithmConfusion() throws {
         let (rsa, p256, stranger) = (
@@ -255,7 +255,7 @@ struct TokenIssuerTests {
         }
     }
 
-    @Test("A header or a payload that says something else is refused under the issuer's own signature too")
+    @Test("A wrong header or payload is refused even with the issuer's own signature")
     func forgeries() throws {
         let key = try SigningKey(generating: .es256)
         let stranger = try SigningKey(generating: .es256)
@@ -264,7 +264,7 @@ struct TokenIssuerTests {
         let own: Signer = ("own", key.signature)
         let names = #""alg":"ES256","typ":"at+jwt","kid":"\#(key.keyID)""#
         #expect(Self.isAccepted(issuer, try Self.token("{\(names)}", Self.payload, own)))
-        // A key that the token brings along is none of the issuer's.
+        // A key inside the token is not the issuer's.
         for more in [#""jwk":\#(stranger.jsonWebKey)"#, #""jku":"https://b.example""#, #""x5u":"https://b.example""#] {
             let token = try Self.token("{\(names),\(more)}", Self.payload, ("stranger", stranger.signature))
             #expect(!Self.isAccepted(issuer, token), "\(more)")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LimitedLogin
 
-@Suite("A workspace that is used again")
+@Suite("A reused workspace")
 struct WorkspaceTests {
-    /// What a verdict told, and what it left in the workspace.
+    /// A verdict, and the state it left in the workspace.
     private struct Outcome: Equatable {
         var rejection: Refusal?
         var subject = ""
@@ -35,7 +35,7 @@ struct WorkspaceTests {
         return outcome
     }
 
-    /// Tokens whose headers differ in what is checked, or in a byte only, or not at all.
+    /// Tokens with headers that differ in a checked member, in one byte, or not at all.
     private func tokens() throws -> [String] {
         let (current, previous) = (StandInKeys.current.keyID, StandInKeys.previous.keyID)
         var members = [
@@ -53,7 +53,7 @@ struct WorkspaceTests {
         members.append(#"{"alg":"none","kid":"\#(current)","x":"\#(filling)!"}"#)
         var tokens = try members.map { try Login.token(header: $0) }
         let good = tokens[0]
-        // The same header before another payload and a signature that is none of it.
+        // A header that is used above, with a foreign signature or another payload; and damaged texts.
         tokens.append(try StandInKeys.stranger.mint(header: Array(members[0].utf8), payload: Login.claims.payload))
         tokens.append(try Login.token("exp", "1"))
         tokens.append(String(good.dropLast(4)))
@@ -63,7 +63,7 @@ struct WorkspaceTests {
         return tokens
     }
 
-    @Test("A token is judged as by a fresh one, whatever was judged before")
+    @Test("A reused workspace judges like a fresh one, whatever it judged before")
     func independence() throws {
         let tokens = try tokens()
         let fresh = tokens.map { token in

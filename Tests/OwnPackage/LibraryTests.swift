@@ -4,7 +4,7 @@ import LimitedLoginKeys
 import LimitedLoginTesting
 import Testing
 
-/// What a package of its own relies on, written as a user of the products would.
+/// The API that a separate package relies on, used as a user of the products would.
 @Suite("The library, from outside")
 struct LibraryTests {
     private static let key = Result { try TestKey() }
@@ -20,7 +20,7 @@ struct LibraryTests {
         "user_friends": ["1122334455"], "picture": "https://example.com/1.jpg", "x": [nil, true, 5, 1.5, "é\n\"\\"],
     ]
 
-    @Test("One verifier judges for many tasks at once, under two keys")
+    @Test("One verifier serves many tasks at once, with two keys")
     func manyTasks() async throws {
         let (key, other) = (try Self.key.get(), try Self.other.get())
         let verifier = try verifier(FixedKeys(key, other))
@@ -35,7 +35,7 @@ struct LibraryTests {
         }
     }
 
-    @Test("What was verified travels as JSON, without the token itself")
+    @Test("A verified token is encoded as JSON without the token itself")
     func codable() async throws {
         let key = try Self.key.get()
         let token = try key.token(claims: Self.person)
@@ -51,12 +51,12 @@ struct LibraryTests {
         let read = try JSONDecoder().decode(VerifiedToken.self, from: json)
         #expect(read.profile == verified.profile && read.authenticationToken.tokenString.isEmpty)
         #expect(read.shownPermissions(among: [.gamingProfile]) == verified.shownPermissions(among: [.gamingProfile]))
-        // The claims keep their values; only their order is the coder's.
+        // The claims keep their values; only their order may change.
         let claims = try JSONSerialization.jsonObject(with: Data(read.claimsJSON.utf8)) as? NSDictionary
         #expect(claims == (try JSONSerialization.jsonObject(with: Data(verified.claimsJSON.utf8)) as? NSDictionary))
     }
 
-    @Test("The other answers are made by hand and travel as JSON too")
+    @Test("The other result types can be made directly and encoded as JSON too")
     func otherAnswers() throws {
         func roundTrip<Value: Codable & Equatable>(_ value: Value, _ json: String) throws {
             let encoder = JSONEncoder()
@@ -127,7 +127,7 @@ struct LibraryTests {
         #expect(throws: DPoPRejection.self) { try judge("POST") }
     }
 
-    /// An asynchronous source, as one on an HTTP client of the user's own.
+    /// An asynchronous source, like one built on a user's own HTTP client.
     private struct Suspending: JWKSetSource {
         let name = "suspending"
         let keys: String?
@@ -150,7 +150,7 @@ struct LibraryTests {
         }
     }
 
-    @Test("A source of the user's own may be asynchronous")
+    @Test("A user's own source may be asynchronous")
     func asynchronousSource() async throws {
         let key = try Self.key.get()
         let cache = try JWKSetCache(sources: [Suspending(keys: TestKey.keySetJSON([key]))])
@@ -165,7 +165,7 @@ struct LibraryTests {
         await running.value
     }
 
-    @Test("An outage carries the provider's error, and a cancelled task says so")
+    @Test("An outage carries the provider's error, or CancellationError in a cancelled task")
     func outage() async throws {
         let token = try Self.key.get().token(claims: ["nonce": "n-1"])
         let verifier = try verifier(FixedKeys.unavailable)
@@ -181,7 +181,7 @@ struct LibraryTests {
         #expect(fault?.underlyingError is CancellationError)
     }
 
-    @Test("Moments come from Foundation and go there")
+    @Test("A NumericDate converts from and to a Foundation Date")
     func moments() throws {
         let date = Date(timeIntervalSince1970: 1_700_000_000.5)
         #expect(NumericDate(date)?.date == date)

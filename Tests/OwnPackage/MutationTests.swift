@@ -3,9 +3,9 @@ import LimitedLogin
 import LimitedLoginTesting
 import Testing
 
-/// Tokens whose claims were mutated before they were signed: every signature is good, so the claims alone decide.
+/// Tokens with claims mutated before signing: every signature is good, so only the claims decide.
 ///
-/// `MUTATED_INPUTS` says how many; each is judged a second time, by Foundation's reader and the rules in a few lines.
+/// `MUTATED_INPUTS` sets the number. Foundation's reader and a short copy of the rules judge each token again.
 @Suite("Mutated claims under a good signature")
 struct MutationTests {
     private static let now: Int64 = 1_700_000_000
@@ -27,12 +27,12 @@ struct MutationTests {
         "{" + members.map { "\"\($0.name)\":\($0.json)" }.joined(separator: ",") + "}"
     }
 
-    /// A payload, and whether it is good for certain.
+    /// A payload; `isGood` is true if the verifier must accept it.
     private static func payload(_ kind: Int, _ generator: inout some RandomNumberGenerator) -> (String, isGood: Bool) {
         var members = base
         switch kind {
         case 0:
-            // Foundation reads no number that no double holds, so such a one is left out here.
+            // Foundation cannot read a number beyond the range of a double, so 1e309 is left out.
             let values = hostile.filter { $0 != "1e309" }
             let name = "x\(Int.random(in: 0..<1_000, using: &generator))"
             members.append((name, values.randomElement(using: &generator) ?? ""))
@@ -57,9 +57,9 @@ struct MutationTests {
         }
     }
 
-    /// Whether another reader finds what an accepted token must say, and each claim once.
+    /// True if Foundation's reader finds every claim that an accepted token needs, each of them once.
     private static func isAcceptable(_ payload: String) -> Bool {
-        // Foundation's reader takes one of two members of a name, so a second `iss` … `nonce` is looked for in the text.
+        // Foundation's reader accepts repeated members, so the text is searched for a second `iss` … `nonce`.
         for (name, _) in base where payload.components(separatedBy: "\"\(name)\":").count > 2 { return false }
         guard let claims = try? JSONSerialization.jsonObject(with: Data(payload.utf8)) as? [String: Any] else {
             return false

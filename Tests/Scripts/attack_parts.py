@@ -1,4 +1,4 @@
-"""What the attacks on the running service share: its issuer, tokens, an honest client, certificates."""
+"""Parts that the attacks on the running service share: its issuer, tokens, an honest client, certificates."""
 import json
 import multiprocessing
 import socket
@@ -10,9 +10,9 @@ import live
 from live import read_answer
 
 NONCE = "n-1"
-# What the process may have of its own, its threads' stacks of 8 MB each included.
+# The most data memory of the process in bytes (RLIMIT_DATA), with its threads' stacks of 8 MB each.
 DATA_LIMIT = 256 << 20
-# The longest p99 of an honest client's waits in a short run, without the machine's own pauses.
+# The longest p99 of an honest client's latency in a short run, without the machine's own pauses.
 WORST_P99_MS = 50
 KEYS_PATH = "/.well-known/oauth/openid/jwks/"
 
@@ -24,16 +24,16 @@ def post_verify(token):
 
 
 def ask(port, request, timeout=10):
-    """One request on a connection of its own; its status and body."""
+    """Sends one request on a connection of its own, and returns its answer."""
     with socket.create_connection(("127.0.0.1", port), timeout) as client:
         client.sendall(request)
         return read_answer(client, bytearray())
 
 
 def at_once(addresses, message, attempts):
-    """Sends one request many times at once, in turn to each address, each on a connection of its own; the answers."""
+    """Sends one request many times at once, each on a connection of its own, to the addresses in turn; yields the answers."""
     clients = [socket.create_connection(addresses[index % len(addresses)], 20) for index in range(attempts)]
-    # All but the last byte first, so that the attempts really meet.
+    # Send all but the last byte first, so that the attempts really meet.
     for client in clients:
         client.sendall(message[:-1])
     for client in clients:
@@ -57,7 +57,7 @@ class Issuer:
             ask(port, b"POST /rotate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             self.rotated_set, self.rotated_token = ask(port, keys)[1], minting.token(nonce=NONCE)
         self.fetches = 0
-        # Seconds between a question and its answer, which has the set of the question's time.
+        # The seconds between a request and its answer, which has the key set of the request's time.
         self.delay = 0
         self.url = f"http://127.0.0.1:{live.serve(self.answer).server_port}{KEYS_PATH}"
 
@@ -69,7 +69,7 @@ class Issuer:
 
 
 class Service(live.Server):
-    """The program itself, with little to say."""
+    """`limited-login serve` with a limit of its data memory, ready to answer."""
 
     def __init__(self, binary, issuer, data_limit=DATA_LIMIT, **settings):
         super().__init__(binary, issuer.url, data_limit=data_limit, **settings)
@@ -77,9 +77,9 @@ class Service(live.Server):
 
 
 def known_latency(port, request, seconds, out, connect=lambda port: socket.create_connection(("127.0.0.1", port), 10)):
-    """An honest client, 200 requests a second: its latencies in ms, and what was not answered 200.
+    """Runs an honest client with 200 requests a second; puts its p50 and p99 in ms, the requests, and those without a 200.
 
-    At the limit of connections an idle one makes room: then it asks once more on a new one, as HTTP clients do.
+    At the limit of connections the service closes idle ones. The client then asks once more on a new one, as HTTP clients do.
     """
     times, wrong = [], 0
     client, buffer = connect(port), bytearray()
@@ -113,7 +113,7 @@ def run_known(port, request, seconds):
 
 
 class Pauses(threading.Thread):
-    """Measures how late the machine lets a thread of this process go on."""
+    """Measures how late the machine wakes a sleeping thread of this process."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -127,7 +127,7 @@ class Pauses(threading.Thread):
             self.longest = max(self.longest, (time.monotonic() - began) * 1000 - 5)
 
     def take(self):
-        """The longest in ms since this was asked last."""
+        """The longest pause in ms since the last call."""
         longest, self.longest = self.longest, 0
         return longest
 
@@ -136,7 +136,7 @@ PAUSES = Pauses()
 
 
 def bound(goal, full):
-    """The longest p99 in ms that passes. A short run shares its machine, whose pauses are not the server's."""
+    """The longest allowed p99 in ms. A short run shares its machine, so the machine's longest pause is added."""
     pause = PAUSES.take()
     return goal if full else WORST_P99_MS + pause
 
@@ -168,7 +168,7 @@ def certificate(folder, file, names, usage="serverAuth"):
 
 
 def certificates(folder):
-    """Makes an authority and a certificate for localhost; the settings with which the service uses it."""
+    """Makes an authority and a certificate for localhost; returns the service's settings for it."""
     authority(folder)
     certificate(folder, "server", "DNS:localhost,IP:127.0.0.1")
     return {"tls_certificate_file": f"{folder}/server.pem", "tls_key_file": f"{folder}/server.key"}

@@ -23,7 +23,7 @@ class Browser:
             raise RuntimeError("chromedriver does not start")
         threading.Thread(target=self.driver.stdout.read, daemon=True).start()
         self.base = f"http://127.0.0.1:{port}"
-        # The sandbox needs rights that a container does not give; what is opened here is the project's own page.
+        # The sandbox needs rights that a container does not give. The browser opens only this project's pages.
         arguments = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
             f"--user-data-dir={self.folder}", "--disable-background-networking", "--hide-scrollbars",
@@ -33,13 +33,13 @@ class Browser:
             "browserName": "chrome",
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            # The usual 30 s end a script that waits beside busy processors.
+            # With the default of 30 s a waiting script would be ended if the processors are busy.
             "timeouts": {"script": 240_000},
         }}})
         self.session = f"/session/{answer['sessionId']}"
 
     def start(self):
-        """Starts the driver on a free port; None where it ends at once, as when another program took the port meanwhile."""
+        """Starts the driver on a free port; None if it ends at once, for instance because another program took the port."""
         self.driver = subprocess.Popen(
             ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
@@ -67,7 +67,7 @@ class Browser:
         return self.do("/goog/cdp/execute", {"cmd": name, "params": parameters})
 
     def show(self, width, height, scheme):
-        """Makes the page as wide and as light as a device's."""
+        """Sets the size of the page and its colour scheme."""
         self.command(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )
@@ -77,11 +77,11 @@ class Browser:
         self.do("/url", {"url": url})
 
     def run(self, script, *arguments):
-        """The value of a JavaScript function's body."""
+        """Runs the body of a JavaScript function, and returns its value."""
         return self.do("/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, script, *arguments):
-        """Waits within the page until an expression holds, and gives its value."""
+        """Waits within the page until an expression holds, and returns its value."""
         return self.do("/execute/async", {
             "script": "const done = arguments[arguments.length - 1], given = arguments; const look = () => { "
             f"const value = (function () {{ return {script}; }}).apply(null, given); "
@@ -98,7 +98,7 @@ class Browser:
         self.do("/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def click(self, selector):
-        """Clicks the middle of an element with the mouse, and leaves the page where it is scrolled to if it is in view."""
+        """Clicks the middle of an element with the mouse. Scrolls only if the element is out of view."""
         element = self.send("POST", self.session + "/element", {"using": "css selector", "value": selector})
         self.do("/execute/sync", {"script": "arguments[0].scrollIntoView({block: 'nearest'})", "args": [element]})
         self.do("/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
@@ -113,7 +113,7 @@ class Browser:
         return self.do("/se/log", {"type": kind})
 
     def requests(self):
-        """The addresses that the page asked for since the last look."""
+        """The addresses that the page requested since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
         return [
             event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"

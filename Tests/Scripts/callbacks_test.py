@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays Facebook and the app's backend with Python's standard library alone, against the real service.
 
-  1. signed requests made here, with and without padding, are taken, and forged ones are not;
+  1. signed requests made here, with and without padding, are accepted, and forged ones are refused;
   2. the example receivers (Python, Node) verify the webhooks, and so does the library `standardwebhooks` if installed.
 
 usage: callbacks_test.py
@@ -49,7 +49,7 @@ def signed_request(secret=live.Issuer.app_secret, padded=False, **members):
 
 
 def call(service, name, text, timeout=live.ANSWER_SECONDS):
-    """Status, JSON answer, and the seconds it took."""
+    """Sends a callback; returns the status, the JSON answer, and the seconds it took."""
     form = urllib.parse.urlencode({"signed_request": text}).encode()
     began = time.monotonic()
     try:
@@ -61,7 +61,7 @@ def call(service, name, text, timeout=live.ANSWER_SECONDS):
 
 
 class Backend:
-    """Takes webhooks as a function says: it is given the number of the request and the handler."""
+    """Receives webhooks. A function of the request's number and its handler answers each."""
 
     def __init__(self, answer):
         self.events = []
@@ -129,7 +129,7 @@ def independent(program, issuer, folder):
 
 
 def check_library(events):
-    """Verifies the webhooks with the public library, where it is installed."""
+    """Verifies the webhooks with the public library, if it is installed."""
     try:
         from standardwebhooks.webhooks import Webhook
     except ImportError:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the documents to four rules.
+"""Checks the documents against four rules.
 
-  1. No long sentence stands twice, in one Markdown file or in two, neither word for word nor nearly so: one fact, one place.
-  2. Every relative link leads to a file that is there, and its anchor to a heading.
+  1. No long sentence stands twice in the Markdown files, word for word or nearly so: each fact has one place.
+  2. Every relative link leads to an existing file, and its anchor to a heading.
   3. The README has at most 120 lines.
-  4. Every page that speaks of a login's nonce says, in these words, where a nonce comes from (`NONCE_RULE`).
+  4. Every page about a login's nonce has the sentence `NONCE_RULE` about the origin of a nonce.
 
 usage: check_documents.py [--self-test]
 """
@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README_LINES = 120
-# A backend that takes the nonce from the request with the token checks nothing, so this sentence stands twice on purpose.
+# A backend that takes the nonce from the token's own request checks nothing, so this sentence stands on each page on purpose.
 NONCE_RULE = (
     "Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token proves nothing."
 )
@@ -27,9 +27,9 @@ NONCE_PAGES = [
     "Sources/LLService/LLService.docc/Nonces.md",
     "Sources/LLService/LLService.docc/Wrappers.md",
 ]
-# Shorter sentences may be alike.
+# Sentences with fewer words may be alike.
 LONG_WORDS = 14
-# Two sentences are alike when they share this part of their runs of words.
+# Two sentences are alike if they share this part of their runs of `RUN_WORDS` words.
 RUN_WORDS = 5
 ALIKE = 0.5
 
@@ -42,7 +42,7 @@ def documents(root: pathlib.Path) -> list[pathlib.Path]:
 
 
 def paragraphs(text: str):
-    """Each paragraph, list item and table row as one line, with the number of its first; code blocks are left out."""
+    """Each paragraph, list item and table row as one line, with the number of its first line; code blocks are left out."""
     number, gathered, is_code = 0, "", False
     for position, line in enumerate(text.split("\n") + [""], 1):
         if line.lstrip().startswith("```"):
@@ -85,7 +85,7 @@ def repetitions(root: pathlib.Path) -> list[str]:
     seen: dict[tuple[str, ...], list[int]] = {}
     places, sizes, found = [], [], []
     for file in documents(root):
-        # A test holds each row of this table to the service, whose hints fit several mistakes.
+        # A test compares each row of this table with the service, and one hint of the service fits several mistakes.
         if file.name == "Mistakes.md":
             continue
         for number, words in sentences(file.read_text(encoding="utf-8")):
@@ -134,7 +134,7 @@ def findings(root: pathlib.Path, nonce_pages: list[str]) -> list[str]:
 
 
 def self_test() -> None:
-    """Each rule must see its planted fault."""
+    """Checks that each rule finds its planted fault."""
     reload = (
         "At SIGHUP the service reads its file again and puts the new `app_ids`, `issuers`{} and the content of three files in "
         "force, for every request that begins from then on; no connection is dropped.\n"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds every target under Sources to the imports it may have, and to nothing re-exported.
+"""Checks that every target under Sources imports only the modules it may import, and re-exports only the allowed ones.
 
 The compiler's own check (`--explicit-target-dependency-import-check`) compares imports with the
-manifest; this one compares them with the layering itself, so an arrow cannot be added by editing
-the manifest alone, and it sees the system modules and other packages, which the compiler's does
-not. It also refuses the library's Mutex: to the thread sanitizer what it guards looks unguarded.
+manifest. This script compares them with a table of the layering, so a new arrow needs more than a
+change of the manifest. It also sees the system modules and other packages, which the compiler's
+check does not. It refuses the library's Mutex: the thread sanitizer reports its data as unguarded.
 
 usage: check_imports.py [--self-test]
 """
@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-# C library names stand for the few system calls and constants; they are the platform, not an arrow.
+# The C library is imported for a few system calls and constants. It is the platform, not an arrow between targets.
 PLATFORM = {"Glibc", "Musl", "Darwin", "Synchronization"}
 LOGGING = {"Logging"}
 ROOMS = {"LLSockets", "LLHTTPServer", "LLHTTPClient"}
@@ -50,13 +50,13 @@ IMPORT = re.compile(
     re.MULTILINE,
 )
 
-# A library's user needs one import for each product, so the products bring the types of keys along. Sockets come with the
-# locks, threads and clocks that each of their users needs, and the stand-in with what it mints.
+# A user of the libraries needs one import for each product, so the products re-export the types of keys. LLSockets re-exports
+# the locks, threads and clocks that all its users need, and LLStandIn re-exports the minting.
 RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLSockets", "LLThreads"),
                ("LLStandIn", "LLMint")}
 
-# One file may ask the system's clock, and hands the time to the verdict, which knows none.
-# The table of bad tokens names the codes of the verdict, and knows nothing else of it.
+# The table of bad tokens uses the codes of the verdict, and nothing else of that module.
+# One file reads the system's clock and passes the time to the verdict, which reads no clock.
 EXCEPTIONS = {
     ("LLMint", "RefusalCatalogue.swift"): {"LimitedLogin"},
     ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials"}
@@ -87,7 +87,7 @@ def findings(sources: pathlib.Path) -> list[str]:
 
 
 def self_test() -> None:
-    """The check must be able to fail: four planted faults, four findings."""
+    """Checks that four planted faults give four findings."""
     with tempfile.TemporaryDirectory() as folder:
         sources = pathlib.Path(folder)
         (sources / "LLJOSE").mkdir()

@@ -1,7 +1,7 @@
 # Common to the tests of containers, which source it.
 # shellcheck shell=bash
 
-# within SECONDS COMMAND...: until it succeeds; false when the time is up.
+# within SECONDS COMMAND...: repeats the command until it succeeds; false if the time is up.
 within() {
   local deadline=$((SECONDS + $1)); shift
   until "$@" >/dev/null 2>&1; do

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The Debian package in a clean root: install, start, upgrade, remove, purge, as Debian's policy asks (chapters 6 and 10.7).
+# Tests the Debian package in a clean root: install, start, upgrade, remove, purge, as Debian's policy asks (chapters 6 and 10.7).
 #
-# usage: debian_test.sh PACKAGE.deb [ROOT]     (as root; ROOT is an unpacked base, made by debootstrap where it is not given)
+# usage: debian_test.sh PACKAGE.deb [ROOT]     (as root; ROOT is an unpacked base; by default debootstrap makes one)
 set -euo pipefail
 package=$(readlink -f "$1")
 work=$(mktemp -d)
@@ -11,7 +11,7 @@ root=${2:-$work/root}
 [ -d "$root/etc" ] || debootstrap --variant=minbase --include=adduser bookworm "$root" >"$work/debootstrap.log" 2>&1 ||
   { tail "$work/debootstrap.log"; exit 1; }
 
-# The program reads its arguments there.
+# The program reads its arguments from /proc.
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 
 fail() { echo "FAILED: $*"; exit 1; }
@@ -21,7 +21,7 @@ state() { in_root dpkg-query --show --showformat='${Status}' limited-login 2>/de
 
 lintian --fail-on error "$package" || fail 'lintian has errors'
 
-# The next version is the same one under another number.
+# Make a next version: the same package with another number.
 dpkg-deb --raw-extract "$package" "$work/next"
 sed -i 's/^Version: .*/&+next/' "$work/next/DEBIAN/control"
 dpkg-deb --root-owner-group --build "$work/next" "$root/next.deb" >/dev/null
@@ -38,7 +38,7 @@ sed 's|/usr/bin/limited-login|/bin/true|' "$unit" >"$work/limited-login.service"
 said=$(systemd-analyze verify "$work/limited-login.service" 2>&1 | grep -v 'User limited-login') || true
 [ -z "$said" ] || fail "systemd says of the unit: $said"
 
-# What the unit starts, under its user: with the example configuration it says what is missing, with an app's id it serves.
+# Run the unit's command as its user. It reports the missing app id of the example configuration, and serves with an id.
 command=$(sed -n 's/^ExecStart=//p' "$unit")
 as_user() { in_root setpriv --reuid=limited-login --regid=limited-login --clear-groups "$@"; }
 status=0
@@ -47,7 +47,7 @@ as_user $command >"$work/log" 2>&1 || status=$?
 { [ "$status" = 78 ] && grep -q 'no app id' "$work/log"; } || { cat "$work/log"; fail "without an app it ends with $status"; }
 sed -i 's/"app_ids": \[\]/"app_ids": ["123456789012345"]/; s/"listen": null/"listen": "127.0.0.1:18480"/; s/127.0.0.1:8081/127.0.0.1:18481/' \
   "$root/etc/limited-login/limited-login.json"
-# Not by the functions: what runs in the background must be the program itself, so that the signal reaches it.
+# Do not use the functions here: the background process must be the program itself, so that the signal reaches it.
 # shellcheck disable=SC2086
 chroot "$root" /usr/bin/setpriv --reuid=limited-login --regid=limited-login --clear-groups $command >"$work/log" 2>&1 &
 service=$!
@@ -57,7 +57,7 @@ kill "$service"
 wait "$service" || fail 'it does not stop with exit code 0'
 service=
 
-# An upgrade keeps what the administrator wrote; a removal too, and a purge does not.
+# An upgrade and a removal keep the administrator's configuration; a purge deletes it.
 in_root dpkg --install --force-confdef /next.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not upgrade'; }
 grep -q 123456789012345 "$root/etc/limited-login/limited-login.json" || fail 'the upgrade lost the configuration'
 in_root dpkg --remove limited-login >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not go'; }

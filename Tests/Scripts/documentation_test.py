@@ -27,7 +27,7 @@ CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
 
 
 def symbol_graphs(folder):
-    """Has the compiler write the public symbols of each module."""
+    """Lets the compiler write the public symbols of each module."""
     command = ["swift", "build", "--show-bin-path"]
     modules = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     target = subprocess.run(["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
@@ -47,7 +47,7 @@ def symbol_graphs(folder):
 
 
 def undocumented(folder):
-    """Public symbols without a comment; what the compiler makes, and what a protocol's comment explains, aside."""
+    """Public symbols without a comment, except those that the compiler makes and those that a protocol's comment explains."""
     found, count = [], 0
     for file in sorted(pathlib.Path(folder).glob("*/*.symbols.json")):
         graph = json.loads(file.read_text())

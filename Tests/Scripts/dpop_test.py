@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Has /auth judge the DPoP proofs of other implementations, and has them judge ours.
+"""Lets /auth judge the DPoP proofs of other implementations, and lets these judge ours.
 
 usage: dpop_test.py [--binary FILE] [--tools FOLDER] [--module FILE] [NAME...]     (default: every test)
-  makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and what is changed in one is refused
+  makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and changed ones are refused
   judges    pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
   oauth2    mod_oauth2 (Debian: libapache2-mod-oauth2) asks /introspect, and its verdict on each proof is that of /auth
-`--tools` makes a virtual environment there with the packages; `--module` names mod_oauth2.so where it is elsewhere. What is
-not installed is named and left out. Exit code 1 where anything fails.
+`--tools` makes a virtual environment there with the packages. `--module` gives another path of mod_oauth2.so. A test is named
+and skipped if its programs are not installed. The exit code is 1 if anything fails.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def check(holds, sentence, facts=""):
 
 
 def forwarded(method, url):
-    """What a gateway tells of its client's request."""
+    """The fields with which a gateway describes its client's request."""
     parts = urllib.parse.urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return {
@@ -44,7 +44,7 @@ def forwarded(method, url):
 
 
 def ask(address, token, proof, method="GET", url="https://api.example.com/orders", scheme="DPoP"):
-    """What /auth answers: the status, its code and its sentence."""
+    """The answer of /auth: the status, its code and its sentence."""
     fields = forwarded(method, url) | {"Authorization": f"{scheme} {token}"} | ({"DPoP": proof} if proof else {})
     connection = http.client.HTTPConnection(address, timeout=live.ANSWER_SECONDS)
     connection.request("GET", "/auth", headers=fields)
@@ -55,7 +55,7 @@ def ask(address, token, proof, method="GET", url="https://api.example.com/orders
     return answer.status, problem.get("code"), problem.get("detail")
 
 
-# What runs in the virtual environment: reads one job a line, answers one line.
+# This program runs in the virtual environment. It reads one job from each line, and answers with one line.
 HELPER = """
 import hashlib, json, sys
 import pydpop
@@ -81,7 +81,7 @@ for line in sys.stdin:
 
 
 class Helper:
-    """The other implementations, in a process of their own; None of them where they are not to be had."""
+    """The other implementations, in a process of their own. `is_there` is false if they are not installed."""
 
     def __init__(self, tools):
         python = sys.executable
@@ -162,8 +162,8 @@ def judges(program, helper, **_):
 
 
 class Apache:
-    """httpd in front of an application; the lines say who may pass, the modules (name: file) are theirs. With an authority,
-    a file, that one is the system's for httpd alone: some modules know no other."""
+    """httpd in front of an application. `lines` decide about access, and `modules` (name: file) are the modules for them. With
+    a file `authority`, httpd alone sees it as the system's certificates: some modules trust no others."""
 
     def __init__(self, modules, lines, application, authority=None):
         self.folder = tempfile.TemporaryDirectory(prefix="apache-")
@@ -215,7 +215,7 @@ def oauth2(program, module, **_):
     application = f"127.0.0.1:{wsgi_application.start().server_port}"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
         service.wait_until_ready()
-        # mod_oauth2 asks /introspect for the token and judges the proof itself.
+        # mod_oauth2 asks /introspect about the token, and judges the proof itself.
         options = "&".join([
             "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
         ])
@@ -227,7 +227,7 @@ def oauth2(program, module, **_):
             now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
             token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})
             expired = issuer.bound(iat=now - 7200, exp=now - 3600)
-            # Each is asked of both, with a proof of its own: what it shows, the token, the proof's members, the answer.
+            # Both judge each row with a new proof. A row has a title, the token, the members of the proof and the expected status.
             for title, shown, members, expected in [
                 ("a good proof", token, {}, 200), ("a proof for POST", token, {"method": "POST"}, 401),
                 ("a proof for another path", token, {"url": f"{url}/7"}, 401),
@@ -244,7 +244,7 @@ def oauth2(program, module, **_):
                 theirs = apache.ask(shown, [proof], "/orders")
                 ours = ask(service.address, shown, proof, "GET", url)[0]
                 check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
-            # liboauth2 1.4.5 does not read `ath`: a proof made for another token of the same key passes there.
+            # liboauth2 1.4.5 does not read `ath`, so it accepts a proof for another token of the same key.
             proof = issuer.proof(issuer.bound(), url)["proof"]
             check(ask(service.address, token, proof, "GET", url)[0] == 401, "/auth refuses a proof for another token")
             proof = issuer.proof(token, url)["proof"]

@@ -6,7 +6,7 @@ usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, 
     TLS library takes minutes)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The five tests of
-each login server are in `login_servers.py`. What is not installed is SKIPPED.
+each login server are in `login_servers.py`. An example is SKIPPED if its tools are not installed.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ PACKAGE = EXAMPLES / "HummingbirdServer"
 
 
 def client(command, service, down, issuer):
-    """A client prints the user on success; exit code 0 accepted, 1 refused with the code, 3 nobody can tell, 64 usage."""
+    """Tests a client. It prints the user on success; exit code 0 accepted, 1 refused with the code, 3 no verdict, 64 usage."""
     def run(address, *arguments, key=live.Service.key):
         variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": key}
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, env=os.environ | variables)
@@ -70,14 +70,14 @@ def tool(name):
 
 
 def built(arguments, output):
-    """A program that has to be compiled first."""
+    """Compiles a program, and returns its command."""
     run = subprocess.run(arguments, capture_output=True, text=True)
     expect(run.returncode == 0, run.stdout + run.stderr)
     return [str(output)]
 
 
 def clients(scratch):
-    """How each client is called; None where what it needs is not installed."""
+    """The command of each client; None if its tools are not installed."""
     def go():
         return tool("go") and built(["go", "build", "-o", f"{scratch}/go", str(EXAMPLES / "verify.go")], f"{scratch}/go")
 
@@ -96,19 +96,18 @@ def clients(scratch):
 
 
 def ios():
-    """The sketch of the app's side is typechecked against the part of Facebook's SDK that it uses."""
+    """Checks the sketches of the app's side against the part of Facebook's SDK that they use, Objective-C by Swift's clang."""
     files = sorted(str(file) for file in (EXAMPLES / "iOS").glob("*.swift"))
     run = subprocess.run(["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *files],
                          capture_output=True, text=True)
     expect(run.returncode == 0, run.stdout + run.stderr)
-    # The Objective-C one by the compiler that comes with Swift.
     if shutil.which("clang"):
         built(["clang", "-fsyntax-only", "-fblocks", "-fobjc-runtime=gnustep-2.0", "-Wall", "-Werror", "-x", "objective-c",
                str(EXAMPLES / "iOS" / "ServerLogin.m")], "")
 
 
 def android(scratch):
-    """The same for Android, by the compiler there is: kotlinc, or the one of the package kotlin-jupyter-kernel."""
+    """Does the same for Android, with kotlinc or the compiler in the package kotlin-jupyter-kernel."""
     files = sorted(str(file) for file in (EXAMPLES / "Android").glob("*.kt"))
     options = ["-Werror", "-d", f"{scratch}/android.jar", *files]
     package = importlib.util.find_spec("run_kotlin_kernel")
@@ -126,7 +125,7 @@ def android(scratch):
     return None
 
 
-# The web page's login, and a game's, with an SDK that is played: each argument is how the dialog goes.
+# These run the web page's login, and the game's, with a simulated SDK. Each argument is the outcome of one dialog.
 WEB = """
 const { logIn } = require(process.argv[1]);
 const [server, facebook, ...logins] = process.argv.slice(2);
@@ -165,7 +164,7 @@ const [server, facebook, ...players] = process.argv.slice(2);
 
 
 def played(program, script, service, issuer, *kinds):
-    """Runs a page's side against a server that keeps the nonce of each login and asks the service; what the page tells."""
+    """Runs a page's script with a server that keeps the nonce of each login and asks the service; returns the page's messages."""
     nonces = {}
 
     class Server(http.server.BaseHTTPRequestHandler):
@@ -243,7 +242,7 @@ class CodeFlow:
         expect(live.wait_until_ready(self.port, "/", 200), "code-flow.mjs does not start")
 
     def get(self, url, cookie=""):
-        """One request without a redirect: status, where to, and the cookie."""
+        """Sends one request without following a redirect; returns the status, the redirect's target and the cookie."""
         parts = urllib.parse.urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         with contextlib.closing(connection):
@@ -253,7 +252,7 @@ class CodeFlow:
         return answer.status, answer.headers["Location"], (answer.headers["Set-Cookie"] or "").partition(";")[0]
 
     def begun(self):
-        """A login that was begun: its cookie, and the dialog's address."""
+        """Begins a login; returns its cookie, and the dialog's address."""
         status, dialog, cookie = self.get(f"{self.origin}/login")
         expect(status == 302, f"begin: {status}")
         return cookie, dialog
@@ -265,7 +264,7 @@ class CodeFlow:
 
 
 def code_flow(service, issuer):
-    """A login in a real browser; then a stolen code, a wrong verifier and another nonce."""
+    """Tests a login in a real browser; then a stolen code, a wrong verifier and another nonce."""
     if not shutil.which("node") or not shutil.which("chromedriver"):
         return "SKIPPED: not installed"
     page, chromium = CodeFlow(service, issuer), browser.Browser()
@@ -291,7 +290,7 @@ def code_flow(service, issuer):
         outcome = chromium.wait("location.pathname === '/login/callback' && document.getElementById('outcome')?.textContent")
         expect(outcome == f"logged in as {live.SUBJECT}", outcome)
         expect(told(page.origin) == outcome, "the session is not kept")
-        # A stolen code, in the thief's own session, without one, and with the thief's own state: its verifier is another.
+        # A stolen code fails in the thief's own session, without a session, and with the thief's own state and verifier.
         cookie, dialog = page.begun()
         victim = page.redirected(dialog)
         own, own_dialog = page.begun()
@@ -300,12 +299,11 @@ def code_flow(service, issuer):
         expect(told(callback(**victim), "") == "refused: login_not_begun", "a stolen code without a session")
         expect(told(callback(code=victim["code"], state=state), own) == "refused: code_refused", "a wrong verifier")
         expect(told(page.origin) == "not logged in", "the thief is logged in")
-        # A code is good once, and so is an answer.
         cookie, dialog = page.begun()
         good = callback(**page.redirected(dialog))
         expect(told(good, cookie) == f"logged in as {live.SUBJECT}", "a login by hand")
         expect(told(good) == "refused: login_not_begun", "the same answer again")
-        # The nonce of another session, one that nobody issued, and none at all.
+        # The nonce of another session, a nonce that was not issued, and none at all are refused.
         _, other_dialog = page.begun()
         other = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(other_dialog).query))["nonce"]
         for nonce, code in (other, "another_login"), ("n0NceOfMyOwn", "nonce_not_issued"), ("", "nonce_mismatch"):

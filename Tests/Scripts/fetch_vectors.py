@@ -3,8 +3,8 @@
 
 Usage: fetch_vectors.py [--base URL] [--to FOLDER]
 Each file comes from its public repository at a fixed commit and is kept only if its SHA-256 is the one below.
---base takes the place of https://raw.githubusercontent.com: a mirror, or file:///FOLDER with the same paths.
-Vectors that no public repository holds byte for byte are not fetched; their tests say that they are skipped.
+--base replaces https://raw.githubusercontent.com by a mirror, or by file:///FOLDER with the same paths.
+Vectors that no public repository holds byte for byte are not fetched; their tests report that they are skipped.
 """
 import argparse
 import hashlib
@@ -42,7 +42,7 @@ VECTORS = [
 
 
 def fetch(url, digest):
-    """The bytes at the address; raises where they are not those expected."""
+    """The bytes at the address; raises if they are not the expected ones."""
     with urllib.request.urlopen(url, timeout=30) as answer:
         data = answer.read(LONGEST + 1)
     found = hashlib.sha256(data).hexdigest()

@@ -13,9 +13,9 @@ from live import read_answer
 
 
 class Clients:
-    """Connections of one process, each with one request at a time, since one that waits would hold back those behind it."""
+    """Connections of one process, with one request at a time on each: a waiting request would delay those behind it."""
 
-    # The most requests sent before answers are looked at, and seconds that one which is late makes up for.
+    # The most requests that are sent before answers are read, and the most seconds of delay that a late sender makes up for.
     AT_ONCE, DEBT = 50, 1
 
     def __init__(self, port, count, source="127.0.0.1"):
@@ -32,7 +32,7 @@ class Clients:
         self.idle.append(client.fileno())
 
     def send(self, request):
-        # A connection that the service has closed meanwhile says so when it is read.
+        # If the service has closed the connection, the next read reports it.
         with contextlib.suppress(OSError):
             self.open[self.idle.pop()][0].sendall(request)
 
@@ -49,7 +49,7 @@ class Clients:
             self.receive()
 
     def receive(self):
-        """Takes what comes within some milliseconds, and counts the statuses."""
+        """Reads the answers that come within some milliseconds, and counts the statuses."""
         for number, _ in self.poll.poll(0.002):
             client, buffer = self.open[number]
             try:
@@ -59,7 +59,7 @@ class Clients:
             except OSError:
                 status, closes = "closed", True
             if number in self.idle:
-                # It had no request, so nothing is lost.
+                # The connection had no request, so nothing is lost.
                 self.idle.remove(number)
             else:
                 self.statuses[status] += 1
@@ -71,14 +71,14 @@ class Clients:
                 self.idle.append(number)
 
     def settle(self, seconds):
-        """Waits until each has its answer."""
+        """Waits until each request has its answer."""
         end = time.monotonic() + seconds
         while len(self.idle) < len(self.open) and time.monotonic() < end:
             self.receive()
 
 
 class Exchange:
-    """A connection on which requests go out several at a time; made anew where the server has had enough of it."""
+    """A connection that sends several requests at a time. It connects again if the server has closed the connection."""
 
     def __init__(self, port):
         self.port, self.client = port, None
@@ -102,7 +102,7 @@ class Exchange:
 
 
 def prover(workshop, url, token, key, ports, count, out):
-    """Has the workshop's device make proofs, 20 at a time, and sends each once; puts how often each answer came."""
+    """Lets the workshop's device make proofs, 20 at a time, and sends each once; puts the number of each answer."""
     answers = collections.Counter()
     ask = json.dumps({"id_token": token, "method": "GET", "url": url}).encode()
     making = (b"POST /proofs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ask)
@@ -120,7 +120,7 @@ def prover(workshop, url, token, key, ports, count, out):
 
 
 def repeater(port, text, seconds, out):
-    """100 connections from one address repeat one callback."""
+    """Repeats one callback on 100 connections from one address; puts the number of each status."""
     body, answers = urllib.parse.urlencode({"signed_request": text}).encode(), collections.Counter()
     message = (b"POST /callbacks/deauthorize HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
                b"Content-Length: %d\r\n\r\n" % len(body)) + body

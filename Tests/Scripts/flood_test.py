@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Floods the service while honest users of every kind ask: none of them is refused.
+"""Floods the service beside honest users of every kind. None of these may be refused.
 
 usage: flood_test.py [--binary FILE] [--proofs N] [--seconds N] [--store memory|redis] [NAME...]
   proofs     100,000 DPoP proofs by one key
   callbacks  100 connections that repeat one genuine callback
   junk       2,000 made-up access tokens a second by one caller, with Graph at 100 ms
-Several at once are joined by a plus sign, as in `proofs+junk`; by default each runs alone, and then the three at once. Each
-flood meets one replica with its own memory, and then two replicas whose Redis has `maxmemory 8mb` and `noeviction`: there a
-revocation is enforced by the other replica within 2 s, and a third replica starts during the flood. `replay` is `reject`, so
-that every kind of user needs the store. Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name
-another) that half is named and left out. In short: `--proofs 5000 --seconds 3`.
+A plus sign joins floods that run together, as in `proofs+junk`. By default each runs alone, and then the three together. Each
+flood runs against one replica with its own memory, and then against two replicas and a Redis with `maxmemory 8mb` and
+`noeviction`: the other replica must enforce a revocation within 2 s, and a third replica starts during the flood. `replay` is
+`reject`, so every kind of user needs the store. The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER
+may name another) the second half is named and skipped. For a short run: `--proofs 5000 --seconds 3`.
 """
 
 import argparse
@@ -40,20 +40,20 @@ from flood_parts import prover, repeater
 from graph_attacks import HONEST, senders, slow_graph
 from live import APP_ID, check
 
-# The caller with the honest users, and the one that sends made-up access tokens.
+# The key of the honest users' caller, and that of the caller with made-up access tokens.
 KEY, OTHER_KEY = "a-key-for-these-tests", "another-key-for-these-tests"
 URL = "https://api.example.com/orders"
 FORWARDED = forwarded("GET", URL)
-# Live proofs that one key may have at a replica, as promised.
+# The promised number of live proofs that one key may have at a replica.
 PROOFS_OF_ONE_KEY = 1_024
-# Seconds between two requests of one kind of honest user, and within which a revocation is enforced everywhere.
+# The seconds between two requests of one kind of honest user, and those until a revocation is enforced everywhere.
 PAUSE, ENFORCED = 0.1, 2
-# How often a question is asked that the service sheds.
+# The most attempts of a request that the service sheds.
 ATTEMPTS = 20
 
 
 class Pulse(threading.Thread):
-    """Asks Redis itself, twenty times a second, and remembers when an answer was late: then the machine is at fault."""
+    """Asks Redis twenty times a second, and remembers when an answer was late: at such a time the machine is at fault."""
 
     LATE_SECONDS, REMEMBERED_SECONDS = 0.25, 3
 
@@ -102,7 +102,7 @@ class World:
         self.graph.start()
         self.backend = Backend(lambda _, handler: reply(handler, 204))
         self.issuer = live.Issuer(binary)
-        # Makes the flood's proofs, with a key of its own, so that the honest users' issuer is not what is flooded.
+        # The workshop makes the flood's proofs with a key of its own, so that the flood spares the honest users' issuer.
         self.workshop = live.Issuer(binary)
         self.settings = {
             "gateway": "enabled", "replay": "reject", "access_tokens": "accept", "client_keys_file": f"{folder}/clients",
@@ -117,14 +117,14 @@ class World:
     def start(self):
         replica = live.Server(self.binary, self.issuer.jwks_url, **self.settings)
         replica.wait_until_ready()
-        # A replica that has just met its store takes no nonce of before.
+        # A replica that has just reached its store accepts no earlier nonce, so wait until it issues one.
         while self.ask(replica, "POST", "/nonces", "{}")[0] != 200:
             time.sleep(0.05)
         return replica
 
     def ask(self, replica, method, path, body=None, fields=None):
-        """What a caller with a key is answered: the status and the object. It asks again, as the answer says, where a machine
-        that is too busy had the service shed the question unread, or Redis answer late whoever asks."""
+        """Sends a request as a caller with a key; returns the status and the object. It asks again if the machine is too busy:
+        the service has shed the request unread, or Redis answers late to every client."""
         for _ in range(ATTEMPTS):
             status, text = live.request(replica.port, method, path, body, {"X-Api-Key": KEY} | (fields or {}), timeout=30)
             answer = json.loads(text) if text else {}
@@ -136,7 +136,7 @@ class World:
         return status, answer
 
     def token(self, **claims):
-        """A token by the issuer, which a machine that is too busy has shed questions as well."""
+        """A token of the issuer, which also sheds requests if the machine is too busy."""
         for _ in range(ATTEMPTS):
             with contextlib.suppress(urllib.error.HTTPError):
                 return self.issuer.token(**claims)
@@ -144,7 +144,7 @@ class World:
         raise RuntimeError("the issuer makes no token")
 
     def proof(self, token):
-        """A proof of the honest device, whose key is not the issuer's."""
+        """A proof of the honest device, with a key of its own."""
         file = f"{self.folder.name}/token"
         pathlib.Path(file).write_text(token)
         command = [self.binary, "dpop", "make", "--key-file", f"{self.folder.name}/device.pem", "--method", "GET", "--url", URL,
@@ -169,7 +169,7 @@ def verify(world, replica, **members):
     return world.ask(replica, "POST", "/verify", json.dumps(members))
 
 
-# What each kind of honest user asks; `number` is another one each time.
+# The requests of each kind of honest user; `number` is different each time.
 def id_token(world, replica, number):
     return verify(world, replica, id_token=world.token(nonce=f"n-{number}"), nonce=f"n-{number}")
 
@@ -220,7 +220,7 @@ KINDS = [id_token, issued_nonce, refresh, access_token, proof, bearer, introspec
 
 
 class Users:
-    """Honest users, a thread for each kind, in turn at each replica; and one that revokes logins."""
+    """Honest users, with one thread for each kind, that ask the replicas in turn; and a thread that revokes logins."""
 
     def __init__(self, world):
         self.world, self.over, self.answers = world, threading.Event(), collections.defaultdict(collections.Counter)
@@ -282,7 +282,7 @@ def flood_of_proofs(world, choices):
 
     def end(name):
         answers = sum((out.get(timeout=900) for _ in range(processes)), collections.Counter())
-        # The quota is counted anew for the proofs that have ended meanwhile.
+        # Proofs expire after 300 s, so each further 300 s allow as many proofs again.
         most = PROOFS_OF_ONE_KEY * len(world.replicas) * (1 + int(time.monotonic() - began) // 300)
         check(0 < answers[200] <= most and answers["429 too_many_proofs"] > 0,
               f"{name}: {sum(answers.values())} proofs by one key, at most {most} accepted: {dict(answers)}")
@@ -324,7 +324,7 @@ FLOODS = {"proofs": flood_of_proofs, "callbacks": flood_of_callbacks, "junk": fl
 
 
 def third(world, users, name):
-    """Another replica, which starts during the flood and knows what was revoked before."""
+    """Starts another replica during the flood, which must know the earlier revocations."""
     known = list(users.revoked)
     late = world.start()
     codes = collections.Counter(world.ask(late, "GET", "/auth", None, fields)[1].get("code") for fields in known)

@@ -1,4 +1,4 @@
-"""The gateways of config/gateways/ as these tests start them, and the four questions that each is asked."""
+"""The gateways of config/gateways/ as these tests start them, and four cases that each must pass."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ FORGED = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com", "X-Auth-Audienc
 
 
 def identity(fields):
-    """The X-Auth- fields among a WSGI application's, spelt with any separator: PHP reads `.` as `_`."""
+    """The X-Auth- fields among those of a WSGI application, with any separator in their names: PHP reads `.` as `_`."""
     found = {}
     for name, value in fields.items():
         plain = re.sub(r"[^A-Z0-9]", "-", name).lower()
@@ -29,12 +29,12 @@ def identity(fields):
     return found
 
 
-# What a comment says of the line that takes the next address's place.
+# The address in nginx's commented line for a Unix socket.
 SOCKET = "unix:/run/limited-login/http.sock"
 
 
 def by_socket(name, text, path):
-    """The configuration with its commented line for a Unix socket in force, in place of the one with the address."""
+    """The configuration with its commented line for a Unix socket in force, instead of the line with the address."""
     lines, kept, replaced = text.splitlines(), [], 0
     for line in lines:
         if name == "nginx" and line.strip() == f"#server {SOCKET};":
@@ -48,7 +48,7 @@ def by_socket(name, text, path):
 
 
 def with_demand(name, text):
-    """The configuration as its comments say for a demand and for another field of auth_headers."""
+    """The configuration with the changes that its comments describe for a demand and for another field of auth_headers."""
     text, count = re.subn(r"((?:8080|limited_login|uri )/auth)\?", r"\1?permissions=user_birthday&", text)
     if not count:
         text = re.sub(r"((?:8080|limited_login|path_override: )/auth)(?=[;\"\n ])", r"\1?permissions=user_birthday", text)
@@ -62,7 +62,7 @@ def with_demand(name, text):
 
 
 class Gateway:
-    """One gateway under way, between a free port of its own, a service and the application."""
+    """One running gateway on a free port, in front of a service and the application."""
 
     def __init__(self, name, command, service, application, change=None):
         self.port = free_port()
@@ -97,7 +97,7 @@ class Gateway:
         while time.monotonic() < deadline and self.process.process.poll() is None:
             with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, 1)) as ask:
                 ask.request("GET", "/")
-                # Traefik listens before it knows its routes, and says 404 until then.
+                # Traefik listens before it knows its routes, and answers 404 until then.
                 if ask.getresponse().status != 404:
                     return
             time.sleep(0.05)
@@ -141,7 +141,7 @@ def apache(folder):
 
 
 def gateways(envoy, traefik):
-    """What starts each gateway in the folder that holds its configuration; None where it is not installed."""
+    """A function for each gateway that gives its command for a configuration folder; None if it is not installed."""
     def found(program, command, *needed):
         path = shutil.which(program) or (program if os.access(program, os.X_OK) else None)
         return command if path and all(os.path.exists(file) for file in needed) else None
@@ -168,7 +168,7 @@ def gateways(envoy, traefik):
 
 
 class Tally:
-    """Counts what held."""
+    """Counts the passed and the failed checks."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -190,7 +190,7 @@ def is_jane(seen):
 
 
 def judge(tally, name, gateway, issuer):
-    """Four of a gateway's five cases, and what else its users rely on."""
+    """Checks four of a gateway's five cases."""
     status, _, body = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
     seen = identity(json.loads(body)["fields"]) if status == 200 else {}
     tally.check(f"{name}: good", status == 200 and is_jane(seen), f"{status} {seen}")

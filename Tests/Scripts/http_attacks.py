@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Attacks the test server on loopback, in short, while it must go on answering others.
+"""Makes short attacks on the test server on loopback, which must still answer other clients.
 
-Usage: http_attacks.py [SERVER [CONNECTIONS [NAME...]]], the test server of this package (by default that of the debug
-build), the number of slow or idle connections (default 10,000, cut to what the descriptor limit allows), and which
-attacks: idle, slow, churn, pipeline, never_reads (default: all). Exit code 1 where a bound is broken. What is not
-installed is named and left out.
+Usage: http_attacks.py [SERVER [CONNECTIONS [NAME...]]]. SERVER is the test server of this package (by default that of the
+debug build). CONNECTIONS is the number of slow or idle connections (default 10,000, fewer with a low descriptor limit).
+NAME is one of idle, slow, churn, pipeline, never_reads (default: all). The exit code is 1 if a bound is broken. An attack
+is named and skipped if its tool is not installed.
 """
 import os
 import re
@@ -20,7 +20,7 @@ from attack_parts import PAUSES, bound
 from live import ROOT, Figures, check, failures, free_port, raise_descriptor_limit, skip
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-# Bounds; memory is what the process has for itself (RssAnon), in KiB.
+# Bounds of private memory (RssAnon): of an idle connection, of a busy one, and of the process alone.
 IDLE_BYTES = 1536
 BUSY_BYTES = 20 * 1024
 BASE_KIB = 4 * 1024
@@ -49,7 +49,7 @@ class Server(Figures):
 
 
 class Probe(threading.Thread):
-    """An honest client, on a kept connection and on new ones, that notes how long each answer takes."""
+    """An honest client that uses a kept connection and new ones, and records the time of each answer."""
 
     def __init__(self, server):
         super().__init__()
@@ -83,7 +83,7 @@ class Probe(threading.Thread):
         self.times.append((time.monotonic() - began) * 1000)
 
     def judge(self, name):
-        # An attack that was quick to set up stands a little longer, until enough has been asked to judge by.
+        # An attack that was quick to set up lasts a little longer, until there are enough answers to judge.
         deadline = time.monotonic() + 10
         while len(self.times) <= 100 and time.monotonic() < deadline:
             time.sleep(0.05)

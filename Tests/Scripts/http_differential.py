@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Sends the requests this server accepts to other servers, and asks why two or more of them refuse one.
+"""Sends the requests that this server accepts to other servers. A request that two or more refuse needs an explanation.
 
 Usage: http_differential.py [SERVER], the test server of this package (by default that of the debug build).
-Peers that are not installed are named and left out. Exit code 1 where a refusal has no explanation below.
+Peers that are not installed are named and left out. The exit code is 1 if a refusal has no explanation below.
 """
 import glob
 import json
@@ -19,7 +19,7 @@ from live import ROOT, free_port
 
 CASES = os.path.join(ROOT, "..", "shared", "http-cases")
 
-# Why this server accepts what two peers refuse: what the bytes look like, and the reason.
+# The reasons why this server accepts requests that two peers refuse: a pattern of the bytes, and the reason.
 EXPLANATIONS = [
     (lambda raw: max(map(len, raw.split(b"\r\n"))) > 4000,
      "Peers bound a field line by 8 KiB or less; this server takes 32 KiB, since gateways forward cookies."),
@@ -171,7 +171,7 @@ def is_installed(name):
 
 
 def exchange(port, raw):
-    """The status lines that come back, and whether the connection ended."""
+    """The final statuses of the answers."""
     received = b""
     try:
         with socket.create_connection(("127.0.0.1", port), 2) as client:
@@ -189,7 +189,7 @@ def exchange(port, raw):
     return [status for status in statuses if status >= 200]
 
 
-# Statuses that speak of the message itself; 404, 405 or 501 for a method speak of the resource.
+# Statuses about the message itself; 404, 405 or 501 for a method are about the resource.
 REFUSALS = {400, 411, 413, 414, 417, 426, 431, 505}
 
 
@@ -248,7 +248,7 @@ def judge(ports):
                 continue
             raw = case["raw"].encode("latin-1")
             ours = exchange(ports["this"], raw)
-            # CONNECT is refused with 501, as is a transfer coding.
+            # 501 refuses CONNECT, and also a transfer coding.
             if not ours or any(status in REFUSALS or status >= 500 for status in ours):
                 continue
             accepted += 1

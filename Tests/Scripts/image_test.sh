@@ -1,8 +1,8 @@
 #!/bin/bash
-# image_test.sh: builds the Dockerfile as it stands, runs the image the way a cautious cluster
-# would, and takes a login through it: DNS, private CA, HTTPS key fetch, verdict, health, stop.
+# image_test.sh: builds the Dockerfile unchanged, runs the image as a cautious cluster would, and tests a login with it: DNS,
+# private CA, HTTPS key fetch, verdict, health, stop.
 #
-# usage: image_test.sh [build|run]     build: only builds it; run: takes it as the last build left it; else both
+# usage: image_test.sh [build|run]     build: only builds the image; run: uses the image of the last build; default: both
 #
 # CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
 # IMAGE_TEST_TAG     default limited-login:ci
@@ -56,8 +56,8 @@ build() {
     { tail -n 40 "$work/build.log" >&2; fail "the Dockerfile does not build"; }
 }
 
-# The image id as OCI counts it. The Docker format, needed for the health check, adds the name of the
-# container that built the image, so its id differs every time by nature.
+# Prints the image id of the OCI format. The Docker format, which the health check needs, adds the name of the container that
+# built the image, so its id differs every time.
 # oci_id TAG
 oci_id() {
   rm -rf "$work/oci"
@@ -113,7 +113,7 @@ check_content() {
   podman image unmount "$tag" >/dev/null
 }
 
-# start NAME ARGUMENTS...: the hardening is the same for every run; no user is given, the image names its own.
+# start NAME ARGUMENTS...: starts a container with the same hardening for every run. The image names its own user.
 start() {
   local container=$1; shift
   podman run --detach --name "$container" --read-only --cap-drop=ALL --security-opt no-new-privileges \
@@ -133,7 +133,7 @@ check_start() {
   within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   passed 'it starts although the key source cannot be reached'
   expect '/readyz before there are keys' "$(status_of "http://127.0.0.1:$port/readyz")" 503
-  # The bridge has its address from the first container on, so the issuer comes after it.
+  # The bridge gets its address with the first container, so the issuer starts after it.
   python3 "$helper" names "$gateway" "$issuer_name" & background+=($!)
   python3 "$helper" serve "$work" "$gateway" "$issuer_port" 2>"$work/issuer.log" & background+=($!)
   within 60 answers "http://127.0.0.1:$port/readyz" 200 || fail 'no keys although the issuer answers by now'
@@ -149,7 +149,7 @@ check_confinement() {
   expect 'as the kernel sees it' "$seen" 'Uid:65532 CapEff:0000000000000000 CapBnd:0000000000000000 NoNewPrivs:1 Seccomp:2 '
 }
 
-# verify NONCE TOKEN: the status of POST /verify; the answer lies in $work/answer.
+# verify NONCE TOKEN: prints the status of POST /verify; the answer is in $work/answer.
 verify() {
   printf '{"id_token":"%s","nonce":"%s"}' "$2" "$1" >"$work/request.json"
   status_of --header 'Content-Type: application/json' --data-binary "@$work/request.json" "http://127.0.0.1:$port/verify"
@@ -172,7 +172,7 @@ check_verdicts() {
   passed 'the health check passes'
 }
 
-# Without the private CA the issuer's certificate is a stranger's: no keys, 503 and never 401, and the log says why.
+# Without the private CA the issuer's certificate is not trusted: the answer is 503, never 401, and the log names the cause.
 check_stranger() {
   local token
   port=$(free_port)
@@ -187,8 +187,8 @@ check_stranger() {
 }
 blind_log_names_certificate() { podman logs "$name-blind" 2>&1 | grep -qi certificate; }
 
-# A thousand connections within the memory limit. On one slow core the service may say 503 to some of
-# them (overloaded); it may never refuse a good token. wrk is not everywhere, and its absence is said.
+# Checks a thousand connections within the memory limit. On one slow core the service may answer 503 to some of them
+# (overloaded), but it may never refuse a good token. Without wrk the check is skipped.
 check_load() {
   local good busy wrong
   if ! command -v wrk >/dev/null; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs each gateway by its block of config/gateways/README.md and drives it as its distribution starts it.
+"""Installs each gateway by its block of config/gateways/README.md, starts it as its distribution does, and tests it.
 
-The script gives itself a mount and a network namespace, where /etc, /var and /run may be changed and the ports of the files are
-free. It carries out the block word by word, runs the start command of the distribution's unit from `/`, as the unit's user, and
-puts the questions of `gateway_parts.py` to it; then a CORS preflight, a query, another Host, a WebSocket with a cookie and with
-a subprotocol, a refusal that a page of another origin may read, and an outage. `systemctl` is a stand-in there: no service manager runs in a namespace.
+The script makes a mount and a network namespace. There it may change /etc, /var and /run, and the ports of the files are free.
+It runs the block unchanged, and the start command of the distribution's unit from `/`, as the unit's user. It tests the cases
+of `gateway_parts.py`; then a CORS preflight, a query, another Host, a WebSocket with the token in each place, a refusal that a
+page of another origin may read, and an outage. A script replaces `systemctl`, since no service manager runs in a namespace.
 
 usage: installed_gateways_test.py [--tools FOLDER] [NAME...]
 
@@ -35,11 +35,11 @@ from gateway_parts import Gateway, Tally, identity
 HERE = live.ROOT / "config" / "gateways"
 PORT = 8000
 UNITS = {"nginx": "nginx", "haproxy": "haproxy", "caddy": "caddy", "apache": "apache2"}
-# Gateways without a unit, and the start command that the README names.
+# The start commands of the gateways without a unit, as the README names them.
 COMMANDS = {"envoy": "envoy -c /etc/envoy/envoy.yaml --use-dynamic-base-id --concurrency 1 -l warning", "traefik": "traefik"}
 USERS = {"nginx": "www-data", "haproxy": "haproxy", "caddy": "caddy", "apache": "www-data"}
 PROGRAMS = {"apache": "apache2"}
-# The commented lines that set a CORS field on a refusal, and their file.
+# The file and the commented lines that set a CORS field on a refusal.
 CORS_LINES = {
     "nginx": ("/etc/nginx/conf.d/limited-login.conf", ["#add_header Access"]),
     "haproxy": ("/etc/haproxy/haproxy.cfg", ["#http-after-response set-header Access"]),
@@ -48,7 +48,7 @@ CORS_LINES = {
     "envoy": ("/etc/envoy/envoy.yaml", ["#local_reply_config"]),
     "traefik": ("/etc/traefik/routes.yaml", ["#- cors", "#cors:"]),
 }
-# The places for which one line is enough although another place needs two.
+# The places that need one line, although another place of the same gateway needs two.
 ALONE = {("caddy", "cookie"), ("caddy", "query")}
 
 
@@ -66,13 +66,13 @@ def unit(name):
         environment |= dict(word.split("=", 1) for word in shlex.split(line))
     start = re.search(r"^ExecStart=(.*)$", text, re.M)[1]
     user = re.search(r"^User=(.*)$", text, re.M)
-    # systemd leaves a variable out that is not set.
+    # systemd drops a variable that is not set.
     start = re.sub(r"\$(\w+)", lambda found: environment.get(found[1], ""), start)
     return start, environment, user and user[1]
 
 
 def writable(path, scratch):
-    """Lays a layer over a folder of the system, which is gone with the namespace."""
+    """Mounts a writable layer over a system folder; it disappears with the namespace."""
     upper, work = scratch / f"{path.name}.upper", scratch / f"{path.name}.work"
     upper.mkdir()
     work.mkdir()
@@ -81,7 +81,7 @@ def writable(path, scratch):
 
 
 def opened(name, place):
-    """The installed files with the commented lines of a place in force, and the files' paths."""
+    """Puts the commented lines for one place of the token in force in the installed files."""
     marks = {
         "nginx": {"cookie": '#"" "Bearer $cookie', "subprotocol": '#"" "Bearer $limited_login_sub', "query": '#"" "Bearer $limited_login_query'},
         "haproxy": {"cookie": "#http-request set-var(txn.auth_token) req.cook",
@@ -128,7 +128,7 @@ def open_cors(name):
 
 
 class Installed(Gateway):
-    """A gateway under way as its distribution starts it."""
+    """A running gateway, started as its distribution does."""
 
     def __init__(self, name):
         self.name, self.port = name, PORT
@@ -172,14 +172,14 @@ class Installed(Gateway):
 
     @staticmethod
     def end(pid, number):
-        """Sends the signal as the process's own user: in a container root may lack the right to."""
+        """Sends the signal as the process's own user: root in a container may lack the right."""
         with contextlib.suppress(OSError):
             user = os.stat(f"/proc/{pid}").st_uid
             subprocess.run(["setpriv", f"--reuid={user}", "--clear-groups", "kill", f"-{number:d}", str(pid)],
                            stderr=subprocess.DEVNULL)
 
     def __exit__(self, *_):
-        # They end in this namespace alone: the list holds no process of another.
+        # The list holds only processes of this namespace.
         for pid in self.pids():
             self.end(pid, signal.SIGTERM)
         deadline = time.monotonic() + 20
@@ -240,7 +240,7 @@ class Application:
 
 
 class SocketApplication:
-    """An application on port 3000 that speaks the real WebSocket protocol and says who came."""
+    """An application on port 3000 that speaks the real WebSocket protocol and sends the subject it got."""
 
     def __enter__(self):
         import websockets.sync.server
@@ -331,7 +331,7 @@ def drive(tally, name, block, program, issuer):
 
 
 def inside(program, names):
-    """All of the test, in the namespaces."""
+    """Runs the whole test in the namespaces."""
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="gateways-"))
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", scratch], check=True)
     for folder in ["/etc", "/var"]:

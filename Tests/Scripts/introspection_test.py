@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Has mod_auth_openidc (Debian: libapache2-mod-auth-openidc) guard an application as an OAuth resource server that asks
+"""Lets mod_auth_openidc (Debian: libapache2-mod-auth-openidc) guard an application as an OAuth resource server. It asks
 /introspect, with each of its ways to show the caller's key.
 
 usage: introspection_test.py [--binary FILE] [--module FILE]
-`--module` names mod_auth_openidc.so where it is elsewhere. Without it or Apache the test is named and left out. Exit code 1
-where anything fails.
+`--module` gives another path of mod_auth_openidc.so. Without the module or Apache the test is named and skipped. The exit
+code is 1 if anything fails.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from dpop_test import Apache
 from live import check, request
 
 MODULE = "/usr/lib/apache2/modules/mod_auth_openidc.so"
-# The ways in which the module shows the key of the caller `backend`. The third takes effect only beside an id and a secret.
+# The ways in which the module shows the key of the caller `backend`. The third one works only together with an id and a secret.
 METHODS = ["client_secret_basic", "client_secret_post", "bearer_access_token"]
 
 
@@ -29,7 +29,7 @@ def guard(service, method, key, module, application, folder):
         "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCOAuthRemoteUserClaim sub", f"OIDCCABundlePath {folder}/ca.pem",
         f"OIDCOAuthIntrospectionEndpoint https://localhost:{service.port}/introspect",
         f"OIDCOAuthIntrospectionEndpointAuth {method}", "OIDCOAuthClientID backend", f"OIDCOAuthClientSecret {key}",
-        # Every request is a question of its own.
+        # Ask anew for every request.
         f"OIDCOAuthIntrospectionClientAuthBearerToken {key}", "OIDCOAuthTokenIntrospectionInterval -1",
         "<Location />", "AuthType oauth20", "Require valid-user", "</Location>",
     ], application)
@@ -53,12 +53,12 @@ def test(service, issuer, method, *rest):
         for title, token, expected in [
             ("a good token", issuer.token(), 200), ("an expired token", issuer.expired(), 401),
             ("another app's token", issuer.foreign(), 401), ("a made-up token", "made-up", 401), ("no token", None, 401),
-            # As long as the field that httpd takes.
+            # About the longest token that fits into a field of httpd.
             ("a token with 200 friends", issuer.token(user_friends=[str(10**16 + number) for number in range(200)]), 200),
         ]:
             status = ask(apache, token)
             check(status == expected, f"{method}: {title} is {expected}" + (f", not {status}" if status != expected else ""))
-    # With a wrong key of its own the module tells its client 401, as it does whatever goes wrong. Its log tells the cause.
+    # With a wrong key of its own the module answers 401, as for every failure. Its log names the cause.
     for title, way, key in [("a wrong key", method, "another-key"), ("no key", "none", service.key)]:
         with ending(guard(service, way, key, *rest)) as apache:
             status = ask(apache, issuer.token())
@@ -78,7 +78,7 @@ def main():
     application = f"127.0.0.1:{wsgi_application.start().server_port}"
     with live.Issuer(program) as issuer, tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        # The module takes no URL but https.
+        # The module accepts only https URLs.
         with live.Service(program, issuer.jwks_url, **certificates(folder)) as service:
             service.wait_until_ready()
             for method in METHODS:

@@ -12,12 +12,12 @@ from flood_parts import Clients
 from http_attacks import IDLE_BYTES
 from live import check
 
-# Seconds between two questions to the issuer about unknown key IDs, and those for which such a request waits at most.
+# The seconds between two fetches for unknown key IDs, and the most seconds that such a request waits.
 INTERVAL, LONGEST_WAIT = 5, 6
 WORKERS, PLACES = 2, 512
-# More than wait at a time.
+# More connections than requests can wait at a time.
 CONNECTIONS = 3_000
-# What the key IDs that are remembered as unknown may take.
+# The most memory for the key IDs that are remembered as unknown.
 KEY_IDS_KIB = 512
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -33,15 +33,15 @@ def unknown(token, numbers, algorithm="RS256"):
 
 
 def unsupported(token, numbers):
-    """A token as long, refused for its algorithm before its key is looked for."""
+    """A token of the same length that is refused for its algorithm, before its key is looked up."""
     return unknown(token, numbers, "RS512")
 
 
 def flooder(port, token, make, count, rate, connections, seed, start, out):
-    """Sends `count` requests, each with a key ID of its own, at no more than `rate` a second; puts how often each status came and
+    """Sends `count` requests, each with a key ID of its own, at no more than `rate` a second; puts the number of each status and
     the seconds that sending took."""
     numbers, clients = random.Random(seed), Clients(port, connections)
-    # What a connection keeps after its first request is no part of the attack.
+    # Send one request on each connection first: the memory that it keeps from then on is no part of the attack.
     for _ in range(connections):
         clients.send(LIVEZ)
     clients.settle(60)
@@ -55,7 +55,7 @@ def flooder(port, token, make, count, rate, connections, seed, start, out):
 
 
 class Flood:
-    """Processes that are connected, and send at once when they are told to."""
+    """Processes that are connected, and begin to send at the same time."""
 
     def __init__(self, service, token, make, full):
         self.count, self.seconds, processes = (100_000, 10, 4) if full else (20_000, 4, 2)
@@ -69,7 +69,7 @@ class Flood:
             time.sleep(0.05)
 
     def answers(self):
-        """How often each status came, and the seconds that the slowest took to send."""
+        """The number of each status, and the seconds that the slowest process took to send."""
         parts = [self.out.get(timeout=120) for _ in self.processes]
         statuses = sum((collections.Counter(part) for part, _ in parts), collections.Counter())
         return dict(statuses), max(took for _, took in parts)
@@ -81,7 +81,7 @@ def flood(binary, full):
     known = post_verify(issuer.token)
     quiet = beside_others(service, issuer, known, full)
     began = time.monotonic()
-    # The memory of refused key IDs is made at the first one.
+    # The memory of refused key IDs is allocated for the first one.
     request = post_verify(unknown(issuer.token, random.Random("first")))
     ask(service.port, request)
     flooding = Flood(service, issuer.token, unknown, full)
@@ -96,7 +96,7 @@ def flood(binary, full):
     most = max(most, service.memory())
     p50, loaded, count, wrong = out.get(timeout=60)
     statuses, took = flooding.answers()
-    # 429 is for those beyond the places.
+    # 429 is the answer to requests beyond the places.
     check(set(statuses) == {401, 429} and sum(statuses.values()) == flooding.count,
           f"flood: {flooding.count} requests in {took:.1f} s: {statuses}")
     check(wrong == 0, f"flood: {count} known keys answered, p50 {p50:.2f} ms, p99 {loaded:.2f} ms")
@@ -104,7 +104,7 @@ def flood(binary, full):
           f"flood: p99 of known keys {loaded:.2f} ms, {quiet:.2f} ms beside as many requests that wait for nothing")
     made, allowed = issuer.fetches - 1, 1 + int((time.monotonic() - began) / INTERVAL)
     check(made <= allowed, f"flood: {made} fetches for unknown key IDs, at most {allowed}")
-    # A connection may have its share, as an idle one, and what it was sent.
+    # A waiting connection may hold the memory of an idle one, and its request.
     waiting = WORKERS * PLACES * (IDLE_BYTES + len(request)) // 1024
     check(most - memory <= waiting + KEY_IDS_KIB,
           f"flood: memory grew by {most - memory} KiB, at most {waiting} for requests that wait and {KEY_IDS_KIB}")
@@ -112,8 +112,8 @@ def flood(binary, full):
 
 
 def beside_others(service, issuer, known, full):
-    """The p99 in ms of known keys beside as many requests that wait for nothing: clients and service share the processors, so
-    only this shows what the key IDs add."""
+    """The p99 in ms of known keys beside as many requests that do not wait. Clients and service share the processors, so only
+    a comparison with this p99 shows the cost of the key IDs."""
     flooding = Flood(service, issuer.token, unsupported, full)
     _, out = run_known(service.port, known, flooding.seconds)
     flooding.start.wait(60)
@@ -126,7 +126,7 @@ def beside_others(service, issuer, known, full):
 
 
 def pick_up(service, issuer):
-    """A fetch in five seconds is what a flood can have, and what keeps a new key out."""
+    """A flood causes one fetch in five seconds, so a new key is picked up after that interval."""
     statuses, rotated_at = [], time.monotonic()
     issuer.set = issuer.rotated_set
     while statuses[-1:] != [200] and time.monotonic() < rotated_at + 60:
@@ -151,7 +151,7 @@ def late(binary, _full):
         statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
         time.sleep(0.1)
     forger.join()
-    # The next fetch answers as late as a request waits at most.
+    # The next fetch answers just when the longest wait of a request ends.
     check(statuses[-1] == 200 and set(statuses) <= {200, 429}, f"late: a key published during a fetch: {statuses}")
     check(issuer.fetches == 3, f"late: {issuer.fetches - 1} fetches for two key IDs")
     check(service.stop() == 0, "late: the service ends with exit code 0")

@@ -1,9 +1,9 @@
 #!/bin/bash
-# kube_test.sh: what config/kubernetes describes, judged strictly offline and really run: rendered, validated
-# against the API's own schemas, and played by podman with the image that was built.
+# kube_test.sh: renders config/kubernetes, validates it offline and strictly against the API's own schemas, and runs it in
+# podman with the built image.
 #
 # CONTAINER_SCRIPTS  folder with common.sh (default ../shared/container)
-# IMAGE_TEST_TAG     the image (default limited-login:ci), which must be there
+# IMAGE_TEST_TAG     the image (default limited-login:ci), which must exist
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,7 +24,7 @@ finish() {
 }
 trap finish EXIT
 
-# With the listener's own authority in that place, each holder of a certificate from it would be a caller.
+# Checks that the callers' authority is not the listener's own: each holder of a certificate from that would be a caller.
 check_callers() {
   kubectl kustomize "$root/config/kubernetes/overlays/tls" | python3 -c '
 import re, sys
@@ -50,13 +50,13 @@ validate() {
     done
     passed "overlay ${overlay##*/}: $(grep -c '^kind:' "$work/rendered.yaml") documents are valid, strictly, for Kubernetes 1.28 and 1.33"
   done
-  # A validator that lets everything pass would let this pass too.
+  # The validator must find a planted mistake.
   sed 's/readOnlyRootFilesystem/readOnlyRootFileSystem/' "$work/rendered.yaml" >"$work/wrong.yaml"
   ! "$validator" -k 1.33 --strict "$work/wrong.yaml" >/dev/null 2>&1 || fail 'the validator does not see an unknown field'
 }
 
-# The overlay as it stands, with what podman needs: the local image, one replica on ports of the host, and no probe by
-# HTTP (podman would run curl within the image).
+# Renders the overlay with the changes that podman needs: the local image, one replica on ports of the host, and no probe
+# by HTTP (podman would run curl within the image).
 render_for_podman() {
   mkdir "$work/overlay"
   ln -s "$root/config/kubernetes" "$work/kubernetes"
@@ -78,7 +78,7 @@ patches:
       - {op: add, path: /spec/template/spec/containers/0/ports/0/hostPort, value: $port}
       - {op: add, path: /spec/template/spec/containers/0/ports/1/hostPort, value: $admin_port}
 EOF
-  # A kustomization may not lie above its base, so the whole is rendered from a copy.
+  # A kustomization must not lie above its base, so a copy of the folder is rendered.
   rm "$work/kubernetes"
   cp -R "$root/config/kubernetes" "$work/kubernetes"
   kubectl kustomize "$work/overlay" >"$manifest"
@@ -91,7 +91,7 @@ play() {
   container=$(podman ps --format '{{.Names}}' | grep -m 1 limited-login.*-limited-login) || fail 'there is no container'
   within 60 answers "http://127.0.0.1:$admin_port/livez" 200 || fail 'it does not live'
   passed "podman plays the Deployment: $container lives"
-  # No network leads to Facebook from here: alive and not ready is right.
+  # Facebook cannot be reached from here, so the service must be alive and not ready.
   within 60 answers "http://127.0.0.1:$port/readyz" 503 || fail '/readyz does not answer 503 without keys'
   passed 'alive, and not ready without keys'
   local pid seen
@@ -102,7 +102,7 @@ play() {
   [ "$(podman inspect "$container" --format '{{.HostConfig.ReadonlyRootfs}}')" = true ] || fail 'the root can be written'
   [ "$(podman inspect "$container" --format '{{.HostConfig.Memory}}')" = $((64 * 1024 * 1024)) ] || fail 'no memory limit'
   passed "the security context and the memory limit apply: $seen"
-  # podman itself would run the probe by a shell, which the image has not.
+  # podman itself would run the probe with a shell, which the image lacks.
   podman exec "$container" /limited-login healthcheck >/dev/null || fail 'the health check within the container fails'
   passed 'the health check within the container passes'
   # 137 would be a kill: the drain delay of five seconds has to fit into the time podman gives.

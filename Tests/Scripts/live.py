@@ -1,5 +1,5 @@
-"""What the scripts share: checks, the built program as processes (a stand-in issuer, services that take their keys from it),
-what a process uses, and single requests."""
+"""Parts that the scripts share: checks, the built program as processes (a stand-in issuer, and services with its keys), the
+resources of a process, and single requests."""
 
 import contextlib
 import hashlib
@@ -21,26 +21,26 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The server to test with: `REDIS_SERVER` may name another, such as valkey-server.
+# The Redis server of the tests: `REDIS_SERVER` may name another program, such as valkey-server.
 REDIS_PROGRAM = os.environ.get("REDIS_SERVER", "redis-server")
 APP_ID = "123456789012345"
 SUBJECT = "2954873201847263"
-# The patience for a program that starts, and for an answer: far more than any takes, since the machine may be slow.
+# The most seconds for the start of a program, and for an answer: far more than needed, since the machine may be slow.
 START_SECONDS = 180
 ANSWER_SECONDS = 60
-# What a service may be resident with, in KiB: what is promised, and that with the files of a program without optimisation.
+# The most resident memory of a service in KiB: the promised bound, and one for the larger files of an unoptimised program.
 RESIDENT_KIB = 64 * 1024
 UNOPTIMISED_KIB = 80 * 1024
-# Of a build that is made once, from nothing, a module at a time: it takes a third less processor time so. Without the
-# number of threads, the compiler would not write the object files that are linked. The index, in which SwiftPM looks for
-# tests, needs no module of the system; a build without tests needs no index.
+# Options of a build from nothing that is used once. Whole modules take a third less processor time. Without a number of
+# threads the compiler would not write the object files for the linker. SwiftPM looks for tests in the index, which needs
+# no module of the system; a build without tests needs no index.
 MADE_ONCE = ["-debug-info-format", "none", "-Xswiftc", "-whole-module-optimization", "-Xswiftc", "-num-threads",
              "-Xswiftc", "2", "-Xswiftc", "-index-ignore-system-modules"]
 failures = []
 
 
 def check(holds, text):
-    """Says whether something holds; the run fails at the end where one did not."""
+    """Prints a check and its outcome; the run fails at its end if a check failed."""
     print(("ok      " if holds else "FAILED  ") + text, flush=True)
     if not holds:
         failures.append(text)
@@ -56,7 +56,7 @@ def program_path(program):
 
 
 def installed(*programs):
-    """Whether every program is there; names those that are not."""
+    """True if every program is installed; names the missing ones."""
     missing = [program for program in programs if program_path(program) is None]
     if missing:
         skip(f"not installed: {', '.join(missing)}")
@@ -70,7 +70,7 @@ def free_port():
 
 
 def request(port, method, path, body=None, fields=None, timeout=ANSWER_SECONDS):
-    """One request on a connection of its own: status and body."""
+    """Sends one request on a connection of its own; returns status and body."""
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as client:
         client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
         answer = client.getresponse()
@@ -108,7 +108,7 @@ def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):
 
 
 def read_answer(client, buffer):
-    """The next answer on a connection: status, body, and whether it is the last; what follows it stays in the buffer."""
+    """The next answer on a connection: status, body, and true if it is the last. Further bytes stay in the buffer."""
     while True:
         end = buffer.find(b"\r\n\r\n")
         if end >= 0:
@@ -132,7 +132,7 @@ def raise_descriptor_limit():
 
 
 def build() -> str:
-    """Builds the program (quickly, where it is up to date) and says where it is."""
+    """Builds the program (quickly if it is up to date) and returns its path."""
     given = os.environ.get("LIMITED_LOGIN")
     if given:
         return given
@@ -143,7 +143,7 @@ def build() -> str:
 
 
 class Figures:
-    """What a process uses; `process` is set by whoever starts it. Memory is in KiB."""
+    """The resources of a process; subclasses set `process`. Memory is in KiB."""
 
     def status(self, name):
         """A number in `/proc/PID/status`."""
@@ -151,18 +151,18 @@ class Figures:
             return int(re.search(rf"{name}:\s+(\d+)", file.read()).group(1))
 
     def memory(self):
-        """What it has for itself."""
+        """The private memory."""
         return self.status("RssAnon")
 
     def resident(self):
-        """With what is mapped of the program's files."""
+        """The private memory and the mapped parts of files."""
         return self.status("VmRSS")
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def wake_ups(self):
-        """How often its threads have begun to wait."""
+        """The number of times that the threads have begun to wait."""
         total = 0
         for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text()).group(1))
@@ -173,7 +173,7 @@ class Figures:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def settle(self, descriptors):
-        """Waits until connections are gone."""
+        """Waits until no more than so many descriptors are open."""
         for _ in range(300):
             if self.descriptors() <= descriptors:
                 return True
@@ -182,7 +182,7 @@ class Figures:
 
 
 class Process(Figures):
-    """A program under way, its output read line by line; `data_limit` is what it may have of memory, in bytes."""
+    """A running program; its output is read line by line. `data_limit` is its most data memory, in bytes."""
 
     def __init__(self, arguments, environment=None, directory=None, data_limit=resource.RLIM_INFINITY):
         variables = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
@@ -191,7 +191,7 @@ class Process(Figures):
             stderr=subprocess.STDOUT, text=True, errors="replace", cwd=directory or tempfile.gettempdir(),
         )
         if "SANITIZER" in os.environ:
-            # What a sanitizer reserves beside the program would count too.
+            # The limit would also count the memory that a sanitizer reserves.
             data_limit = resource.RLIM_INFINITY
         if data_limit != resource.RLIM_INFINITY:
             resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
@@ -217,7 +217,7 @@ class Process(Figures):
             return "\n".join(self.lines)
 
     def find(self, pattern, seconds=START_SECONDS):
-        """Waits until a line matches and gives its first group."""
+        """Waits until a line matches, and returns its first group."""
         deadline = time.monotonic() + seconds
         with self.condition:
             while True:
@@ -231,7 +231,7 @@ class Process(Figures):
                 self.condition.wait(left)
 
     def wait_for(self, mark, count=1, seconds=30):
-        """Whether the output has the text so many times in time."""
+        """True if the output has the text `count` times in time."""
         deadline = time.monotonic() + seconds
         with self.condition:
             while "\n".join(self.lines).count(mark) < count:
@@ -245,7 +245,7 @@ class Process(Figures):
         self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
-        """Ends it, and gives its exit code."""
+        """Ends the program, and returns its exit code."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -262,7 +262,7 @@ class Process(Figures):
 
 
 class Issuer(Process):
-    """The stand-in issuer, Graph with it, on a free port."""
+    """The stand-in issuer with its Graph, on a free port."""
 
     app_secret = "a-secret-for-these-tests"
 
@@ -288,7 +288,7 @@ class Issuer(Process):
         return self.token(cnf={"jkt": self.proof("x", "http://x/")["key_thumbprint"]}, **claims)
 
     def proof(self, token, url, method="GET", **members):
-        """A DPoP proof of that device for one request, as `proof`, and the thumbprint of its key."""
+        """A DPoP proof of the issuer's own device for one request, as `proof`, and the thumbprint of its key."""
         body = json.dumps({"id_token": token, "method": method, "url": url} | members).encode()
         with urllib.request.urlopen(f"http://{self.address}/proofs", body, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)
@@ -302,7 +302,7 @@ class Issuer(Process):
 
 
 class Server(Process):
-    """`limited-login serve` on free ports, with these settings; one that is None is left out."""
+    """`limited-login serve` on free ports, with these settings; a setting of None is left out."""
 
     def __init__(self, program, jwks_url, data_limit=resource.RLIM_INFINITY, **settings):
         self.bound = RESIDENT_KIB if "release" in pathlib.Path(program).resolve().parts else UNOPTIMISED_KIB
@@ -341,7 +341,7 @@ class Server(Process):
         return float(found.group(1)) if found else None
 
     def waits_for(self, name, least, seconds=20):
-        """Whether a metric reaches a value in time."""
+        """True if a metric reaches a value in time."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if (self.metric(name) or 0) >= least:
@@ -350,14 +350,14 @@ class Server(Process):
         return False
 
     def requests(self):
-        """How many requests it has answered, by its own metrics."""
+        """The number of answered requests, by the service's own metrics."""
         counts = re.findall(r"^http_server_request_duration_seconds_count\S* (\S+)$", self.metrics(), re.M)
         return sum(int(float(count)) for count in counts)
 
 
 class Service(Server):
-    """A server with gateway routes, nonces and one caller, `backend`, with its key; with `graph`, an issuer, the routes for
-    permissions."""
+    """A server with gateway routes, nonces and one caller, `backend`, with its key. With an issuer as `graph` it also has the
+    routes for permissions."""
 
     key = "a-key-for-these-tests"
 

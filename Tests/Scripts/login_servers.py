@@ -1,8 +1,8 @@
 """Five tests for each login server in Tests/Examples: a good login, the same token twice, another login's token with its own
-nonce, an expired token, and an outage that logs nobody out. `examples_test.py` runs them.
+nonce, an expired token, and an outage that ends no session. `examples_test.py` runs them.
 
-The servers in Node, Python, PHP and Go ask the service. The one on Hummingbird judges with the library, so its outage is one of
-the issuer's keys.
+The servers in Node, Python, PHP and Go ask the service. The server on Hummingbird judges with the library, so its outage is
+that of the issuer's keys.
 """
 
 import concurrent.futures
@@ -41,7 +41,7 @@ def expect(holds, what):
 
 
 class Relay:
-    """What a login server believes to be the service, or the source of keys. It can be told to fail."""
+    """A proxy between a login server and the service or the source of keys. It can be told to fail."""
 
     def __init__(self, target):
         self.fault = None
@@ -87,7 +87,7 @@ class Relay:
         self.server.server_close()
 
 
-# What a login server may meet besides a closed connection and a key of its own that the service does not know.
+# The faults of the service besides a closed connection and a caller's key that the service does not know.
 FAULTS = {
     "balancer": (502, b"<html>Bad Gateway</html>"),
     "refusing balancer": (401, b"<html>Unauthorized</html>"),
@@ -154,7 +154,7 @@ def good_login(server, issuer):
     expect(app.cookie != first, "the session kept its id")
     expect(app.user() == live.SUBJECT, "the session names nobody")
     expect(app.user(first) is None, "the id from before the login opens the session")
-    # The SDK's own refresh: a nonce that this server never saw.
+    # The SDK's own refresh has a nonce that this server never saw.
     status, text = app.call("POST", "/refresh", {"id_token": issuer.token(nonce="of-the-sdk")})
     expect(status == 200, f"refresh: {status} {text}")
     stranger = {"id_token": issuer.token(nonce="of-the-sdk", sub="1000200030004000")}
@@ -190,7 +190,7 @@ def same_token_twice(server, issuer):
 
 
 def other_logins_token(server, issuer):
-    """A token that was stolen before its owner used it, or minted for a login that the thief began, with all it shows."""
+    """A thief tries a token before its owner used it: without a session, in a login of the thief's, and with all it shows."""
     owner = App(server)
     login, nonce = owner.begin()
     token = issuer.token(nonce=nonce)
@@ -219,7 +219,7 @@ def expired_token(server, issuer):
 
 
 def outage(server, issuer, relay, faults, unjudged):
-    """`unjudged` mints a token that cannot be judged while the relay fails."""
+    """Tests an outage. `unjudged` mints a token that cannot be judged while the relay fails."""
     app, other = App(server), App(server)
     login, nonce = app.begin()
     expect(app.log_in(login, issuer.token(nonce=nonce))[0] == 200, "no login before the outage")
@@ -248,7 +248,7 @@ def five_tests(server, issuer, relay, faults, unjudged):
 
 
 def asks_service(command, service, issuer):
-    """The tests for a server that asks the service."""
+    """Runs the tests for a server that asks the service."""
     with Relay(f"http://{service.address}") as relay:
         variables = {"VERIFY_URL": relay.address, "VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(32)}
         with LoginServer(command, variables) as server:
@@ -259,7 +259,7 @@ def asks_service(command, service, issuer):
 
 
 def judges_itself(program, issuer, stranger):
-    """The tests for a server on the library: without the source of keys it cannot judge a key that it does not know."""
+    """Runs the tests for a server on the library, which cannot judge an unknown key without the source of keys."""
     with Relay(f"http://{issuer.address}") as relay:
         variables = {"APP_ID": live.APP_ID, "JWKS_URL": issuer.jwks_url.replace(f"http://{issuer.address}", relay.address)}
         with LoginServer([str(program)], variables) as server:
@@ -285,7 +285,7 @@ def go_program(scratch):
 
 
 def node_program(scratch):
-    """Node takes the packages of an ES module from a folder above it alone, and what these need from `NODE_PATH`."""
+    """Node finds the packages of an ES module only in a folder above it, and the packages that these need in `NODE_PATH`."""
     if not shutil.which("node") or not all((NODE_PACKAGES / name).exists() for name in ("express", "cookie-parser")):
         return None
     place = pathlib.Path(scratch) / "login-node"
@@ -296,7 +296,7 @@ def node_program(scratch):
 
 
 def commands(scratch):
-    """How each server that asks the service is started; None where what it needs is not installed."""
+    """The command of each server that asks the service; None if its tools are not installed."""
     def python():
         found = python_with_flask()
         return found and [found, str(EXAMPLES / "login.py")]
@@ -314,7 +314,7 @@ def nonce(service):
 
 
 def wait_until_nonces_count(service, issuer):
-    """A service that has just begun takes none of the nonces of its first seconds, since it may have forgotten their use."""
+    """Waits until nonces are accepted. A new service refuses those of its first seconds, since it may have forgotten their use."""
     deadline = time.monotonic() + live.START_SECONDS
     while time.monotonic() < deadline:
         question = json.dumps({"id_token": issuer.token(nonce=nonce(service)), "issued_nonce": True})

@@ -20,8 +20,7 @@ class KeyedNonces(KeyedFleet):
 
 
 class Logins:
-    """Threads that log in again and again, each time with a nonce of its own, and try each used nonce once more at every
-    replica."""
+    """Threads that log in again and again, each time with a new nonce, and try each used nonce once more at every replica."""
 
     def __init__(self, fleet):
         self.fleet = fleet
@@ -75,14 +74,14 @@ class Logins:
         wait_for(lambda: self.finished >= goal, "logins go on")
 
     def take(self):
-        """The longest wait, the refused ones and the longest answer since this was asked last."""
+        """The longest wait, the refused logins and the slowest answer since the last call."""
         with self.lock:
             taken = max(self.waits, default=0), self.lost, max(self.slow, default=0)
             self.waits, self.lost, self.slow = [], [], []
         return taken
 
     def again(self):
-        """How many of the used nonces are accepted once more."""
+        """The number of used nonces that are accepted once more."""
         with self.lock:
             bodies = self.bodies[-300:]
         return sum(outcome(port, body) == "accepted" for body in bodies for port in self.fleet.ports)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves or stays after all, a primary is
-killed, writes are lost, and everything is down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
+"""Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves, a move is cancelled, a primary is
+killed, writes are lost, and all servers are down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
 
 usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
   cluster       three primaries with a replica each
   sentinel      a primary with a replica, three sentinels, passwords for both
   cluster-tls   one round with a cluster that speaks TLS alone, and a server with a wrong name in its certificate
   sentinel-tls  the same with Sentinel
---patient gives all times room for a machine that has much else to do.
-Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
-are named and left out.
+--patient allows longer times, for a busy machine.
+The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
+are named and skipped.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from login_threads import KeyedNonces, Logins
 from redis_groups import wait_for
 from revocation_test import outcome, revoke
 
-# The longest times in seconds: a refusal in a move, an answer, and from a failover to the next good login.
+# The longest allowed times in seconds: a refusal during a move, an answer, and from a failover to the next good login.
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
-# A revocation counts at every replica within this time, also from the moment at which logins go on after a failover.
+# A revocation counts at every replica within this time, also after the first good login that follows a failover.
 REVOCATION_SECONDS = 2
-# A replica notices the beginning and the end of a move within this time, though it is not asked anything.
+# A replica notices the beginning and the end of a move within this time, even without a request.
 NOTICE_SECONDS = 3
 PATIENT_FACTOR = 6
 HELD = 8
@@ -62,7 +62,7 @@ class Rounds:
         self.folder.cleanup()
 
     def within(self, what, seconds, bound):
-        """Notes a time, and checks it where it is too long."""
+        """Records a time, and fails if it is too long."""
         self.worst[what] = max(self.worst.get(what, 0), seconds)
         bound = bound * self.factor + PAUSES.take() / 1000
         if seconds > bound:
@@ -73,7 +73,7 @@ class Rounds:
             check(False, f"{what}: {count}")
 
     def until(self, what, seconds, holds, began=None):
-        """Asks until something holds, for as long as it may take and a little longer, and notes how long it took."""
+        """Asks until something holds, at most a little longer than allowed, and records the time."""
         began = began or time.monotonic()
         while not (result := holds()) and time.monotonic() - began < seconds * self.factor + PAUSES.longest / 1000 + 1:
             time.sleep(0.02)
@@ -87,7 +87,7 @@ class Rounds:
             self.users.append(user)
 
     def accept(self, what, body, port):
-        """A login is accepted, though it may be refused for a moment."""
+        """Checks that a login is accepted; it may be refused for a moment."""
         code = None
 
         def is_judged():
@@ -97,7 +97,7 @@ class Rounds:
         self.never(f"other answers {what}", [code] if code not in ("accepted", "replay_store_unavailable") else [])
 
     def settle(self):
-        """Waits until every replica accepts its own nonces: one that has not yet heard of a failover issues nonces that it
+        """Waits until every replica accepts its own nonces: a replica that has not noticed a failover issues nonces that it
         refuses a moment later."""
         for index, port in enumerate(self.fleet.ports):
             wait_for(lambda index=index, port=port: (nonce := self.fleet.nonce(index)) is not None
@@ -114,7 +114,7 @@ class Rounds:
         return [self.fleet.use(nonce) for nonce in nonces]
 
     def move(self):
-        """The slot of the keys goes to another primary, key by key."""
+        """Moves the slot of the keys to another primary, key by key."""
         source = self.group.owner()
         target = next(node for node in self.group.primaries() if node is not source)
         held = self.held()
@@ -140,7 +140,7 @@ class Rounds:
             self.accept("of a nonce from before a move", body, self.fleet.ports[index % 2])
 
     def cancel(self):
-        """The slot begins to go to another primary, and then stays. What the other one has is lost."""
+        """Begins to move the slot to another primary, and cancels the move. The keys on the other primary are lost."""
         source = self.group.owner()
         target = next(node for node in self.group.primaries() if node is not source)
         self.settle()
@@ -151,7 +151,7 @@ class Rounds:
             logins.wait_for_more()
             self.group.move_keys(source, target, 30)
             self.revoke_some()
-            # Each replica reads once a second, so it knows of the move.
+            # Each replica reads the store once a second, so it notices the move.
             time.sleep(NOTICE_SECONDS)
             logins.wait_for_more()
         finally:
@@ -165,7 +165,7 @@ class Rounds:
         self.within("from a cancelled move to good logins", time.monotonic() - began, RECOVERY_SECONDS)
 
     def fail_over(self, cuts):
-        """The primary of the keys is killed, and its replica takes over; with `cuts`, it was cut off before."""
+        """Kills the primary of the keys, and its replica takes over; with `cuts`, the replica was cut off before."""
         owner = self.group.owner()
         successor = self.group.replicas(owner)[0]
         logins = Logins(self.fleet)
@@ -197,7 +197,7 @@ class Rounds:
         self.group.wait_until_whole()
 
     def down(self):
-        """The primary of the keys and its replica are gone, and come back empty."""
+        """Kills the primary of the keys and its replica, and starts both again without data."""
         owner = self.group.owner()
         both = [owner, *self.group.replicas(owner)]
         logins = Logins(self.fleet)
@@ -229,8 +229,8 @@ class Rounds:
         return outcome(port, fleet.token(user, 3000)) == "login_revoked"
 
     def revocations(self, when, users):
-        """Each revocation counts at each replica soon after logins go on: the replica that took it writes it again if the
-        lost primary alone had it."""
+        """Checks that each revocation counts at each replica soon after logins go on. The replica that took it writes it again
+        if only the lost primary had it."""
         began = time.monotonic()
         for user in users:
             for port in self.fleet.ports:
@@ -238,7 +238,7 @@ class Rounds:
                            lambda port=port, user=user: self.knows(self.fleet, port, user), began)
 
     def all_revocations(self):
-        """Each revocation counts, also at a replica that starts now."""
+        """Checks that each revocation counts, also at a replica that starts now."""
         late = KeyedNonces(self.binary, 1, self.environment)
         try:
             forgotten = [user for fleet in (self.fleet, late) for port in fleet.ports for user in self.users
@@ -248,7 +248,7 @@ class Rounds:
         self.never("forgotten revocations", len(forgotten))
 
     def wrong_place(self):
-        """Servers that are named by an address, which their certificates do not have, are not used."""
+        """Checks that servers are not used under an address that their certificates do not name."""
         host = {"LIMITED_LOGIN_REPLAY_STORE": self.group.url("127.0.0.1")}
         stranger = KeyedNonces(self.binary, 1, self.environment | host, waits=False)
         try:
@@ -258,7 +258,7 @@ class Rounds:
             stranger.stop()
 
     def wrong_node(self):
-        """The slot goes to a node whose certificate has another name: nothing is accepted until it has the right one."""
+        """Moves the slot to a node with a wrong name in its certificate: nothing is accepted until the name is right."""
         source = self.group.owner()
         target = next(node for node in self.group.primaries() if node is not source)
         target.show("other")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the manual page, limited-login.1, made from what the program says about itself.
+"""Prints the manual page, limited-login.1, made from the program's own help.
 
 usage: manual_page.py > limited-login.1     (LIMITED_LOGIN names the program; without it, it is built)
 """
@@ -69,9 +69,9 @@ pbpaste | LIMITED_LOGIN_APP_IDS=123456789012345 limited\-login verify \- \-\-non
 
 
 def plain(text):
-    """Text as roff reads it literally."""
+    """The text, escaped so that roff prints it literally."""
     text = " ".join(text.replace("…", "...").split()).replace("\\", r"\e").replace("-", r"\-")
-    # Long addresses may break behind a stroke or a comma.
+    # A long address may break after a slash or a comma.
     words = [re.sub(r"([/,])", r"\1\\:", word) if len(word) > 40 else word for word in text.split(" ")]
     return re.sub(r"^([.'])", r"\\&\1", " ".join(words))
 
@@ -101,7 +101,7 @@ def shown(described):
 
 
 def setting(argument):
-    """What a setting's option is in every command, shown or hidden: commands have options of their own with such names."""
+    """The name, value and text that identify a setting's option: commands have other options with the same names."""
     return name(argument), argument["valueName"], argument.get("abstract", "").split(" (default")[0]
 
 
@@ -134,7 +134,7 @@ def page(program):
     described = json.loads(output)["command"]
     head = [".SH NAME", rf"limited\-login \- {plain(described['abstract'].rstrip('.'))}", ".SH SYNOPSIS"]
     head += [r".B limited\-login", r"\fIcommand\fR [\fIoptions\fR]"]
-    # What check-config takes is what every command of the service takes.
+    # Every command of the service takes the options of check-config.
     settings = next(shown(below) for below in described["subcommands"] if below["commandName"] == "check-config")
     # The command's own flag is no setting.
     settings = [argument for argument in settings if argument["kind"] == "option"]

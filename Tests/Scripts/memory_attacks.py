@@ -14,9 +14,9 @@ from attack_parts import Issuer, Service, ask, certificates, known_latency, post
 from live import check, read_answer
 
 KEY = "a-key-for-these-tests"
-# The greatest body that /verify takes.
+# The size of the largest body that /verify takes.
 BODY_BYTES = 49_152
-# Requests near the greatest the grammar lets through.
+# Fields that make a head almost as long as the grammar allows.
 FIELDS = b"".join(b"X-Filler-%d: %s\r\n" % (number, b"a" * 7_700) for number in range(4))
 
 
@@ -74,7 +74,7 @@ class TLSClient:
 
 
 def uploads(binary, _full):
-    """The three kinds of connection; each is attacked and asked honestly in its own way."""
+    """Attacks a service over each of three kinds of connection, beside an honest client on the same kind."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/socket"
 
@@ -87,7 +87,7 @@ def uploads(binary, _full):
         kinds = {"TCP": ({}, lambda port: socket.create_connection(("127.0.0.1", port), 30)),
                  "TLS": (certificates(folder), TLSClient(folder)), "a Unix socket": ({"listen": f"unix:{path}"}, over_unix)}
         for name, (settings, connect) in kinds.items():
-            # Half of the body behind a short head, and all of it but a byte behind the longest.
+            # Send half of the body after a short head, and all of it but one byte after the longest head.
             for fields, sent in (b"", BODY_BYTES // 2), (FIELDS, BODY_BYTES - 1):
                 issuer = Issuer(binary)
                 service = Service(binary, issuer, **settings)
@@ -122,7 +122,7 @@ def held_uploads(name, service, connect, out, fields, sent):
 
 
 def records(binary, _full):
-    """TLS connections, each with a record begun and never ended."""
+    """Opens TLS connections that each begin a record and never end it."""
     with tempfile.TemporaryDirectory() as folder:
         service = Service(binary, Issuer(binary), **certificates(folder))
         connect, record = TLSClient(folder), b"\x17\x03\x03\x40\x11" + bytes(16_400)
@@ -146,7 +146,7 @@ def records(binary, _full):
 
 
 class Silence:
-    """Takes connections and answers nothing: a Graph that hangs."""
+    """Accepts connections and never answers, like a Graph that hangs."""
 
     def __init__(self):
         self.listener, self.held = socket.create_server(("127.0.0.1", 0), backlog=4096), []
@@ -159,7 +159,7 @@ class Silence:
 
 
 def parked(binary, _full):
-    """Requests that wait, each with as much of the next behind it as a connection may hold."""
+    """Sends requests that wait, each followed by as much of a next request as a connection may hold."""
     with tempfile.TemporaryDirectory() as folder:
         write(folder, "secrets", f"{live.APP_ID} a-secret-for-these-tests\n")
         write(folder, "clients", f"backend {hashlib.sha256(KEY.encode()).hexdigest()}\n")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Holds /openapi.json against the running service, with the tools its readers use.
+"""Compares /openapi.json with the running service, with the tools that its readers use.
 
   1. openapi-spec-validator: the document is valid OpenAPI 3.1;
-  2. schemathesis: every check it has, over generated requests (at least --requests of them, default 5000);
+  2. schemathesis: all of its checks, over generated requests (at least --requests of them, default 5000);
   3. openapi-python-client: a client generated from the document verifies a good token and sees a bad one refused.
 
-The tools come from PyPI: `--tools FOLDER` makes a virtual environment there and installs them. A tool that is not to
-be had is reported as SKIPPED.
+The tools come from PyPI: `--tools FOLDER` makes a virtual environment there and installs them. A tool that is not
+installed is reported as SKIPPED.
 """
 
 import argparse
@@ -59,14 +59,14 @@ CONFIGURATION = """
 expected-statuses = ["2xx", "400", "401", "403"]
 
 [checks.negative_data_rejection]
-# What is too long for its schema may be too long for the server too.
+# A value that is too long for its schema may be too long for the server too.
 expected-statuses = ["400", "401", "403", "404", "405", "413", "414", "415", "431", "5xx"]
 """
 
 CONFIGURATION += """
 [[operations]]
 include-path-regex = "^/users"
-# Nobody but the person of the example has ever logged in (404 graph_unknown_user).
+# Only the person of the example has ever logged in (others are 404 graph_unknown_user).
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 """
 
@@ -86,7 +86,7 @@ def explore(folder, service, token, wanted):
             for fields in ([f"X-Api-Key: {service.key}"], [f"Authorization: Bearer {token}"]):
                 # The person's token counts at /auth, the caller's key everywhere else.
                 path = ["--include-path-regex", "^/auth"] if "Bearer" in fields[0] else ["--exclude-path-regex", "^/auth"]
-                # Parameters after `original` are ignored, and a generator knows no order: AuthRouteTests has bad demands.
+                # Parameters after `original` are ignored, and the generator knows no order. AuthRouteTests covers bad demands.
                 if "Bearer" in fields[0]:
                     path += ["--exclude-checks", "negative_data_rejection"]
                 command = [
@@ -163,7 +163,7 @@ assert ended.code == "login_revoked", ended
 everywhere = RevocationRequest(user_id="2954873201847263")
 assert revoke.sync_detailed(client=client, body=everywhere).status_code == 204
 assert get_livez.sync_detailed(client=client).status_code == 200
-# A client that is generated today lives with a code, an event and members of tomorrow.
+# A client that is generated today accepts a code, an event and members of a later version.
 tomorrow = Problem.from_dict({
     "type": "urn:limited-login:problem:new_code", "title": "New", "status": 401, "detail": "New.", "code": "new_code",
     "request_id": "1", "new_member": {"a": 1},
@@ -205,7 +205,7 @@ def main():
             live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",
                          signing_keys_file=signing_key(program, folder)) as service:
         service.wait_until_ready()
-        # The person of the document's examples, as far as Graph knows.
+        # This token makes the person of the document's examples known to Graph.
         issuer.token(email="jane@example.com")
         with urllib.request.urlopen(f"http://{service.address}/openapi.json", timeout=live.ANSWER_SECONDS) as answer:
             document = json.load(answer)

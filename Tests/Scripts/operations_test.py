@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Runs the service as an operator would, with real processes around it, and fails where something does not hold.
+"""Runs the service as an operator would, with real processes around it, and fails if a check does not hold.
 
 Usage: operations_test.py [NAME...]; by default all but the last:
   metrics             promtool reads the metrics and the rules
   gateways            nginx and HAProxy by TLS
-  reload              under full load
-  wrong_keys          what they cost
-  forged_keys         a flood of made-up key IDs, straight and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each, 20)
-  log_readers         standard error that nobody reads (LOG_SECONDS: of the load, 60)
-  limits              few descriptors, threads, address space, and what a process inherits
+  reload              reloads under full load
+  wrong_keys          the cost of wrong client keys
+  forged_keys         a flood of made-up key IDs, directly and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each run, 20)
+  log_readers         a standard error that is not read (LOG_SECONDS: of the load, 60)
+  limits              few descriptors and threads, little address space, and inherited state
   clock               clocks set by an hour and a day, with libfaketime
   soak                mixed load, rotations and reloads (SOAK_MINUTES: 12)
   unit                systemd's filter of system calls
   rolling             two replicas replaced behind HAProxy
-  rolling_containers  the last with containers of the image that CONTAINER_IMAGE names
-What is not installed is named and left out. LIMITED_LOGIN_BINARY names the program; else it is the newest build.
+  rolling_containers  the same with containers of the image that CONTAINER_IMAGE names
+A part is named and skipped if its programs are not installed. LIMITED_LOGIN_BINARY names the program; else it is the newest build.
 """
 import importlib
 import sys

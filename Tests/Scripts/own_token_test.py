@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Exchanges logins at POST /token and has other implementations judge the tokens, by the recipes of OwnTokens.md.
+"""Exchanges logins at POST /token and lets other implementations judge the tokens, by the recipes of OwnTokens.md.
 
 usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, nginx and rotation)
 Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,
-one for another audience, and an id token; each with RSA and with P-256. nginx asks /auth and also refuses a revoked login. Under
-`rotation` a new key comes second, then first, then alone, under load. `--tools` makes a virtual environment there with the
-packages. What is not installed is named and left out. Exit code 1 where anything fails.
+one for another audience, and an id token; each with RSA and with P-256. nginx asks /auth and also refuses a revoked login. In
+`rotation` a new key is put second, then first, then alone, under load. `--tools` makes a virtual environment there with the
+packages. A consumer that is not installed is named and skipped. The exit code is 1 if anything fails.
 """
 
 import argparse
@@ -34,12 +34,12 @@ from own_token_consumers import CONSUMERS, PACKAGES, Place
 ISSUER, AUDIENCE = "https://login.example.com", "https://api.example.com"
 GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 TYPE = "urn:ietf:params:oauth:token-type:"
-# The life of the tokens that end during a test, in seconds, and what consumers forgive at an end.
+# The lifetime in seconds of the tokens that expire during a test, and the seconds after it that consumers may allow.
 SHORT, FORGIVEN = 4, 12
 
 
 def post(service, path, body, fields, authority=None):
-    """One request of the service's backend; over TLS with an authority."""
+    """Sends one request as the service's backend; over TLS if there is an authority."""
     context = authority and ssl.create_default_context(cafile=str(authority))
     client = http.client.HTTPSConnection("localhost", service.port, timeout=live.ANSWER_SECONDS, context=context) if authority \
         else http.client.HTTPConnection("127.0.0.1", service.port, timeout=live.ANSWER_SECONDS)
@@ -72,16 +72,16 @@ def altered(token):
 
 
 def resigned(token, algorithm, secret=None):
-    """The token with another algorithm in its header, under this secret or without a signature."""
+    """The token with another algorithm in its header, signed with this secret or without a signature."""
     header = json.loads(base64.urlsafe_b64decode(token.split(".")[0] + "==")) | {"alg": algorithm}
     signed = f"{encoded(json.dumps(header).encode())}.{token.split('.')[1]}"
     return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256')) if secret else ''}"
 
 
 def cases(program, service, issuer, file, authority=None, forgiven=1):
-    """Tokens by what they are; the first is good. The expired one is over for everybody."""
+    """Tokens by their description; only the first is good. The expired one has expired for every consumer."""
     end = int(time.time()) + SHORT
-    # It ends with the login's own token.
+    # This token expires with the login's own token.
     short = exchange(service, issuer.token(iat=end - 3600, exp=end), authority)[1]["access_token"]
     good = exchange(service, issuer.token(), authority)[1]["access_token"]
     public = subprocess.run([program, "signing-key", "public", "--signing-keys-file", file], check=True, capture_output=True,
@@ -108,7 +108,7 @@ def judge(title, tokens, accepts):
 
 
 def consumers(program, issuer, names, python, kind, options):
-    """Every consumer, by discovery or the key set's URL over TLS."""
+    """Tries every consumer, by discovery or the key set's URL over TLS."""
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder).chmod(0o755)
         port, file = live.free_port(), pathlib.Path(folder) / "keys.pem"
@@ -135,7 +135,7 @@ def consumers(program, issuer, names, python, kind, options):
 
 
 def nginx(program, issuer, kind, options):
-    """nginx asks /auth of a service that knows one of the audiences."""
+    """Tests nginx, which asks /auth of a service that knows one of the audiences."""
     command = gateway_parts.gateways("envoy", "traefik")["nginx"]
     if command is None:
         return live.skip("nginx is not installed")
@@ -164,7 +164,7 @@ def nginx(program, issuer, kind, options):
 
 
 class Load:
-    """Honest clients that exchange logins and come with the tokens until these end."""
+    """Honest clients that exchange logins and use the tokens until these expire."""
 
     clients = 4
 
@@ -193,14 +193,14 @@ class Load:
             while status == 200 and time.time() < end and not self.stopping.is_set():
                 fields = {"Authorization": f"Bearer {body['access_token']}"}
                 self.count(end, "asked", *live.request(self.service.port, "GET", "/auth", fields=fields))
-                # Without a pause the load would take the processors from whatever runs beside it.
+                # Without a pause the load would take the processors from other programs.
                 self.stopping.wait(0.01)
 
     def count(self, end, what, status, body):
         with self.lock:
             setattr(self, what, getattr(self, what) + 1)
             self.last_end = max(self.last_end, end)
-            # A refusal is one of an honest token unless the token has ended before the answer came.
+            # A refusal does not count if the token expired before the answer came.
             if status != 200 and time.time() < end:
                 self.refused.append((what, status, body))
 
@@ -215,7 +215,7 @@ class Load:
 
 
 def rotate(program, issuer, kind, options):
-    """The new key comes second, then first, and once the old tokens are over alone: no honest token is refused."""
+    """Puts the new key second, then first, and alone once the old tokens have expired. No honest token may be refused."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "keys.pem"
         old, new = key(program, *options), key(program)
@@ -229,7 +229,7 @@ def rotate(program, issuer, kind, options):
                 load.goes_on()
                 for count, text in enumerate([old + new, new + old, new], 1):
                     if text == new:
-                        # The load goes on meanwhile, with tokens of the new key.
+                        # Meanwhile the load uses tokens of the new key.
                         last = load.last_end
                         while time.time() <= last:
                             time.sleep(0.05)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Builds a throw-away package that depends on this one by its path, with the code of GettingStarted.md as it stands, and runs
-the tests of Tests/OwnPackage in it.
+"""Builds a temporary package that depends on this one by its path, with the unchanged code of GettingStarted.md, and runs the
+tests of Tests/OwnPackage in it.
 
-It imports the listed products alone, under the strict import rules, so a type that the documentation needs and no product
-gives is a failed build.
+It imports only the listed products, under the strict import rules. So the build fails if the documentation needs a type that
+no product gives.
 """
 
 import json
@@ -19,7 +19,7 @@ PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
 PLACE = ROOT / ".build/throw-away"
 TESTS = ROOT / "Tests/OwnPackage"
 
-# Names that other packages own. SwiftPM refuses a build in which two packages have a target of one name.
+# Target names of other packages. SwiftPM refuses a build if two packages have a target of the same name.
 OWN_TARGETS = [
     "Bytes", "Graph", "HTTP1", "HTTPClient", "HTTPServer", "JOSE", "KeySets", "LoginStores", "OpenSSL", "Sockets",
     "StandInIssuer", "TestProcess", "TestSupport", "VerificationService",
@@ -61,7 +61,7 @@ IMPORTS = "import Foundation\nimport LimitedLoginHTTPS\nimport LimitedLoginKeys\
 
 OWN_IMPORTS = "".join(f"import {name}\n" for name in OWN_TARGETS) + "\n"
 
-# What a test of such a server needs: keys and a clock of its own, and every part of a rejection.
+# A test of such a server needs keys and a clock of its own, and every part of a rejection.
 OWN_TEST = """
 func judge(_ token: String, keys: String, nonce: String) async throws -> Profile? {
     let keySet = try JSONWebKeySet(parsing: keys)
@@ -79,7 +79,7 @@ func judge(_ token: String, keys: String, nonce: String) async throws -> Profile
     }
 }
 
-// What tells an outage from a refusal, and whether keys may still verify.
+// Tells an outage from a refusal.
 func status(of error: any Error) -> Int {
     let isUnknown = error as? DPoPRejection == .cannotVerify || error as? SignedRequestRejection == .cannotVerify
     return isUnknown ? 500 : 403
@@ -110,7 +110,7 @@ def main():
         (PLACE / "Sources" / name).mkdir()
         (PLACE / f"Sources/{name}/{name}.swift").write_text(f"public enum {name}Marker {{}}\n")
     snippets = re.findall(r"```swift\n(.*?)\n```", PAGE.read_text(), re.S)
-    # The tests stand in a file of their own; the HTTP client of another package is built with the examples.
+    # Leave out the tests, which have a file of their own, and the HTTP client of another package, which the examples build.
     snippets = [snippet for snippet in snippets if "@Test" not in snippet and "HTTPClient." not in snippet]
     if not snippets:
         sys.exit(f"{PAGE.name} has no code")
@@ -122,7 +122,7 @@ def main():
     )
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
-    # Without the trait of the program no other package is fetched.
+    # Without the trait of the program no other package may be fetched.
     pins = PLACE / "Package.resolved"
     if pins.exists() and json.loads(pins.read_text())["pins"]:
         sys.exit(f"a user of the libraries resolves {pins.read_text()}")

@@ -1,17 +1,17 @@
-"""What the test of the page shares: looks into the page, and the demonstration as a process."""
+"""Parts of the page's test: scripts that look into the page, and the demonstration as a process."""
 
 import json
 import urllib.request
 
 import live
 
-# The parts that no verdict may move: what is clicked, and where the verdict begins.
+# The positions of the clicked parts and of the verdict, which no verdict may change.
 LAYOUT = "return [...document.querySelectorAll('nav > section'), document.getElementById('verdict')].map((part) => " \
     "[part.id || part.querySelector('h2, summary').textContent, part.offsetTop])"
-# Whether the whole verdict stands within the window.
+# True if the whole verdict is within the window.
 IN_VIEW = """const box = document.getElementById('verdict').getBoundingClientRect();
 return box.top >= 0 && box.bottom <= innerHeight"""
-# The cards of which more than a quarter is one empty stretch: what stands between the lines of text, padding aside.
+# The cards with an empty stretch of more than a quarter of their height between lines of text, without the padding.
 EMPTY = """return [...document.querySelectorAll('main section, nav > section')].filter((card) => card.offsetHeight).map((card) => {
   const style = getComputedStyle(card), box = card.getBoundingClientRect();
   const top = box.top + parseFloat(style.paddingTop), bottom = box.bottom - parseFloat(style.paddingBottom);
@@ -67,7 +67,7 @@ def demo(program):
 
 
 def tab_to(browser, wanted, limit=30):
-    """Presses Tab until the focus is where it is wanted."""
+    """Presses Tab until the wanted element has the focus."""
     for _ in range(limit):
         browser.press("Tab")
         if browser.run(FOCUSED) == wanted:
@@ -76,7 +76,7 @@ def tab_to(browser, wanted, limit=30):
 
 
 def quiet(browser, base, where):
-    """No complaint on the console, and no request but to the page's own origin."""
+    """Checks that the console has no complaint, and that every request went to the page's own origin."""
     complaints = [entry for entry in browser.log("browser") if entry["level"] in ("SEVERE", "WARNING")]
     require(not complaints, f"{where}: the console says {complaints}")
     foreign = [url for url in browser.requests() if not url.startswith(base + "/")]

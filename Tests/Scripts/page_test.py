@@ -8,7 +8,7 @@ A picture of each state is kept if a folder is named; the checks need none.
 Each scenario must end as its button says, with its verdict in view. No card may be empty for more than a quarter of its
 height. Nothing may jump, complain on the console, or ask another origin for anything. The command that is shown must answer
 the same in a shell.
-Then a page of another origin, and one whose name was made to mean this machine, try to use it.
+Then a page of another origin, and one by DNS rebinding, try to use the program.
 """
 
 import argparse
@@ -30,7 +30,7 @@ SCHEMES = ["light", "dark"]
 
 
 def pasted(command, expected):
-    """Runs a command of the page in a shell that has no setting of ours; the last answer must be the expected one."""
+    """Runs a command of the page in a shell without our settings; the last answer must be the expected one."""
     run = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"]}, check=False,
     )
@@ -41,7 +41,7 @@ def pasted(command, expected):
 
 
 def judged(browser, base, name, where):
-    """Looks at the page after a scenario was played."""
+    """Checks the page after a scenario was played."""
     browser.wait("document.getElementById('verdict').dataset.scenario === arguments[0]", name)
     require(browser.run(IN_VIEW), f"{where}: {name}: the verdict is not in view")
     status, code = browser.run(VERDICT)
@@ -71,7 +71,7 @@ def opened(browser, base, size, scheme):
 
 
 def scenarios(program, size, scheme, folder):
-    """Every scenario in its order, by arrow keys and Enter, then by mouse; then a login of one's own."""
+    """Plays every scenario in its order, by arrow keys and Enter, then by mouse; then a custom login."""
     process, base = demo(program)
     browser = Browser()
     where = f"{size[0]} × {size[1]}, {scheme}"
@@ -86,7 +86,7 @@ def scenarios(program, size, scheme, folder):
         played = []
         names = browser.run("return [...document.querySelectorAll('#scenarios [data-scenario]')].map((b) => b.dataset.scenario)")
         for place, first in enumerate(names):
-            # Of two that take turns in one place, both are played.
+            # Two scenarios take turns in one place; play both.
             for name in [first, "back"] if first == "away" else [first]:
                 require(browser.run(FOCUSED) == name, f"{where}: the focus is on {browser.run(FOCUSED)}, not {name}")
                 promised = promises(base)[name]
@@ -117,7 +117,7 @@ def scenarios(program, size, scheme, folder):
 
 
 def turns(browser, base, where):
-    """The two that take turns, by mouse."""
+    """Plays the two scenarios that take turns, by mouse."""
     for name in ["away", "back"]:
         browser.click(f"#scenarios [data-scenario={name}]")
         shown = judged(browser, base, name, f"{where}, by mouse")
@@ -125,7 +125,7 @@ def turns(browser, base, where):
 
 
 def reloaded(browser, base, where):
-    """The address keeps the login; a link alone does not change the keys."""
+    """Checks that the address keeps the login, and that a link alone does not change the keys."""
     browser.click("#scenarios [data-scenario=expired]")
     judged(browser, base, "expired", where)
     browser.reload()
@@ -140,7 +140,7 @@ def reloaded(browser, base, where):
 
 
 def kept(browser, where):
-    """A login of one's own is the same after a reload, with its fields."""
+    """Checks that a custom login and its fields stay the same after a reload."""
     browser.reload()
     browser.wait("document.getElementById('verdict').dataset.scenario?.startsWith('fault:')")
     fields = browser.run("return ['app_id', 'nonce'].map((name) => document.forms.login.elements[name].value)")
@@ -148,7 +148,7 @@ def kept(browser, where):
     require(browser.run(VERDICT) == ["401", "invalid_audience"], f"{where}: loaded again: {browser.run(VERDICT)}")
 
 
-# The page shows the service's own hint, and an answer to a request that was not read.
+# Gives the next answer a hint with markup, which the page must show as text.
 HINTED = """const real = window.fetch;
 window.fetch = async (...given) => {
   window.fetch = real;
@@ -172,7 +172,7 @@ def hint_and_size(browser, where):
 
 
 def own_login(browser, where):
-    """The form: another app's id, a nonce of one's own, and the last fault of the list."""
+    """Fills in the form: another app's id, a custom nonce, and the last fault of the list."""
     tab_to(browser, "summary")
     if not browser.run("return document.getElementById('own').open"):
         browser.press("Enter")
@@ -189,7 +189,7 @@ def own_login(browser, where):
     require((status, code) == ("401", "invalid_audience"), f"{where}: a login of one's own: {status} {code}")
 
 
-# Has the service's next answer be that nobody can tell, as when too many unknown keys were named; the report stays.
+# Makes the service's next answer a 503 without a verdict, as after too many unknown keys; the report stays.
 NOBODY_CAN_TELL = """const real = window.fetch;
 window.fetch = async (...given) => {
   window.fetch = real;
@@ -199,7 +199,7 @@ window.fetch = async (...given) => {
 
 
 def unknown_keys(browser, where):
-    """The cure of a token that is refused is not shown where the service cannot tell whether it is."""
+    """Checks that the page shows the cure of a refused token, and shows none if the service has no verdict."""
     for before, wanted, has_cure in [("", ["401", "unknown_key"], True), (NOBODY_CAN_TELL, ["503", "keys_unavailable"], False)]:
         browser.run(before + "delete document.getElementById('verdict').dataset.scenario;"
                     "document.querySelector('#scenarios [data-scenario=unknown-key]').click()")
@@ -211,7 +211,7 @@ def unknown_keys(browser, where):
 
 
 def inspect(program, size, scheme, folder):
-    """A token is pasted, judged, and judged again with the wrong nonce."""
+    """Pastes a token, judges it, and judges it again with the wrong nonce."""
     issuer = live.Process([program, "issuer", "--listen", "127.0.0.1:0"])
     keys = issuer.find(r"JWK Set: (\S+)")
     token = json.loads(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
@@ -259,7 +259,7 @@ def encoded(text):
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-# Tokens that were made to be pasted: what the page shows of each stays text, and little of it.
+# Hostile texts in place of a token: the page must show each as text, and only a limited part of it.
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=1</script><b>'
 HOSTILE = {
     "markup in place of a token": MARKUP,
@@ -268,7 +268,7 @@ HOSTILE = {
     "objects within objects": f"{encoded('{' + chr(34) + 'a' + chr(34) + ':' * 1_500)}.{encoded('{' * 3_000)}.AAAA",
     "longer than any token": f"{encoded('[' * 5_500)}.{encoded('[' * 5_500)}.AAAA",
 }
-# 12,000 brackets, which is what fits into a body, take 500,000 where each has a line of its own and 40 spaces before it.
+# A body holds 12,000 brackets. They take 500,000 characters if each has a line of its own with 40 spaces before it.
 SHOWN_CHARACTERS = 1_000_000
 
 
@@ -308,11 +308,11 @@ frame.addEventListener('load', () => Promise.all(tries).then((all) => { window.o
 
 
 def foreign_pages(program):
-    """A page of another origin, and one by DNS rebinding, in a real browser."""
+    """Opens a page of another origin, and one by DNS rebinding, in a real browser."""
     process, base = demo(program)
     port = base.rsplit(":", 1)[1]
     attacker = live.serve(lambda: ATTACK.replace("TARGET", base).encode(), "text/html")
-    # The browser believes the name; this is what an attacker's name server would tell it.
+    # The browser resolves the name as an attacker's name server would.
     browser = Browser("--host-resolver-rules=MAP evil.example 127.0.0.1")
     try:
         before = get(base + "/state")["keys"]

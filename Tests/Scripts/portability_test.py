@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Holds what the libraries need to what is on Linux and on Darwin, and the program to what it should not hold.
+"""Checks that the libraries use only names that Linux and Darwin have, and that no product reaches a forbidden target.
 
-  1. The targets of LimitedLogin, LimitedLoginKeys (with a source of the user's own) and LimitedLoginTesting, and all that they
-     depend on, name nothing that is on Linux alone, besides lines that are compiled for Linux alone.
-  2. No product but LimitedLoginTesting reaches the target of that name, and no library reaches what only the program needs.
-  3. A compiler for arm64 compiles the C, where there is one.
+  1. The targets of LimitedLogin, LimitedLoginKeys (with a source of the user's own) and LimitedLoginTesting, and their
+     dependencies, use no name that only Linux has, except in lines that are compiled only for Linux.
+  2. Only the product LimitedLoginTesting reaches the target of that name, and no library reaches a target of the program.
+  3. A compiler for arm64 compiles the C files, if one is installed.
 
 usage: portability_test.py [--self-test]
 """
@@ -23,14 +23,14 @@ LINUX = re.compile(
     r"\b(\w*epoll\w*|eventfd|accept4|SOCK_CLOEXEC|SOCK_NONBLOCK|pipe2|timerfd\w*|signalfd|st_mtim\w*|MSG_NOSIGNAL)\b|<?linux/\w+\.h",
     re.IGNORECASE,
 )
-# A part that the compiler chooses by the platform; both of its sides are written by somebody who thought of it.
+# A part that the compiler chooses by the platform: both of its sides were written for their platform.
 CHOSEN = re.compile(r"^\s*#\s*(?:if|ifdef)\b[^\n]*(?:canImport|__APPLE__|__linux__)[^\n]*\n.*?^\s*#\s*endif[^\n]*$", re.M | re.S)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 COMPILER = "aarch64-linux-gnu-gcc"
 
 
 def closure(targets, name):
-    """The targets that one needs, with itself."""
+    """The targets that a target needs, with itself."""
     found, open_names = set(), [name]
     while open_names:
         target = open_names.pop()
@@ -40,7 +40,7 @@ def closure(targets, name):
     return found
 
 
-# The module of TLS, which the portable targets do not import.
+# A header of the TLS module, which the portable targets do not import.
 NOT_REACHED = "Sources/CLLOpenSSL/tls.h"
 
 
@@ -54,7 +54,7 @@ def manifest():
 
 
 def can_compile():
-    """Whether the compiler is there, and its C library too."""
+    """True if the compiler and its C library are installed."""
     command = [COMPILER, "-fsyntax-only", "-xc", "-"]
     return shutil.which(COMPILER) and subprocess.run(command, input=b"#include <pthread.h>\n", capture_output=True).returncode == 0
 

@@ -3,7 +3,7 @@
 
 usage: readme_command.py NAME
 
-A command is written down in one place; whatever runs it asks here.
+A command is written in one place. The scripts that run it read it with this one.
 """
 
 import pathlib

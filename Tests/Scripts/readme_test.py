@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the commands of README.md and of the service's documentation as a reader would, and judges what they answer.
+"""Runs the commands of README.md and of the service's documentation as a reader would, and judges their answers.
 
 usage: readme_test.py [NAME...]     (default: every command but `test`, which is the test run itself; `api` is the page API.md)
 
-A shell block without a name, or with one this script does not know, is a failure: it would be a
-command that nothing runs.
+A shell block without a name, or with a name that this script does not know, is a failure: nothing
+would run its command.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ import live
 from readme_command import command, documents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS = 3000  # an optimised build from nothing comes first, on a machine that does other work too
+START_SECONDS = 3000  # includes an optimised build from nothing, on a busy machine
 STOP_SECONDS = 20
 ISSUED_NONCE = r'\"issued_nonce\": true'
 PROFILE = {
@@ -90,7 +90,7 @@ def running(name: str) -> Iterator[Running]:
 
 
 def finished(name: str) -> Running:
-    """A command that ends by itself, with all of its output."""
+    """Runs a command that ends by itself, and keeps all of its output."""
     with running(name) as program:
         if program.process.wait(START_SECONDS) not in (0, -signal.SIGTERM):
             raise Failure(f"exit code {program.process.returncode}:\n{program.output()[-2000:]}")
@@ -213,7 +213,7 @@ def check_unix() -> str:
 
 
 def agrees(shown, real, name: str = "") -> bool:
-    """Whether an answer is the shown one: "…" stands for anything, and a moment for any other."""
+    """True if an answer is the shown one: "…" stands for anything, and a time for any other time."""
     if isinstance(shown, dict):
         named = {member: value for member, value in shown.items() if member != "…"}
         return isinstance(real, dict) and named.keys() <= real.keys() and ("…" in shown or named.keys() == real.keys()) \
@@ -231,7 +231,7 @@ def check_line(shown: str, lines: list[str]) -> bool:
 
 
 def check_api() -> str:
-    """Each request of the page about the API, pasted into a shell, gets the answer that stands under it."""
+    """Runs each request of the page about the API in a shell: it must get the answer that stands under it."""
     ports = {usual: live.free_port() for usual in ("8080", "8081", "8090")}
     blocks = re.findall(
         r"<!-- command: (api_\w+) -->\n+```sh\n(.*?)^```\n(?:\n+```(json|http|text)\n(.*?)^```)?", documents(), re.M | re.S,
@@ -267,7 +267,7 @@ CHECKS = {
 }
 
 
-# The tests of the package run these: CallbackLifeTests and AccessTokenLifeTests.
+# The package's own tests run these commands: CallbackLifeTests and AccessTokenLifeTests.
 RUN_BY_TESTS = {"test", "callbacks", "android"}
 
 

@@ -1,5 +1,5 @@
-"""Real Redis or Valkey servers for tests: a single one, and groups, namely a cluster of three primaries with a replica each, and one primary with a
-replica that three sentinels watch; each also with TLS alone."""
+"""Real Redis or Valkey servers for tests: a single server, a cluster of three primaries with a replica each, and a primary with a
+replica that three sentinels watch. Each kind can also speak only TLS."""
 import contextlib
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ import time
 import attack_parts
 import live
 
-# How long a group may take for anything: a slow machine is no failure.
+# The most seconds for any step of a group: a slow machine is no failure.
 PATIENCE_SECONDS = 120
 # The slot of the tag {limited-login}.
 SLOT = 16139
@@ -55,7 +55,7 @@ class Security:
             attack_parts.certificate(self.folder.name, file, f"DNS:{name}", "serverAuth,clientAuth")
         self.authorities = f"{self.folder.name}/ca.pem"
         self.context = ssl.create_default_context(cafile=self.authorities)
-        # A test also asks servers that have the wrong name.
+        # A test also asks servers with a wrong name.
         self.context.check_hostname = False
 
     def files(self, name):
@@ -63,13 +63,13 @@ class Security:
         return {"tls-cert-file": f"{self.folder.name}/{name}.pem", "tls-key-file": f"{self.folder.name}/{name}.key"}
 
     def settings(self, port):
-        """Those of a server that speaks nothing but TLS, also with other servers."""
+        """The settings of a server that speaks only TLS, also with other servers."""
         return {"port": 0, "tls-port": port, "tls-replication": "yes", "tls-auth-clients": "no",
                 "tls-ca-cert-file": self.authorities} | self.files("good")
 
 
 class Node:
-    """One server process with a folder of its own, which it keeps when it is started again."""
+    """One server process with a folder of its own, which stays when the server is started again."""
 
     def __init__(self, port, *options, password=None, security=None):
         self.folder = tempfile.TemporaryDirectory(prefix="limited-login-redis-")
@@ -102,7 +102,7 @@ class Node:
             raise
 
     def show(self, name):
-        """Has new connections see another of the certificates."""
+        """Makes new connections see another certificate."""
         self.ask("CONFIG", "SET", *[word for setting in self.security.files(name).items() for word in setting])
 
     def ask(self, *words):
@@ -164,7 +164,7 @@ class Node:
 
 
 def started(*options):
-    """A server that belongs to no group."""
+    """Starts a server that belongs to no group."""
     node = Node(live.free_port(), *options)
     node.start()
     return node
@@ -217,7 +217,7 @@ class Cluster:
         wait_for(lambda: sum(node.role() == "master" for node in self.nodes) == 3, "three primaries")
 
     def owner(self):
-        """The primary of the keys, as its own map tells."""
+        """The primary of the keys, by its own map."""
         found = [node for node in self.nodes if node.process and self.owns(node)]
         return found[0] if len(found) == 1 else None
 
@@ -229,7 +229,7 @@ class Cluster:
         return False
 
     def replicas(self, primary):
-        """Those that follow a primary."""
+        """The replicas that follow a primary."""
         return [node for node in self.nodes
                 if node.process and (role := node.ask("ROLE"))[0] == "slave" and int(role[2]) == primary.port]
 
@@ -248,7 +248,7 @@ class Cluster:
         return bool(keys)
 
     def cancel_move(self, source, target):
-        """The slot stays, without the keys that the target has."""
+        """Cancels the move. The slot stays, without the keys that the target has."""
         for node in (source, target):
             node.ask("CLUSTER", "SETSLOT", SLOT, "STABLE")
         target.ask("FLUSHALL")
@@ -263,7 +263,7 @@ class Cluster:
                 source.ask("CLUSTER", "SETSLOT", SLOT, "NODE", name)
                 break
             except Refused:
-                # A key came meanwhile.
+                # A new key arrived meanwhile.
                 continue
         wait_for(lambda: self.owner() is target, "the slot has moved")
 
@@ -273,13 +273,13 @@ class Cluster:
 
 
 def place_list(kind, security, nodes, host):
-    """A store's address. The certificates are for localhost, so an address in digits is a wrong name with TLS."""
+    """The address of a store. The certificates are for localhost, so with TLS a numeric address is a wrong name."""
     host = host or ("localhost" if security else "127.0.0.1")
     return f"redis{'s' if security else ''}+{kind}://" + ",".join(f"{host}:{node.port}" for node in nodes)
 
 
 class Sentinel(Node):
-    """One sentinel; its file is its own, because it writes there."""
+    """One sentinel, with a file of its own, because it writes there."""
 
     def __init__(self, port, primary, security):
         super().__init__(port, password=SENTINEL_PASSWORD, security=security)
@@ -322,7 +322,7 @@ class Watched:
         return place_list("sentinel", self.security, self.sentinels, host) + "/main"
 
     def told(self, sentinel):
-        """The primary that a sentinel tells."""
+        """The primary that a sentinel names."""
         port = int(sentinel.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")[1])
         return next(node for node in self.nodes if node.port == port)
 
@@ -334,7 +334,7 @@ class Watched:
         wait_for(lambda: self.owner() is not None and len(self.replicas(self.owner())) == 1, "the replica follows")
 
     def owner(self):
-        """The primary on which all sentinels agree and which knows it."""
+        """The primary that all sentinels name, if it has that role itself."""
         with contextlib.suppress(OSError, Refused):
             told = {self.told(sentinel) for sentinel in self.sentinels}
             if len(told) == 1 and (node := told.pop()).process and node.role() == "master":

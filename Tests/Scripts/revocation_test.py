@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Revokes logins on one replica and has their tokens judged on another, while the Redis server they share is killed, hung,
+"""Revokes logins on one replica and lets another one judge their tokens, while the Redis server of both is killed, hung,
 emptied and restarted under load.
 
 usage: revocation_test.py [--binary FILE] [--rounds N] [NAME...]     (default: every test, 100 rounds)
   agree      a revocation on one replica is enforced on the other within 2 s, N times of N
   disturbed  Redis killed, hung, emptied and restarted: no token is accepted that a replica knew as revoked, no verdict waits
-Exit code 1 where a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
-that need it are named and left out.
+The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the
+tests that need it are named and skipped.
 """
 
 import argparse
@@ -31,7 +31,7 @@ FIELDS = {"X-Api-Key": KEY}
 
 
 class KeyedFleet(Fleet):
-    """Replicas whose callers have a key."""
+    """Replicas that demand a key of their callers."""
 
     def __init__(self, binary, count, environment=None, waits=True):
         with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
@@ -91,7 +91,7 @@ def agree(binary, rounds):
 
 
 class Load:
-    """Threads that have tokens judged on every replica."""
+    """Threads that let every replica judge tokens."""
 
     def __init__(self, fleet, users=400):
         self.fleet = fleet
@@ -113,7 +113,7 @@ class Load:
             with self.lock:
                 known = self.revoked[-1 - turn % 50 :: -37][:3]
             for user, replica in known:
-                # Revoked on this replica, so it knows, whatever became of Redis.
+                # This replica took the revocation, so it must know it in any state of Redis.
                 if replica == number % 2 and (code := outcome(port, self.bodies[user])) != "login_revoked":
                     with self.lock:
                         self.wrong.append((user, code))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attacks a running `limited-login serve` on loopback, and holds it to its promises.
+"""Attacks a running `limited-login serve` on loopback, and checks its promises.
 
 Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the debug build, every attack, each in short.
   flood   random unknown key IDs: a fetch in 5 s, known keys unaffected, memory flat, a rotation picked up meanwhile
@@ -19,10 +19,10 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
   tickets a client certificate of a few seconds: no session outlives it
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
-  login   the same with the nonces of their logins, which Graph is asked for last and never tells
+  login   the same with the nonces of their logins: Graph is asked for these last, and never answers
   junk    2,000 made-up access tokens a second, Graph at 100 ms: none of 20 honest ones a second from elsewhere is refused
-`--full` takes the numbers promised: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections, 1,000,000
-resets. Exit code 1 where a bound is broken. What is not installed is named and left out.
+`--full` uses the promised numbers: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections, 1,000,000
+resets. The exit code is 1 if a bound is broken. An attack is named and skipped if its tool is not installed.
 """
 import argparse
 import multiprocessing
@@ -45,7 +45,7 @@ from tls_attacks import hellos, silent, stalled, tickets
 
 
 def loader(port, request, keeps, out):
-    """Asks until the server is gone; counts answers, and requests on a made connection that had none."""
+    """Asks until the server is gone; counts the answers, and the requests on open connections that had none."""
     answered, lost = 0, []
     while True:
         try:
@@ -103,7 +103,7 @@ def slow(binary, full):
         before = service.descriptors()
         seconds = 10 if full else 5
         _, out = run_known(service.port, post_verify(issuer.token), seconds)
-        # One of them alone does not open so many connections as fast as this server closes them.
+        # One process alone does not open connections as fast as this server closes them.
         number = 4 if full else 1
         tools = [subprocess.Popen(["slowhttptest", *mode, "-c", str(connections // number), "-r", "5000", "-l",
                                    str(seconds - 2), "-p", "3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -156,7 +156,7 @@ def churn(binary, full):
 
 
 def drip_shares(port, count, held, over):
-    """Connections that are never idle: each ends its request, and begins the next in the same write, every half second."""
+    """Opens connections that are never idle: every half second each ends its request and begins the next in the same write."""
     begin, go_on = b"GET /livez HTTP/1.1\r\nHost: a\r\n", b"\r\nGET /livez HTTP/1.1\r\nHost: a\r\n"
     clients = []
     for _ in range(count):
@@ -178,10 +178,10 @@ def drip_shares(port, count, held, over):
 
 def crowd(binary, _full):
     issuer = Issuer(binary)
-    # By default the memory of connections is short first; with more of it the slots are.
+    # With the default limit the connections' memory runs short first, with a higher one their slots.
     for memory in "64MiB", "256MiB":
         service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, memory_limit=memory)
-        # More than the 10,000 slots, so that each worker is short of them however the kernel deals the connections out.
+        # More than the 10,000 slots, so that each worker runs short however the kernel distributes the connections.
         processes, count = 4, 11_000
         held, over = multiprocessing.Queue(), multiprocessing.Event()
         attackers = [multiprocessing.Process(target=drip_shares, args=(service.port, count // processes, held, over), daemon=True)

@@ -12,7 +12,7 @@ from live import check, read_answer
 
 
 def client_certificate(folder, seconds):
-    """Makes a client's certificate that ends in so many seconds."""
+    """Makes a client's certificate that expires in `seconds`."""
     openssl(folder, "req", *NEW_KEY, "-keyout", "client.key", "-out", "client.csr", "-subj", "/CN=caller")
     write(folder, "index.txt", "")
     write(folder, "serial", "01\n")
@@ -24,7 +24,7 @@ def client_certificate(folder, seconds):
 
 
 def silent_clients(port, seconds, first, over, out):
-    """500 connections a second, each held for as long as the server lets it, that say nothing or one byte."""
+    """Opens 500 connections a second that send nothing or one byte, and holds each as long as the server allows."""
     held, began, count = [], time.monotonic(), 0
     while not over.is_set() and time.monotonic() < began + seconds:
         client = socket.socket()
@@ -42,7 +42,7 @@ def silent_clients(port, seconds, first, over, out):
 
 
 def handshakes(port, folder, seconds):
-    """Honest handshakes one by one: the times in ms, and how many failed."""
+    """Makes honest handshakes one by one; returns the times in ms and the number of failures."""
     context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
     times, failed, end = [], 0, time.monotonic() + seconds
     while time.monotonic() < end:
@@ -80,7 +80,7 @@ def silent(binary, full):
 
 
 def stalled_clients(port, count, over):
-    """So many connections from one address with one byte of a handshake each; for each that is closed a new one."""
+    """Holds `count` connections from one address with one byte of a handshake each, and replaces each one that is closed."""
     held, events = {}, select.epoll()
     while not over.is_set():
         while len(held) < count and not over.is_set():
@@ -119,7 +119,7 @@ def stalled(binary, full):
 
 
 def hellos(binary, _full):
-    """500 hellos that lack their last byte, of 131,000 bytes and of the most that is taken."""
+    """Sends 500 hellos without their last byte, of 131,000 bytes and of the largest accepted size."""
     with tempfile.TemporaryDirectory() as folder:
         issuer = Issuer(binary)
         for size in 131_000, 16_384:

@@ -2,8 +2,8 @@
 """Judges the TLS of a running `limited-login serve` by sslyze against Mozilla's intermediate configuration.
 
 Usage: tls_test.py [--binary FILE] [--tools FOLDER], by default the debug build and .build/tools/sslyze, a virtual
-environment that sslyze is installed into from PyPI. Exit code 1 where a finding remains, or a group is offered besides
-X25519, P-256 and P-384.
+environment that sslyze is installed into from PyPI. The exit code is 1 if a finding remains, or if a group other than
+X25519, P-256 and P-384 is offered.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
-"""What stands behind a gateway in these scripts: a WSGI application that says what it was sent, and echoes a WebSocket and a
-tunnel."""
+"""The application behind a gateway in these scripts: a WSGI application that answers with the request that it got, and echoes a
+WebSocket and a tunnel."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ import wsgiref.simple_server
 
 
 def application(environ, start_response):
-    """A WSGI application that says what it was sent."""
+    """Answers with the request that it got, as JSON."""
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     query = environ["QUERY_STRING"]
     text = json.dumps({
@@ -25,7 +25,7 @@ def application(environ, start_response):
 
 
 class Handler(wsgiref.simple_server.WSGIRequestHandler):
-    """wsgiref's own handler, with a WebSocket's handshake and CONNECT, which WSGI does not know."""
+    """wsgiref's own handler, with a WebSocket's handshake and CONNECT, which WSGI does not have."""
 
     def parse_request(self):
         if not super().parse_request():
@@ -46,14 +46,14 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
         return self.echo()
 
     def echo(self):
-        """Sends back what follows as it comes; false, as no request is left."""
+        """Sends all further bytes back as they come; returns false, since no request is left."""
         while data := self.connection.recv(4096):
             self.wfile.write(data)
         return False
 
     def read_chunks(self):
-        """Reads a chunked body, which WSGI does not know either; like the most careless of servers, this one takes the
-        fields of the trailer for fields of the header."""
+        """Reads a chunked body, which WSGI does not have either. Like the most careless servers, it takes the fields of the
+        trailer for fields of the header."""
         body = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
             body += self.rfile.read(size)
@@ -71,7 +71,7 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
 
 
 class Backend(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
-    """Gateways end connections as they like."""
+    """A server that ignores errors of connections, since gateways end these at any time."""
 
     daemon_threads = True
 

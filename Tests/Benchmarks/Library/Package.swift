@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2.3
 import PackageDescription
 
-/// What a login costs in the libraries, beside OpenSSL alone and jwt-kit, in one process. `LIBRARY_SPEED_ALONE=1` leaves jwt-kit out.
+/// Measures the cost of a login in the libraries, beside OpenSSL alone and jwt-kit, in one process.
+/// `LIBRARY_SPEED_ALONE=1` leaves jwt-kit out.
 let isAlone = Context.environment["LIBRARY_SPEED_ALONE"] != nil
 
 let package = Package(

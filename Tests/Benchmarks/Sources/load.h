@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-/* Reads at most so many bytes of a file; 0 if there is none. */
+/* Reads at most `most` bytes of a file, and returns their number; 0 if there is no file. */
 static size_t load(const char *path, unsigned char *bytes, size_t most) {
     FILE *file = fopen(path, "rb");
     if (!file) return 0;

@@ -1,4 +1,4 @@
-"""Counts what a program executes, by valgrind's callgrind: the same from run to run, however busy the machine is."""
+"""Counts a program's instructions with valgrind's callgrind. The counts do not depend on the machine's load."""
 
 import os
 import pathlib
@@ -15,17 +15,17 @@ def available():
 
 
 def without_debug_information(binary):
-    """A copy that valgrind can read: it gives up on the debug information of some compilers."""
+    """A copy without debug information: valgrind cannot read that of some compilers."""
     copy = WORK / pathlib.Path(binary).name
     output("strip", "--strip-debug", "-o", copy, binary)
     return copy
 
 
 def instructions(*command):
-    """Instructions of a run, those inside libcrypto apart: how many it takes depends on the processor."""
+    """The instructions of a run, without and within libcrypto; the latter depend on the processor."""
     with tempfile.TemporaryDirectory(dir=WORK) as folder:
         file = pathlib.Path(folder) / "callgrind.out"
-        # With a hash seed of its own, each run of the program would take another number.
+        # Deterministic hashing: with a random hash seed each run would execute another number of instructions.
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
                               env=dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1"),
                               capture_output=True, text=True, timeout=600)
@@ -45,7 +45,7 @@ def parsed(file):
             if line.startswith("ob="):
                 inside = objects[named[1]]
         elif line.startswith("calls="):
-            # The next line is what the call cost inside, which stands at the function called too.
+            # The next line is the cost inside the call, which is also counted at the called function.
             is_call = True
         elif line[:1].isdigit() or line[:1] in "+-*":
             if not is_call:

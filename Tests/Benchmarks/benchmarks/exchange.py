@@ -1,4 +1,4 @@
-"""What `POST /token` costs beside `POST /verify` of the same tokens and caller, and beside OpenSSL's signature."""
+"""Compares the cost of `POST /token` with `POST /verify` of the same tokens and caller, and with OpenSSL's signature."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ CALLER_KEY = "llk_" + "5a" * 32
 
 
 def measure(bench):
-    """Each turn measures everything, one after the other; the ratios are within a turn."""
+    """Each turn measures everything, one after the other; each ratio is of two values of one turn."""
     measured = [turn for _ in range(bench.rounds) for turn in turns(bench)]
     ratios = {
         "ES256": [turn["ES256"] / turn["verify"] for turn in measured],
@@ -24,7 +24,7 @@ def measure(bench):
 
 
 def turns(bench):
-    """A few turns of one start of two services, one for each kind of key."""
+    """Starts two services, one for each kind of key, and measures a few turns."""
     (WORK / "client-keys").write_text(f"bench {hashlib.sha256(CALLER_KEY.encode()).hexdigest()}\n")
     entries = bench.tokens.tokens[:2000]
     verify = write_requests("keyed", [keyed(request, CALLER_KEY) for request in peers.requests_for(None, entries)])
@@ -54,7 +54,7 @@ def turns(bench):
 
 
 def load(bench, program, file):
-    # Few connections: a queue of dear requests on a busy machine would rightly be refused for overload.
+    # Use few connections: on a busy machine the service would refuse a queue of expensive requests as overload.
     return bench.load(program, file, connections=8, seconds=1)["cpu_us"]
 
 

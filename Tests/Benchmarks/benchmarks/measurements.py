@@ -25,7 +25,7 @@ def medians(results):
 
 
 class WrongAnswers(Exception):
-    """A server did not answer every request with the status it owed: its figures mean nothing."""
+    """A server did not answer every request with the expected status, so its figures mean nothing."""
 
 
 class Bench:
@@ -57,7 +57,7 @@ class Bench:
         return result
 
     def rounds_of(self, name, program, file):
-        """Full load, each round beside the bare verification; then as often half the throughput found, for latency."""
+        """Measures full load, each round beside the bare verification; then, for latency, as many rounds at half of it."""
         full = []
         for _ in range(self.rounds):
             bare = self.bare()
@@ -77,7 +77,7 @@ class Bench:
             program.stop()
 
     def least(self, unix=False):
-        """The loop that only receives, hashes, verifies and sends what the service would."""
+        """Measures a loop that only receives, hashes, verifies and sends as many bytes as the service would."""
         entry = self.tokens.tokens[0]
         program = self.start()
         try:
@@ -103,9 +103,9 @@ class Bench:
         return program
 
     def gateway(self, with_peers=True):
-        """What a gateway pays for each request: `/auth` beside other servers in its place.
+        """Measures the cost of each request for a gateway: `/auth` beside other servers in its place.
 
-        Two starts of one program differ by some per cent, so all servers are started anew every few turns. The ratio is to
+        Two starts of one program differ by some per cent, so all servers are started again every few turns. The ratio is to
         the least possible without a verification in the same turn."""
         turns = [turn for _ in range(2 * self.rounds) for turn in self.gateway_turns(with_peers)]
         return {name: {kind: {
@@ -114,12 +114,12 @@ class Bench:
         } for kind in ("again", "distinct")} for name in turns[0]["again"]}
 
     def gateway_turns(self, with_peers):
-        """A few turns of one start of all servers. They are up at once and take their turns one after the other, so that
-        whatever else the machine does meets them alike."""
+        """Starts all servers and measures a few turns. The servers run together and take turns, so that other work of the
+        machine affects all of them alike."""
         service = self.start(more=GATEWAY)
         asked = peers.auth(self.tokens.tokens[0]["id_token"])
         answer = request(service.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
-        # What stands around the least server's own body, and the field that this request brought about.
+        # Subtract the head of the least server's answer, and the field that this request caused.
         body = len(answer) - len(b"Connection: close\r\nHTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
         servers = {
             LEAST: (self.start_least(body, verifying=False), peers.auth),
@@ -147,27 +147,27 @@ class Bench:
         finally:
             for program, _ in servers.values():
                 program.stop()
-        # In the first one the memories fill.
+        # The memories of signatures fill in the first turn.
         return turns[1:]
 
     def distinct(self, program, style, begin, seconds):
-        """A turn that goes on where the one before has ended, so that no memory of 10,000 has seen its tokens: what a
-        request costs, and where the next turn begins."""
+        """Measures a turn that begins at the token after the last turn's, so that no memory of 10,000 has seen its tokens.
+        Returns the cost of a request, and the beginning of the next turn."""
         everything = self.tokens.tokens
         file = write_requests("distinct", peers.requests_for(style, everything[begin:] + everything[:begin]))
         result = self.load(program, file, seconds=seconds)
         return result["cpu_us"], (begin + int(result["requests"] * 1.4)) % len(everything)
 
     def remembering(self):
-        """What a new token costs more where 10,000 others are remembered: in short turns beside a service that remembers
-        none, since a few per cent are less than the difference of one longer turn from the next. Two starts of one
-        program differ by some per cent as well, so the mean is over many."""
+        """Measures the extra cost of a new token if 10,000 others are remembered, beside a service that remembers none. The
+        turns are short, because two longer turns differ by more than the few per cent in question. Two starts of one
+        program differ by some per cent as well, so the mean is over many starts."""
         starts = [self.remembering_once() for _ in range(4 * self.rounds)]
         return {"more": statistics.mean(starts) - 1, "error": statistics.stdev(starts) / len(starts) ** 0.5,
                 "starts": len(starts)}
 
     def remembering_once(self):
-        """The median ratio of a turn with the memory to the one without beside it, in one start of both services."""
+        """The median ratio of a turn with the memory to a turn without it, in one start of both services."""
         servers = {True: self.start(more=GATEWAY), False: self.start(more=FORGETFUL)}
         begin = dict.fromkeys(servers, 0)
         ratios = []
@@ -181,24 +181,24 @@ class Bench:
         finally:
             for program in servers.values():
                 program.stop()
-        # In the first two turns the memory fills.
+        # The memory fills in the first two turns.
         return statistics.median(ratios[2:])
 
     def proofs(self):
-        """`/auth` with 200 tokens over and over, each request with a DPoP proof of its own."""
+        """Measures `/auth` with 200 tokens over and over, each request with a DPoP proof of its own."""
         bound = BoundTokens(self.binary)
         program = self.start(keys_url=bound.keys_url, more=(*GATEWAY, "--replay-store-capacity", "1000000"))
         least = self.start_least(300, verifying=False)
         again = write_requests("auth-again", peers.requests_for(peers.auth, self.tokens.tokens[:200]))
         costs = []
-        # A proof's time is in whole seconds, and one from before the service's memory began is refused.
+        # A proof's time is in whole seconds. The service refuses a proof from before its memory began.
         time.sleep(2)
         try:
             for _ in range(3):
-                # More than one processor can judge in a second.
+                # More proofs than one processor can judge in a second.
                 file = write_requests("auth-proofs", bound.requests(16_000))
                 floor = self.load(least, again, seconds=1)["cpu_us"]
-                # Few connections: a queue of dear requests on a busy machine would rightly be refused for overload.
+                # Use few connections: on a busy machine the service would refuse a queue of expensive requests as overload.
                 costs.append((self.load(program, file, connections=8, seconds=1)["cpu_us"], floor))
         finally:
             program.stop()
@@ -256,8 +256,8 @@ class Bench:
             program.stop()
 
     def allocations(self, requests=4000):
-        """Heap allocations of one accepted request in steady state, counted by a preloaded interposer: so of the program
-        that is linked dynamically."""
+        """Heap allocations of one accepted request in steady state. A preloaded library counts them, so the program is the
+        dynamically linked one."""
         file = WORK / "allocations"
         environment = dict(os.environ, LD_PRELOAD=str(BUILT / "libAllocationCounter.so"),
                            ALLOCATION_COUNT_FILE=str(file))
@@ -304,7 +304,7 @@ class Bench:
         return {"cpu_us": result["cpu_us"], "ratio": result["cpu_us"] / bare}
 
     def rejections(self):
-        """What a refusal costs, by its cause."""
+        """The cost of a refusal, by its cause."""
         entries = self.tokens.tokens[:2000]
         expired = self.tokens.data["special"]["expired"]
 
@@ -363,8 +363,8 @@ class Bench:
         return curves
 
     def connection_curve(self):
-        """All connections in turn, at a third of what the service can do: with every one of thousands busy it would
-        rightly refuse some for overload. Ends earlier where fewer descriptors may be open."""
+        """Uses all connections in turn, at a third of the possible throughput: with thousands of busy connections the service
+        would refuse some requests as overload. Ends earlier if fewer descriptors may be open."""
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         curve = {}

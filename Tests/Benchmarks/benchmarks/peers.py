@@ -1,4 +1,4 @@
-"""Other verifiers of RS256 tokens, where they are installed: one thread each, keep-alive, no log."""
+"""Other verifiers of RS256 tokens, if they are installed: one thread each, keep-alive, no log."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from .tokens import APP, auth, bearer, post_verify
 
 
 def haproxy(tokens, unix=False):
-    """jwt_verify with a key file, the algorithm, audience and expiry checked; an empty 200.
+    """jwt_verify with a key file. It checks the algorithm, audience and expiry, and answers an empty 200.
 
     The issuer is not checked: HAProxy 2.6 finds no value in a claim with the escaped slashes of Facebook's JSON.
     """
@@ -50,8 +50,8 @@ frontend verify
 
 
 def envoy(tokens, cached=False, unix=False):
-    """jwt_authn with a local JWK Set, issuer and audience checked; an empty 200. Its cache keeps whole tokens, as many as
-    this service keeps signatures."""
+    """jwt_authn with a local JWK Set. It checks issuer and audience, and answers an empty 200. Its cache keeps whole tokens,
+    as many as this service keeps signatures."""
     binary = shutil.which(os.environ.get("ENVOY") or "envoy")
     if not binary:
         return None
@@ -85,8 +85,8 @@ def envoy(tokens, cached=False, unix=False):
 
 
 def apache(tokens):
-    """mod_auth_openidc as an OAuth 2.0 resource server with the key in a file, audience and expiry checked; a file of
-    three bytes answered. One process, whose threads share the processor."""
+    """mod_auth_openidc as an OAuth 2.0 resource server with the key in a file. It checks audience and expiry, and answers a
+    file of three bytes. The threads of its one process share the processor."""
     binary = shutil.which("apache2") or shutil.which("apache2", path="/usr/sbin")
     modules = pathlib.Path("/usr/lib/apache2/modules")
     if not binary or not (modules / "mod_auth_openidc.so").exists():
@@ -127,7 +127,7 @@ OIDCOAuthRemoteUserClaim sub
 
 
 def golang(tokens):
-    """net/http and golang-jwt from Debian's packages; the claims answered."""
+    """net/http and golang-jwt from Debian's packages. It answers the claims."""
     source = pathlib.Path("/usr/share/gocode/src/github.com/golang-jwt/jwt")
     if not shutil.which("go") or not source.exists():
         return None
@@ -142,7 +142,7 @@ def golang(tokens):
 
 
 def hummingbird(tokens):
-    """The framework and the JOSE library most Swift servers use; the claims answered. Built once, which takes minutes."""
+    """The framework and the JOSE library most Swift servers use. It answers the claims. The first build takes minutes."""
     package = HERE / "Peers" / "hummingbird-jwt-kit"
     output("swift", "build", "-c", "release", "--package-path", package, seconds=1800)
     binary = package / ".build" / "release" / "hummingbird-jwt-kit"
@@ -160,7 +160,7 @@ PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(toke
          "Apache + mod_auth_openidc": apache, "Go + golang-jwt": golang, "Hummingbird + jwt-kit": hummingbird}
 
 
-# Those that stand where a gateway asks `/auth`.
+# The peers that can do the work of `/auth` in a gateway.
 GATEWAY_PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Envoy with jwt_cache_config": lambda tokens: envoy(tokens, cached=True),
                  "the same, Unix socket": lambda tokens: envoy(tokens, cached=True, unix=True),
                  "Apache + mod_auth_openidc": apache}

@@ -1,4 +1,4 @@
-"""Draws the cost curves as one SVG: a panel for each, the CPU time of a request over a logarithmic axis."""
+"""Draws the cost curves as one SVG: each panel has the CPU time of a request over a logarithmic axis."""
 
 import html
 import math

@@ -1,4 +1,4 @@
-"""Starts and ends the programs that are measured, and reads what the system knows about them."""
+"""Starts and ends the measured programs, and reads the system's figures about them."""
 
 import itertools
 import os
@@ -23,7 +23,7 @@ def free_port():
 
 
 def free_path():
-    """Where a Unix socket can be made; short, because such a path has 107 bytes at most."""
+    """A path for a Unix socket; short, because such a path has 107 bytes at most."""
     path = pathlib.Path(tempfile.gettempdir()) / f"limited-login-bench-{os.getpid()}-{next(PATH_NUMBERS)}.sock"
     path.unlink(missing_ok=True)
     return str(path)
@@ -44,7 +44,7 @@ def connect(address, timeout=2):
 
 
 def request(address, text, timeout=2):
-    """One request on a connection of its own; the whole answer as bytes."""
+    """Sends one request on a connection of its own, and returns the whole answer as bytes."""
     with connect(address, timeout) as peer:
         peer.sendall(text)
         answer = b""
@@ -56,7 +56,7 @@ def request(address, text, timeout=2):
 
 
 class Program:
-    """A server under test at a port or the path of a Unix socket, on one processor where `cpus` says so."""
+    """A server under test at a port or the path of a Unix socket, on the processors of `cpus` if given."""
 
     def __init__(self, name, arguments, address, cpus=None, environment=None, probe=None):
         self.name, self.address = name, address
@@ -69,7 +69,7 @@ class Program:
         self.probe = probe
 
     def wait_until_ready(self, seconds=20):
-        """Asks until the answer's status is 200 (or a connection is accepted, without a probe)."""
+        """Asks until the answer's status is 200 (without a probe, until a connection is accepted)."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if self.process.poll() is not None:
@@ -96,7 +96,7 @@ class Program:
         return fields["RssAnon"], fields["VmRSS"]
 
     def switches(self):
-        """Context switches of each thread: every wake-up of an idle program is one."""
+        """Context switches of each thread. Every wake-up of an idle program is one."""
         counts = {}
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             lines = (task / "status").read_text().splitlines()
@@ -104,7 +104,7 @@ class Program:
         return counts
 
     def wakeups_per_second(self, seconds):
-        """Of the threads that were there the whole time."""
+        """The wake-ups a second of the threads that existed the whole time."""
         before = self.switches()
         time.sleep(seconds)
         after = self.switches()
@@ -123,7 +123,7 @@ class Program:
 
 
 def succeed(*command, **options):
-    """What a program prints; ends this one where it fails."""
+    """The output of a program; ends this one if it fails."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit((done.stdout + done.stderr)[-2000:])
@@ -131,17 +131,17 @@ def succeed(*command, **options):
 
 
 def build():
-    """Builds the instruments, and the service as they need it, optimised."""
+    """Builds the instruments and the service, optimised."""
     succeed("swift", "build", "-c", "release", "--package-path", ROOT, env={**os.environ, "LIMITED_LOGIN_BUILD_BENCHMARKS": "1"})
 
 
 def shipped():
-    """The service as it is shipped, built if need be."""
+    """The path of the shipped program, which is built if needed."""
     return succeed(ROOT / "config/package/build").split()[-1]
 
 
 def output(*arguments, seconds=600):
-    """What a program prints, or an empty text where it is not there."""
+    """The output of a program, or an empty text if the program is missing."""
     try:
         done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired):

@@ -46,7 +46,7 @@ def render(results):
 
 
 def render_gateway(results):
-    """What `/auth` costs, beside other servers in a gateway's place."""
+    """The cost of `/auth`, beside other servers in its place."""
     rows = [[name, *(cell for kind in ("again", "distinct") for cell in (
         f"{cost[kind]['cpu_us']:.1f} µs", f"{cost[kind]['ratio']:.2f} ×"))] for name, cost in results["gateway"].items()]
     if "proofs" in results:
@@ -62,7 +62,7 @@ def render_gateway(results):
 
 
 def render_exchange(results):
-    """What `POST /token` costs beside `POST /verify` and OpenSSL's own signature."""
+    """The cost of `POST /token` beside `POST /verify` and OpenSSL's own signature."""
     exchange = results["exchange"]
     cost, ratio = exchange["cpu_us"], exchange["ratio"]
     return table(["request", "CPU", "beside `POST /verify`", "goal"], [
@@ -76,7 +76,7 @@ def render_exchange(results):
 
 
 def render_curves(results):
-    """How the cost grows, a table for each curve."""
+    """The growth of the cost, with one table for each curve."""
     parts = []
     for name, curve in results["curves"].items():
         parts.append(table([name, *(f"{int(size):,}" for size in curve)], [
@@ -87,7 +87,7 @@ def render_curves(results):
 
 
 def replace_between_marks(file, name, text):
-    """Puts the text between the marks of this name in a Markdown file."""
+    """Puts the text between the marks with this name in a Markdown file."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     before, _, rest = file.read_text().partition(begin)
     _, found, after = rest.partition(end)

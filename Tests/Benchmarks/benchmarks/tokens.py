@@ -67,7 +67,7 @@ class Tokens:
                     client.request("POST", "/tokens", json.dumps(body), {"Content-Type": "application/json"})
                     return json.loads(client.getresponse().read())["id_token"]
                 except (OSError, http.client.HTTPException):
-                    # A server ends a connection after so many requests.
+                    # The server has ended the connection after its number of requests.
                     client = http.client.HTTPConnection("127.0.0.1", port)
                     return post(body)
 
@@ -113,7 +113,7 @@ class Tokens:
         (WORK / "signature").write_bytes(decoded(signature))
 
     def serve_keys(self, others=0):
-        """A loopback server for the JWK Set, with keys before it that signed nothing; returns its URL."""
+        """Starts a loopback server for the JWK Set with `others` unused keys before it, and returns its URL."""
         keys = [other_key(index) for index in range(others)] + self.data["jwks"]["keys"]
         body = json.dumps({"keys": keys}).encode()
         if others == 0:
@@ -136,7 +136,7 @@ class Tokens:
 
 
 class BoundTokens:
-    """200 tokens that are bound to a device's key, and proofs of it (RFC 9449): one for each request, since each is good
+    """200 tokens that are bound to a device's key, and its proofs (RFC 9449): one for each request, since a proof is good
     once and for five minutes."""
 
     def __init__(self, binary):
@@ -158,7 +158,7 @@ class BoundTokens:
                 self.client.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
                 return json.loads(self.client.getresponse().read())
             except (OSError, http.client.HTTPException):
-                # A server ends a connection after so many requests.
+                # The server has ended the connection after its number of requests.
                 self.client.close()
         raise SystemExit(f"the stand-in issuer does not answer {path}")
 
@@ -175,7 +175,7 @@ class BoundTokens:
 
 
 def other_key(index):
-    """A key that is well-formed and that nobody has the private half of."""
+    """A well-formed key without a known private half."""
     small = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
              109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167)
     source = random.Random(index)
@@ -198,7 +198,7 @@ def keyed(request, key):
 
 
 def post_token(entry):
-    """The exchange of a login for a token of the service's own (RFC 8693 section 2.1)."""
+    """A request that exchanges a login for a token of the service's own (RFC 8693 section 2.1)."""
     form = urllib.parse.urlencode({
         "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
         "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
@@ -208,12 +208,12 @@ def post_token(entry):
 
 
 def bearer(token):
-    """The same token the way gateways take it."""
+    """A request to a gateway with the token."""
     return (b"GET / HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
 
 
 def auth(token):
-    """What a gateway asks this service about it."""
+    """A gateway's request to this service about the token."""
     return bearer(token).replace(b"GET / ", b"GET /auth ", 1)
 
 

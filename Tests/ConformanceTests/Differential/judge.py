@@ -2,7 +2,7 @@
 
 Usage: judge.py FILE. The file's first line is a JSON object with `keys` (a JWK Set), `now`, `skew`, `issuers`,
 `app` and `nonce`; every other line is a token. For each token one line is printed: `accept`, `refuse`, or
-`stricter RULE` where joserfc accepts and the first added rule that refuses is RULE.
+`stricter RULE` if joserfc accepts and RULE is the first added rule that refuses.
 """
 import json
 import math
@@ -48,7 +48,7 @@ def depth(value):
 
 
 def strict_json(raw):
-    """The object in these bytes, read with the rules of RFC 8725 and RFC 7493 that json.loads leaves out."""
+    """Parses these bytes as JSON with the rules of RFC 8725 and RFC 7493 that json.loads leaves out."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

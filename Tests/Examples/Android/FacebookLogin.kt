@@ -1,4 +1,4 @@
-// The same for the package of the login; an app leaves this file out too.
+// The same for the package `com.facebook.login`. An app leaves this file out too.
 package com.facebook.login
 
 import com.facebook.AccessToken

@@ -1,5 +1,5 @@
-// The part of Facebook's SDK that the sketch uses, declared so that it can be compiled where the SDK is not. Names and
-// shapes are those of facebook-login 18; an app leaves this file out.
+// The part of Facebook's SDK that the sketch uses, declared so that it compiles without the SDK. Names and shapes are
+// those of facebook-login 18. An app leaves this file out.
 package com.facebook
 
 class FacebookException : RuntimeException()

@@ -12,22 +12,22 @@ import java.net.HttpURLConnection
 import java.net.URL
 
 /**
- * The app's side of a login that a server verifies: a login begun at the server, Facebook's dialog with its nonce, and the
- * token to the server with the login's id. The server's session holds the login, and its cookie comes with each request. The
- * nonce does not go back.
+ * The app's side of a login that a server verifies. The app begins a login at the server, opens Facebook's dialog with the
+ * server's nonce, and sends the token to the server with the login's id. The server's session holds the login, and its
+ * cookie comes with each request. The nonce does not go back.
  *
- * An id token is tied to the login by the nonce, so it is sent if there is one. Repeated logins through the Facebook app often
- * yield an access token alone. That one carries no nonce, so a thief of it has the login: the server takes it only where
- * you decided so (`access_tokens: accept`).
+ * The nonce ties an id token to the login, so the app sends the id token if there is one. Repeated logins through the
+ * Facebook app often yield only an access token. It carries no nonce, so a thief of the token can log in with it. The server
+ * accepts it only if you configured that (`access_tokens: accept`).
  */
 class ServerLogin(private val server: String, private val callbacks: CallbackManager) {
     sealed class Outcome {
-        /** What the server answered. */
+        /** The server's answer. */
         class LoggedIn(val session: String) : Outcome()
         object Cancelled : Outcome()
         /** The server refuses the token: have the person log in again. */
         class Refused(val status: Int) : Outcome()
-        /** Nobody can tell now: the person stays as they are, and the app tries again. */
+        /** There is no verdict now: the person stays logged in or out, and the app tries again. */
         class TryAgain(val reason: String) : Outcome()
     }
 
@@ -36,8 +36,8 @@ class ServerLogin(private val server: String, private val callbacks: CallbackMan
     }
 
     /**
-     * Begins the login and opens the dialog: `open` calls `manager.logIn(activity, configuration)`. `background` runs a block off the main thread, `main` on it; `done` is called on
-     * either.
+     * Begins the login and opens the dialog: `open` calls `manager.logIn(activity, configuration)`. `background` runs a block off
+     * the main thread, and `main` runs one on it; `done` is called on either.
      */
     fun logIn(
         manager: LoginManager, open: (LoginManager, LoginConfiguration) -> Unit, background: (() -> Unit) -> Unit, main: (() -> Unit) -> Unit,
@@ -50,7 +50,7 @@ class ServerLogin(private val server: String, private val callbacks: CallbackMan
             done(if (begun is Outcome.LoggedIn) Outcome.TryAgain("no login was begun") else begun)
         } else {
             main {
-                // It always asks for `openid` too, and throws if the nonce is empty or holds a space.
+                // The SDK always asks for `openid` too, and throws if the nonce is empty or holds a space.
                 val configuration = LoginConfiguration(listOf("public_profile", "email"), nonce)
                 manager.registerCallback(callbacks, object : FacebookCallback<LoginResult> {
                     override fun onSuccess(result: LoginResult) =
@@ -66,7 +66,7 @@ class ServerLogin(private val server: String, private val callbacks: CallbackMan
     private fun member(name: String, begun: Outcome): String? =
         (begun as? Outcome.LoggedIn)?.let { Regex("\"$name\"\\s*:\\s*\"([\\w-]+)\"").find(it.session)?.groupValues?.get(1) }
 
-    /** The app decodes neither token. */
+    /** Sends the token. The app decodes neither kind. */
     private fun send(login: String, result: LoginResult): Outcome {
         val idToken = result.authenticationToken?.token
         val credential = if (idToken != null) "id_token" to idToken else "access_token" to result.accessToken.token

@@ -1,10 +1,10 @@
 /**
- * Tells the game's own server who plays. The server begins a session with a nonce of limited-login's `POST /nonces`, and
- * asks `POST /verify` with `signed_player_info` and `issued_nonce: true`. Then it compares `player.nonce` with the nonce of
- * its session. The game never sends the nonce back.
+ * Proves the player's id to the game's own server. The server begins a session with a nonce of limited-login's `POST /nonces`,
+ * and asks `POST /verify` with `signed_player_info` and `issued_nonce: true`. Then it compares `player.nonce` with the nonce
+ * of its session. The game never sends the nonce back.
  * @param instant the object FBInstant of SDK 8, after `initializeAsync`
- * @param server where the game's own server takes players
- * @returns the server's answer, or what to tell the player
+ * @param server the address at which the game's own server takes players
+ * @returns the server's answer, or a message for the player
  */
 async function play(instant, server) {
   const post = (path, members) =>
@@ -17,7 +17,7 @@ async function play(instant, server) {
   const begun = await post("/begin", {});
   if (!begun.ok) return { message: "Please try again in a moment." };
   const { login, nonce } = await begun.json();
-  // Facebook signs the nonce together with the player's id. getPlayerID() alone is only what the client says.
+  // Facebook signs the nonce together with the player's id. getPlayerID() alone is only the client's claim.
   const player = await instant.player.getSignedPlayerInfoAsync(nonce);
   const answer = await post("", { login, signed_player_info: player.getSignature() });
   if (answer.ok) return answer.json();

@@ -38,7 +38,7 @@ async function ask(path, members) {
   const headers = { "Content-Type": "application/json", "X-Api-Key": VERIFY_KEY };
   const { status, said } = await asked(VERIFY_URL + path, { method: "POST", headers, body: JSON.stringify(members) });
   if (status === 200) return said;
-  // `unauthorized_client` is about this server's own key: no fault of the person's.
+  // `unauthorized_client` is about this server's own key, not about the token.
   if ([400, 401].includes(status) && said.code !== "unauthorized_client") throw new Failure(status, said.code);
   console.error("limited-login cannot tell:", said.code);
   throw new Failure(503, "try_again");
@@ -46,7 +46,7 @@ async function ask(path, members) {
 
 const sessions = new Map();
 
-/** Puts a session with a new id in place of the one before: nobody knew this id earlier. */
+/** Replaces the session with one under a new id, which no other client can know. */
 function renew(oldID, content, response) {
   for (const [id, { until }] of sessions) {
     if (until > Date.now()) break;
@@ -56,7 +56,7 @@ function renew(oldID, content, response) {
   if (sessions.size >= sessionLimits.count) throw new Failure(503, "too_many_sessions");
   const id = secret();
   sessions.set(id, { ...content, until: Date.now() + sessionLimits.milliseconds });
-  // Lax: Facebook's redirect brings the cookie, other pages' requests do not.
+  // Lax: the browser sends the cookie with Facebook's redirect, but not with requests of other pages.
   response.setHeader("Set-Cookie", `__Host-session=${id}; Path=/; HttpOnly; Secure; SameSite=Lax`);
 }
 
@@ -68,7 +68,7 @@ const routes = {
   async "/login"(session, query, renewed, response) {
     const { nonce } = await ask("/nonces", { app_id: APP_ID, tracking: "enabled", permissions: ["email"] });
     const [state, verifier] = [secret(), secret()];
-    // All three stay on the server. The browser sees the state, the nonce and the verifier's hash.
+    // All three stay in the session. The browser sees the state, the nonce and the hash of the verifier.
     renewed({ user: session.user, state, verifier, nonce });
     const challenge = createHash("sha256").update(verifier).digest("base64url");
     const parameters = {
@@ -82,7 +82,7 @@ const routes = {
   async "/login/callback"(session, query, renewed) {
     const { user, state, verifier, nonce } = session;
     if (!state || query.get("state") !== state) throw new Failure(401, "login_not_begun");
-    // One answer for each login: the state and the verifier are used up, whatever comes of it.
+    // A login takes one answer: the state and the verifier are used up even if it fails.
     renewed({ user });
     const code = query.get("code");
     if (!code) throw new Failure(401, "not_logged_in");
@@ -90,11 +90,11 @@ const routes = {
     const { status, said } = await asked(`${EXCHANGE}?${new URLSearchParams(parameters)}`);
     if (status >= 500 || status === 429) throw new Failure(503, "try_again");
     if (status !== 200) throw new Failure(401, "code_refused");
-    // Facebook does not promise one (no `openid`, no id token), and an access token alone is tied to no login.
+    // Facebook may send no id token (without `openid` it does not), and an access token alone is tied to no login.
     if (!said.id_token) throw new Failure(401, "no_id_token");
     const token = { id_token: said.id_token, access_token: said.access_token };
     const answer = await ask("/verify", { ...token, app_id: APP_ID, issued_nonce: true });
-    // The nonce is this session's own. Another login's token has a good nonce too, but another one.
+    // The token must have this session's nonce: another login's token has a good nonce too.
     if (answer.authentication_token.nonce !== nonce) throw new Failure(401, "another_login");
     renewed({ user: answer.profile.user_id });
     return `logged in as ${answer.profile.user_id}`;

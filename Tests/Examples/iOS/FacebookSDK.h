@@ -1,5 +1,5 @@
-// The part of Facebook's SDK and of Foundation that the Objective-C sketch uses, declared so that it can be checked where
-// neither is. Names and shapes are those of FBSDKLoginKit 18; an app leaves this file out.
+// The part of Facebook's SDK and of Foundation that the Objective-C sketch uses, declared so that it can be checked without
+// both. Names and shapes are those of FBSDKLoginKit 18. An app leaves this file out.
 #pragma clang assume_nonnull begin
 
 #define nil ((id)0)

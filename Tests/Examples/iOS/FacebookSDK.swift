@@ -1,4 +1,4 @@
-// The part of Facebook's SDK that the sketch uses, declared so that it can be typechecked where the SDK is not. Names and
+// The part of Facebook's SDK that the sketch uses, declared so that it can be typechecked without the SDK. Names and
 // shapes are those of FBSDKLoginKit 18.
 #if !canImport(FBSDKLoginKit)
 import Foundation

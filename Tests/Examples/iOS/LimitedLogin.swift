@@ -8,14 +8,14 @@ import FBSDKLoginKit
 import FoundationNetworking
 #endif
 
-/// The app's side of a login that a server verifies: a nonce from the server, a Limited Login with it, and the token
-/// back to the server with the login's id. The nonce does not go back: the server keeps it in its session, whose cookie
-/// `URLSession` sends.
+/// The app's side of a login that a server verifies. The app gets a nonce from the server, makes a Limited Login with
+/// it, and sends the token back with the login's id. The nonce does not go back: the server keeps it in its session,
+/// and `URLSession` sends the session's cookie.
 @MainActor
 final class ServerLogin {
     enum Failure: Error {
         case cancelled
-        /// The login went through, but the SDK has no id token; try again.
+        /// The login succeeded, but the SDK has no id token; try again.
         case noToken
         case refused(status: Int)
     }
@@ -42,7 +42,7 @@ final class ServerLogin {
         /// The login's id.
         let login: String
         let idToken: String
-        /// What the person said no to. Only the app is told: in the token it looks as if it was never asked for.
+        /// The permissions that the person declined. Only the app learns of them: the token just lacks them.
         let declined: [String]
 
         enum CodingKeys: String, CodingKey {
@@ -51,7 +51,7 @@ final class ServerLogin {
         }
     }
 
-    /// Goes on with the server's session, without a dialog: the SDK keeps the last token and refreshes it. Call it before
+    /// Continues the server's session without a dialog: the SDK keeps the last token and refreshes it. Call it before
     /// ``logIn(asksAgain:)``.
     /// - Returns: nil if the person has to log in: there is no token that is still good, or the server has no session of
     ///   this person. A token alone never begins a session.
@@ -66,23 +66,23 @@ final class ServerLogin {
         }
     }
 
-    /// A login at the server: its id, and the nonce that goes to Facebook.
+    /// Begins a login at the server, which gives its id and the nonce for Facebook.
     func begin() async throws -> Begun {
         try JSONDecoder().decode(Begun.self, from: try await post("login/begin", [String: String]()))
     }
 
-    /// Sends the token of a login that went through, and what the person declined.
+    /// Sends the token of a successful login, and the declined permissions.
     func finish(_ begun: Begun, declined: [String]) async throws -> Data {
-        // The id token: not AccessToken.current, which in Limited Login is nil or good for nothing.
+        // Send the id token, not AccessToken.current: in Limited Login that is nil or useless.
         guard let token = AuthenticationToken.current?.tokenString else { throw Failure.noToken }
         return try await post("login", Login(login: begun.login, idToken: token, declined: declined))
     }
 
-    /// - Parameter asksAgain: whether the person has come back to a permission they declined. By default the SDK asks for it
-    ///   again with every login.
+    /// - Parameter asksAgain: true if the person has returned to a permission that they declined. By default the SDK
+    ///   asks for it again with every login.
     func logIn(asksAgain: Bool = false) async throws -> Data {
         let begun = try await begin()
-        // Tracking is .limited whatever the person said to App Tracking Transparency.
+        // Tracking is .limited with any answer to App Tracking Transparency.
         guard
             let configuration = LoginConfiguration(
                 permissions: ["public_profile", "email"],
@@ -94,7 +94,7 @@ final class ServerLogin {
         return try await finish(begun, declined: try await facebookLogin(configuration))
     }
 
-    /// Logs in, and says what the person declined.
+    /// Logs in, and returns the declined permissions.
     private func facebookLogin(_ configuration: LoginConfiguration) async throws -> [String] {
         try await withCheckedThrowingContinuation { continuation in
             manager.logIn(viewController: nil, configuration: configuration) { result in

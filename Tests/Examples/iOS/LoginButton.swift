@@ -4,8 +4,8 @@ import Foundation
 import FBSDKLoginKit
 #endif
 
-/// The same login with Facebook's own button. The button asks for no nonce when it is tapped, so it gets one beforehand, and
-/// another after each attempt.
+/// The same login with Facebook's own button. A tapped button does not ask for a nonce, so it gets one before, and
+/// another one after each attempt.
 @MainActor
 final class ServerLoginButton: NSObject, LoginButtonDelegate {
     let button = FBLoginButton()
@@ -13,7 +13,7 @@ final class ServerLoginButton: NSObject, LoginButtonDelegate {
     private let done: @MainActor (Result<Data, any Error>) -> Void
     private var begun: ServerLogin.Begun?
 
-    /// - Parameter done: called with the server's answer, or with why there is none.
+    /// - Parameter done: called with the server's answer, or with the error.
     init(server: ServerLogin, done: @escaping @MainActor (Result<Data, any Error>) -> Void) {
         self.server = server
         self.done = done
@@ -28,7 +28,7 @@ final class ServerLoginButton: NSObject, LoginButtonDelegate {
     func prepare() async throws {
         let begun = try await server.begin()
         button.nonce = begun.nonce
-        // The button drops a nonce that it does not like, and logs in with one that no server knows.
+        // The button drops an invalid nonce, and would log in with one that no server knows.
         guard button.nonce == begun.nonce else { throw ServerLogin.Failure.noToken }
         self.begun = begun
     }

@@ -77,7 +77,7 @@ def serve(folder: pathlib.Path, address: str, port: int) -> None:
 
     class Server(http.server.ThreadingHTTPServer):
         def handle_error(self, request: object, client_address: object) -> None:
-            print(f"{client_address}: {sys.exc_info()[1]}", file=sys.stderr)  # a refused certificate, for one
+            print(f"{client_address}: {sys.exc_info()[1]}", file=sys.stderr)  # for instance a refused certificate
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
@@ -87,7 +87,7 @@ def serve(folder: pathlib.Path, address: str, port: int) -> None:
 
 
 def names(address: str, host_name: str) -> None:
-    """RFC 1035, section 4: one question in, one answer out; any other name or type has no data."""
+    """Serves DNS (RFC 1035, section 4): one question in, one answer out. Any other name or type has no data."""
     encoded = b"".join(bytes([len(label)]) + label.encode() for label in host_name.split(".")) + b"\0"
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind((address, 53))

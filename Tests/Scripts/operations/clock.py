@@ -1,5 +1,5 @@
-"""The service while its clock, or that of its Redis, is set by an hour or a day (libfaketime): what was used is never accepted
-again, and once the clock is right no honest login is refused with 401."""
+"""Tests the service while its clock, or that of its Redis, is set by an hour or a day (libfaketime). A used credential is never
+accepted again, and once the clock is right no honest login is refused with 401."""
 
 import contextlib
 import json
@@ -17,12 +17,13 @@ STEPS = {"an hour ahead": 3_600, "an hour behind": -3_600, "a day ahead": 86_400
 
 
 class FakeClock:
-    """The clock of processes that are started by `start`; the monotonic clock stays as it is."""
+    """The clock of the processes that `start` starts; their monotonic clock is not changed."""
 
     def __init__(self, folder, name):
         self.file = folder.path / f"clock-{name}"
         self.set(0)
-        # It makes what the library shares, which would otherwise change the environment before the program's `main`.
+        # This process makes the library's shared memory. Otherwise the library would change the environment before the program's
+        # `main`.
         shell = 'echo "$LD_PRELOAD $FAKETIME_SHARED"; exec cat'
         self.holder = subprocess.Popen(["faketime", "-m", "-f", "+0", "sh", "-c", shell], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
@@ -53,7 +54,7 @@ class FakeClock:
 
 
 class RedisClock(FakeClock):
-    """The same for Redis, whose allocator asks for the time before libfaketime can tell it."""
+    """The same for Redis without libfaketime: the allocator of Redis asks for the time too early for it."""
 
     SOURCE = """
         #define _GNU_SOURCE
@@ -98,13 +99,13 @@ class RedisClock(FakeClock):
         self.environment = {"LD_PRELOAD": library, "CLOCK_LEAD": str(self.file)}
 
     def set(self, lead):
-        # In place, for Redis has the file mapped.
+        # Write in place, because Redis has mapped the file.
         with open(self.file, "r+b") as file:
             file.write(lead.to_bytes(8, "little", signed=True))
 
 
 class World:
-    """A service on a clock of its own, and logins there."""
+    """A service with a clock of its own, and logins at it."""
 
     def __init__(self, issuer, clock, redis):
         self.issuer, self.clock = issuer, clock
@@ -113,7 +114,7 @@ class World:
         self.service.wait_until_ready()
 
     def ask(self, path, body):
-        """An answer other than that the store cannot be asked just now."""
+        """Sends a request, again for ten seconds while the answer is 503."""
         deadline = time.monotonic() + 10
         while True:
             status, text = request(self.service.port, "POST", path, json.dumps(body), {"X-Api-Key": self.service.key})
@@ -126,7 +127,7 @@ class World:
         return self.ask("/nonces", {})[1].get("nonce", "none")
 
     def use(self, nonce, moment, user=live.SUBJECT):
-        """The body of a login with the nonce, with a token of this moment."""
+        """The body of a login with the nonce and a token of this time."""
         token = self.issuer.token(nonce=nonce, sub=user, iat=moment, exp=moment + 3_600)
         return {"id_token": token, "issued_nonce": True}
 
@@ -152,12 +153,12 @@ def step(issuer, clock, redis, lead, name):
             again = [world.verify(body) for body in used]
             check("accepted" not in again, f"{name}: {when} nothing is accepted again: {again}")
 
-        # The memory vouches for nonces from a few seconds after its start on.
+        # A service accepts only nonces from a few seconds after its start.
         time.sleep(6)
         log_in("before")
         try_again("before")
         clock.set(lead)
-        # Tokens of the same clock: the other one was wrong.
+        # The tokens follow the changed clock, as if the time before had been wrong.
         log_in("after the step")
         begun = world.begin()
         world.ask("/revocations", {"app_id": APP_ID, "user_id": "77"})
@@ -168,7 +169,7 @@ def step(issuer, clock, redis, lead, name):
         body = world.use(begun, clock.now())
         outcome = world.verify(body)
         used.append(body)
-        # A nonce of a clock that was behind is old by the right one: the login is to begin again.
+        # A nonce from a clock that was behind is old by the right clock, so the login must begin again.
         outcomes["begun while it was wrong"] = "accepted" if lead < 0 and outcome == "401 nonce_expired" else outcome
         time.sleep(2)
         body = world.use(world.begin(), clock.now(), user="77")
@@ -183,7 +184,7 @@ def step(issuer, clock, redis, lead, name):
 
 
 def jump_of_redis(issuer, clock, right):
-    """Redis forgets by its own clock; entries that it forgot early must not be accepted again."""
+    """Redis drops entries by its own clock. A credential must not be accepted again if Redis dropped its entry early."""
     clock.set(-1_200)
     redis = clock.start(redis_groups.started)
     try:
@@ -192,7 +193,7 @@ def jump_of_redis(issuer, clock, right):
             with world.service:
                 used = [world.log_in() for _ in range(3)]
                 clock.set(lead)
-                # The jump is there before the first question and before anybody looks at the clock.
+                # The clock has jumped before the first request and before the service reads Redis's clock.
                 again = [world.verify(body) for body, _ in used]
                 check([outcome for _, outcome in used] == ["accepted"] * 3 and "accepted" not in again,
                       f"Redis {name}: nothing is accepted again: {again}")

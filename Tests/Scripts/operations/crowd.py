@@ -1,12 +1,12 @@
-"""Requests at their times, each on a connection that no other request waits on, and what was answered."""
+"""Sends requests at their times, each on a connection without another waiting request, and records the answers."""
 
 import asyncio
 import time
 
 
 class Crowd:
-    """Sends requests to one port and keeps (begin, status, seconds) of each by its kind. A lost request has status 0, and one that
-    is refused because the machine is late with it `BUSY`."""
+    """Sends requests to one port and keeps (begin, status, seconds) of each by its kind. A lost request has status 0. A request
+    that is refused because the machine is late has status `BUSY`."""
 
     BUSY = "busy"
 
@@ -49,7 +49,7 @@ class Crowd:
         return status, text
 
     async def at_rate(self, kind, rate, seconds, request):
-        """Calls `request`, which gives the path and the body, so many times a second."""
+        """Sends `rate` requests a second; `request` gives the path and the body of each."""
         began, sent, tasks = time.monotonic(), 0, set()
         while (now := time.monotonic() - began) < seconds:
             while sent < now * rate:
@@ -62,7 +62,7 @@ class Crowd:
             await asyncio.wait(tasks)
 
     def statuses(self, kind):
-        """How often each status was answered."""
+        """The number of answers with each status."""
         counts = {}
         for _, status, _ in self.answers.get(kind, []):
             counts[status] = counts.get(status, 0) + 1

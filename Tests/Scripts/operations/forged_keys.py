@@ -1,6 +1,6 @@
-"""Tokens with made-up key IDs beside good logins, with a rotation in the middle: no good login is refused up to a hundred
-forged ones a second, no answer is 5xx at any rate, and balancers that look at answers keep both replicas; also after requests
-of an unknown method, whose answer is 501."""
+"""Sends tokens with made-up key IDs beside good logins, with a rotation in the middle. Up to a hundred forged tokens a second
+no good login is refused, and no answer is 5xx at any rate. Balancers that look at answers keep both replicas, also after
+requests of an unknown method, which are 501."""
 
 import asyncio
 import base64
@@ -14,12 +14,12 @@ from live import check, free_port, installed, program_path, request, wait_until_
 from .crowd import Crowd
 from .world import Folder, Issuer, Program, Service, run, verify_body
 
-# Each run's, and the good logins of a second in it.
+# The length of each run, and its good logins a second.
 SECONDS, GOOD_RATE = float(os.environ.get("FORGED_SECONDS", "20")), 20
 RATES = (0.5, 1, 10, 100, 1000)
-# Beyond this rate some good logins may be told to come again until the next fetch.
+# Beyond this rate some good logins may be told to try again until the next fetch.
 PROMISED_RATE = 100
-# The interval between two fetches, and what a slow machine adds.
+# The interval between two fetches, and some time for a slow machine.
 LONGEST_WAIT = 6.5
 
 
@@ -49,7 +49,7 @@ async def send(crowd, issuer, rate, seconds):
 
 
 def flood(issuer, port, rate, name):
-    """One run; what is true of all is checked here."""
+    """Makes one run, and checks the promises for every run."""
     crowd = Crowd(port)
     asyncio.run(send(crowd, issuer, rate, SECONDS))
     good, bad = crowd.statuses("good"), crowd.statuses("forged")
@@ -137,7 +137,7 @@ static_resources:
 
 
 def unknown_methods(issuer, port, name):
-    """Envoy passes them on for clients of HTTP/2 alone."""
+    """Sends requests of an unknown method. Envoy passes these on only for HTTP/2 clients."""
     version = ["--http2-prior-knowledge"] if name == "envoy" else []
     command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *version, "-X", "BREW", f"http://127.0.0.1:{port}/verify"]
     codes = {run(command) for _ in range(20)}
@@ -150,7 +150,7 @@ def unknown_methods(issuer, port, name):
 def main():
     with Folder() as folder, Issuer() as issuer:
         for rate in RATES:
-            # With one worker the places are fewest.
+            # One worker has the fewest places.
             with Service(issuer, workers=1) as service:
                 flood(issuer, service.port, rate, "one worker")
                 check(service.resident() <= service.bound, f"it is resident with {service.resident() // 1024} MiB")

@@ -1,4 +1,4 @@
-"""nginx and HAProxy speak TLS to the service and show it their certificates; without one they get no handshake."""
+"""nginx and HAProxy speak TLS to the service and show it their certificates. Without a certificate they get no handshake."""
 
 import pathlib
 

@@ -1,5 +1,5 @@
-"""The service with few descriptors, threads or little address space, and with what it may inherit: it is ready and well, or
-ends with 78 and a sentence before it is ready; nothing between."""
+"""Starts the service with few descriptors or threads, with little address space, and with inherited state. It must be ready and
+work, or end with 78 and a sentence before it is ready."""
 
 import contextlib
 import os
@@ -18,16 +18,16 @@ from .world import Folder, Issuer, binary, verify_body
 DESCRIPTORS = (10, 12, 14, 16, 18, 20, 25, 30, 40, *range(50, 150, 10), 150, 170, 200, 230, 250, 280, 300)
 WORKERS = (1, 2, 16, 60, 256)
 THREADS = range(1, 21)
-# A user that has no other process, whose threads are counted (RLIMIT_NPROC); root's are not.
+# A user without other processes: RLIMIT_NPROC counts all threads of a user, but not root's.
 USER = 54_321
-# The connections that a service which is ready must serve at once: the 64 that it needs a place for, in part held by the
-# other listener and by those beyond a limit.
+# The connections that a ready service must serve at once. It needs places for 64, but the other listener and connections
+# beyond a limit hold a part of them.
 CONNECTIONS = 12
 BLOCKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1}
 
 
 class Limited(live.Process):
-    """`limited-login serve`, prepared in the new process by `prepare`."""
+    """`limited-login serve`; `prepare` runs in the new process before it."""
 
     def __init__(self, program, issuer, prepare, directory="/", environment=None, **settings):
         settings = {"app_ids": APP_ID, "jwks_urls": issuer.jwks_url, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0",
@@ -44,7 +44,7 @@ class Limited(live.Process):
 
 
 def outcome(issuer, body, prepare, program=None, **settings):
-    """What came of a start: "ready and well", "78", or what is neither."""
+    """The outcome of a start: "ready and well", "78", or a description of anything else."""
     service = Limited(program or binary(), issuer, prepare, **settings)
     try:
         with contextlib.suppress(RuntimeError):
@@ -93,7 +93,7 @@ def limit(kind, value):
 
 
 def sweep(what, issuer, body, kind, values, workers, as_user=False, program=None):
-    """Every value with every number of workers."""
+    """Tries every value with every number of workers."""
     counts, wrong = {"ready and well": 0, "78": 0}, []
     for count in workers:
         for value in values:
@@ -112,7 +112,7 @@ def sweep(what, issuer, body, kind, values, workers, as_user=False, program=None
 
 
 def inherited(issuer, body, folder):
-    """What a service may inherit, one after the other: it starts and is well."""
+    """Starts the service with each kind of inherited state. It must start and work."""
     gone = folder.path / "gone"
     seeds = folder.path / "seeds"
     seeds.mkdir()
@@ -143,7 +143,7 @@ def inherited(issuer, body, folder):
 
 
 def namespaces(issuer, body, folder):
-    """A root that cannot be written to with a full folder for temporary files, and no /proc."""
+    """Starts the service with a read-only root and a full folder for temporary files, and then without /proc."""
     if not shutil.which("unshare") or os.getuid():
         return live.skip("other mounts need unshare and root")
     full = folder.path / "full"
@@ -165,8 +165,8 @@ def namespaces(issuer, body, folder):
 
 
 def address_space(issuer, body):
-    """Little address space (`ulimit -v`): where an allocation fails the runtime ends the program, at any time. A service that goes
-    on must act on SIGTERM."""
+    """Starts the service with little address space (`ulimit -v`). If an allocation fails, the runtime ends the program at any
+    time. A service that keeps running must act on SIGTERM."""
     found = [outcome(issuer, body, limit(resource.RLIMIT_AS, size << 20), workers=2) for size in range(40, 400, 40)]
     check(not any("deaf" in text or "neither" in text for text in found),
           f"40 to 400 MiB of address space: {[text[:40] for text in found]}")

@@ -1,8 +1,9 @@
-"""The service while nobody reads its standard error: a full pipe, a reader that stops, a closed pipe, a closed descriptor, a full
-disk; with and without an audit. No answer is late because of it, keys rotate, SIGTERM drains, lost lines are counted exactly.
+"""Tests the service while its standard error is not read: a full pipe, a reader that stops, a closed pipe, a closed descriptor, a
+full disk; with and without an audit. No answer is late because of it, keys rotate, SIGTERM drains, lost lines are counted exactly.
 
-Beside each service runs one with a log that is read. An answer is late, or refused, because of the log if it takes 50 ms more than
-the slowest answers there at that time, or if none is refused there: the machine may be busy with other things."""
+Beside each service runs a second one with a log that is read, because the machine may be busy with other things. An answer is
+late because of the log if it takes 50 ms more than the slowest answers of the second service at that time. A refusal counts if
+the second service refuses nothing at that time."""
 
 import asyncio
 import bisect
@@ -22,13 +23,13 @@ from live import APP_ID, check, free_port, read_answer, request, wait_until_read
 from .crowd import Crowd
 from .world import Issuer, binary, verify_body
 
-# The load's time and its requests a second on each service.
+# The length of the load, and its requests a second on each service.
 SECONDS, RATE = float(os.environ.get("LOG_SECONDS", "60")), 100
-# An answer is late beyond this, and the other service's answers of so long before and after are compared.
+# The seconds beyond which an answer may be late; it is compared with the other service's answers up to NEAR before and after.
 LATE, NEAR = 0.05, 0.5
-# Requests under way and the log have as long at the end (10 s and 2 s), and a slow machine as long again.
+# At the stop running requests have 10 s and the log 2 s; a slow machine gets twice their sum.
 STOP_SECONDS = 24
-# The most lines besides the audit's: of the start, of changed keys, of the end; and those of refusals in a second.
+# The most lines besides the audit: those of the start, of changed keys and of the end; and those of refusals in a second.
 OTHER_LINES, REFUSAL_LINES = 20, 11
 KINDS = ("a full pipe", "a stopped reader", "a closed pipe", "a closed descriptor", "a full disk")
 
@@ -64,7 +65,7 @@ class Quiet(live.Figures):
             os.close(self.reader)
             self.reader = None
             return writer
-        # One page, the least a pipe can be, as a reader that is slow would have it.
+        # The smallest pipe, one page, is soon as full as that of a slow reader.
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
         if kind == "a full pipe":
             os.write(writer, b"\n" * 4096)
@@ -90,15 +91,15 @@ class Quiet(live.Figures):
         return int(float(re.search(r"^limited_login_log_lines_dropped_total (\S+)$", text, re.M).group(1)))
 
     def drops(self, least):
-        """The number of dropped lines, once it is as great as this or has had its time."""
+        """The number of dropped lines, once it reaches `least` or ten seconds have passed."""
         deadline = time.monotonic() + 10
         while (dropped := self.dropped()) < least and time.monotonic() < deadline:
             time.sleep(0.05)
         return dropped
 
     def flood(self, count):
-        """Refused tokens, as fast as they are answered: more lines than wait anywhere. The number of those that are in the audit,
-        and the most lines that the service writes besides."""
+        """Sends refused tokens as fast as they are answered, which cause more lines than any queue holds. Returns the number of
+        audited answers, and the most other lines that the service writes."""
         body = verify_body("a.b.c")
         one = (f"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
                f"{body}").encode()
@@ -111,7 +112,7 @@ class Quiet(live.Figures):
         return audited, OTHER_LINES + REFUSAL_LINES * int(time.monotonic() - began + 2)
 
     def close(self):
-        """Has its log read again, and ends it. How long the end took; None where it did not end."""
+        """Lets the log be read again, and ends the service. Returns the exit code (None if it did not end) and the seconds."""
         self.reads.set()
         began = time.monotonic()
         self.process.terminate()
@@ -143,8 +144,8 @@ async def load(issuer, services):
 
 
 def late(crowd, control, rotated):
-    """Requests that took much longer than those on the other service at that time. The first with a new key wait for a fetch,
-    at most until the interval since the last is over, which each service begins at its own time."""
+    """The number of requests that took much longer than those on the other service at that time. Requests around a rotation do
+    not count: the first ones with a new key wait for a fetch, and each service fetches at its own time."""
     others = sorted(control.answers["good"])
     times = [began for began, _, _ in others]
     count = 0
@@ -160,7 +161,7 @@ def late(crowd, control, rotated):
 
 
 def counts(service, requests, others):
-    """Every line is either written or counted as dropped, and the counted ones are told."""
+    """Checks that every line is either written or counted as dropped, and that the log reports the dropped ones."""
     audits = sum('"message":"audit"' in line for line in service.lines)
     told = sum(int(json.loads(line)["count"]) for line in service.lines if '"log lines dropped"' in line)
     return audits, told, 0 <= audits + told - (requests if service.audit == "on" else 0) <= others
@@ -180,10 +181,10 @@ def try_one(issuer, kind, audit):
         check(request(service.port, "POST", "/verify", verify_body(issuer.token()))[0] == 200,
               f"{service.name}: the new key is in force")
         check(request(service.admin_port, "GET", "/livez")[0] == 200, f"{service.name}: it is alive")
-        # One that is refused for want of time is in no audit.
+        # A request that is refused for lack of time is not in the audit.
         flooded, others = service.flood(10_000)
         audited = statuses.get(200, 0) + 1 + flooded
-        # Each of the load that is refused may have a line.
+        # Each refused request of the load may have a line.
         others += requests - statuses.get(200, 0)
         lost = audited if audit == "on" and kind in ("a closed pipe", "a full disk") else 0
         dropped = service.drops(lost)

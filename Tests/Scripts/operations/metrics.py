@@ -1,4 +1,4 @@
-"""promtool accepts what the service exposes, and the alerts and the dashboard are valid and name what is there."""
+"""Checks with promtool that the metrics, the alerts and the dashboard are valid, and that all named metrics exist."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def main():
     expressions = [target["expr"] for panel in json.loads((FILES / "dashboard.json").read_text())["panels"]
                    for target in panel["targets"]]
     with Folder() as folder, Issuer() as issuer:
-        # Only as an expression of a rule can promtool judge one.
+        # promtool judges an expression only within a rule.
         rule = {"groups": [{"name": "dashboard", "rules": [
             {"record": f"dashboard:{number}", "expr": expression.replace("$instance", ".*")}
             for number, expression in enumerate(expressions)]}]}
@@ -40,7 +40,7 @@ def live(folder, issuer, texts):
     made = run([binary(), "client-key", "new", "backend"]).split("\n")
     clients = folder.write("clients", made[1].removeprefix("line: ") + "\n")
     secrets = folder.write("app-secrets", f"{APP_ID} a-secret-of-this-test\n")
-    # Nobody listens at port 9: a call of Graph that fails counts like any other.
+    # No server listens at port 9: a failed call of Graph counts like any other.
     with Service(issuer, tls_certificate_file=certificate, tls_key_file=key, client_keys_file=clients,
                  app_secrets_file=secrets, graph_url="http://127.0.0.1:9") as service:
         token = issuer.token()

@@ -1,4 +1,4 @@
-"""The configuration is read again and again under full load, good and bad ones in turn: no request fails."""
+"""Reloads good and bad configurations in turn, again and again, under full load. No request may fail."""
 
 import json
 import time
@@ -8,7 +8,7 @@ from live import APP_ID, check, installed
 from .world import Folder, Issuer, Service, Wrk, verify_body
 
 RELOADS = 100
-# The load is ended when the work is done.
+# The most seconds of the load, which ends when the work is done.
 SECONDS = 120
 
 
@@ -33,7 +33,7 @@ def main():
                     folder.write("config.json", json.dumps(good[number // 2 % len(good)]))
                     mark, taken = '"configuration reloaded"', taken + 1
                     expected = taken
-                # The load has its time between two of them.
+                # Let the load run between two reloads.
                 time.sleep(0.1)
                 service.hang_up()
                 if not service.wait_for(mark, expected):

@@ -1,11 +1,11 @@
-"""Two replicas behind HAProxy are replaced one after the other, twice, under load: no request fails."""
+"""Replaces two replicas behind HAProxy one after the other, twice, under load. No request may fail."""
 
 from live import check, free_port, installed, program_path, wait_until_ready
 
 from .world import Folder, Issuer, Program, Service, Wrk, verify_body
 
 ROUNDS = 2
-# The load is ended when the work is done.
+# The most seconds of the load, which ends when the work is done.
 SECONDS = 120
 # Longer than HAProxy needs to see that readiness fails.
 DRAIN_SECONDS = 1
@@ -14,7 +14,7 @@ DRAIN_SECONDS = 1
 def configuration(port, replicas):
     servers = "\n".join(f"    server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1"
                         for name, service, admin in replicas)
-    # No retries: what a replica fails is a failure here.
+    # HAProxy must not retry, so that each failure of a replica shows here.
     return f"""
 defaults
     mode http
@@ -64,7 +64,7 @@ def drive(replica_kind):
 
 
 def replace(replicas, ports, start, rounds):
-    """Stops each replica in turn and starts another in its place; the next only goes when that one is ready."""
+    """Stops each replica in turn and starts another in its place. The next one stops only when the new one serves."""
     replaced = 0
     for _ in range(rounds):
         for name, port, admin_port in ports:
@@ -77,7 +77,7 @@ def replace(replicas, ports, start, rounds):
             old.remove()
             replicas[name] = start(port, admin_port)
             replaced += 1
-            # The balancer has found the new one when it serves.
+            # When the new one serves, the balancer has found it.
             check(replicas[name].waits_for('limited_login_verifications_total{credential="id_token",result="accepted"}', 1),
                   f"replica {name} is replaced and serves")
     return replaced

@@ -1,4 +1,4 @@
-"""As rolling, with containers of the built image: CONTAINER_IMAGE names it."""
+"""Does the same as `rolling` with containers of the built image, which CONTAINER_IMAGE names."""
 
 import os
 import subprocess

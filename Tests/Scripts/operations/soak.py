@@ -1,5 +1,5 @@
-"""Mixed load for minutes, with rotations, reloads, forged and slow clients: no request is lost, no client chooses a 5xx, and
-memory does not grow, descriptors and threads end as they were."""
+"""Runs a mixed load for minutes, with rotations, reloads, forged tokens and slow clients. No request is lost, no client can cause
+a 5xx, memory does not grow, and descriptors and threads end in the same numbers."""
 
 import asyncio
 import json
@@ -15,13 +15,13 @@ from .crowd import Crowd
 from .forged_keys import forged
 from .world import Issuer, binary, verify_body
 
-# How long, without the warming up before it.
+# The length of the load, without the warm-up before it.
 MINUTES = float(os.environ.get("SOAK_MINUTES", "12"))
 WARM_UP, ROTATION, RELOAD = 130, 15, 20
-# A used nonce is remembered until a minute after its end, 120 s in all. Its store is full before the warming up ends, so that
-# memory which grows afterwards is no nonce's.
+# A used nonce is remembered until a minute after its expiry, 120 s in all. The memory of nonces stops growing during the
+# warm-up, so later growth has another cause.
 NONCE_SECONDS = 60
-# Requests of each kind a second.
+# The requests of each kind a second.
 RATES = {"good": 150, "refused": 50, "gateway": 60, "introspect": 10, "nonce": 10, "login": 5, "revoke": 0.5, "forged": 1,
          "broken": 10}
 EXPECTED = {"good": {200}, "refused": {401}, "gateway": {200}, "introspect": {200}, "nonce": {200}, "login": {200},
@@ -60,7 +60,7 @@ class Mixture:
         return path, body, self.key
 
     async def log_in(self, seconds):
-        """Whole logins: a nonce, a token with it, its verdict, and the same once more."""
+        """Makes whole logins: a nonce, a token with it, its verdict, and the same request once more."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             status, text = await self.crowd.send("nonce", "/nonces", "{}", self.key)
@@ -73,7 +73,7 @@ class Mixture:
             await asyncio.sleep(1 / RATES["login"])
 
     async def slow(self, seconds):
-        """Clients that begin a request and leave, or send a byte a second."""
+        """Runs clients that begin a request and leave after a second."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             writers = [(await asyncio.open_connection("127.0.0.1", self.service.port))[1] for _ in range(20)]
@@ -84,7 +84,7 @@ class Mixture:
                 writer.close()
 
     async def operate(self, seconds):
-        """Rotations and reloads."""
+        """Makes rotations and reloads."""
         end, rotated, reloaded = time.monotonic() + seconds, time.monotonic(), time.monotonic()
         while time.monotonic() < end:
             await asyncio.sleep(0.5)
@@ -96,7 +96,7 @@ class Mixture:
                 self.service.hang_up()
 
     async def watch(self, seconds):
-        """Memory rises and falls with the stores' own rounds, so one moment says little."""
+        """Records the memory every second, because it rises and falls with the stores' own rounds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.memory.append(self.service.memory())
@@ -136,7 +136,7 @@ def main():
         wrong = {kind: count for kind, count in counts.items() if not set(count) <= EXPECTED[kind]}
         check(not wrong, f"soak of {MINUTES:g} min: {total} requests, of other outcomes {wrong}; all {counts}")
         check(all(count.get(0, 0) == 0 for count in counts.values()), "none is lost")
-        # No client chooses these: the machine was late.
+        # No client causes these refusals: the machine was late.
         check(busy <= total / 100, f"{busy} of {total} are refused because the machine is busy with other things")
         middle = len(mixture.memory) // 2
         first, second = max(mixture.memory[:middle]), max(mixture.memory[middle:])

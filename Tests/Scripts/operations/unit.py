@@ -1,4 +1,4 @@
-"""The program under the system calls that the systemd unit lets it make: it starts, verifies, reloads and stops."""
+"""Runs the program with only the system calls that the systemd unit allows: it starts, verifies, reloads and stops."""
 
 import ctypes
 import json
@@ -20,14 +20,14 @@ UNIT = ROOT / "config/systemd/limited-login.service"
 
 
 def members(name):
-    """The calls of a group, and of those in it."""
+    """The system calls of a group, and of the groups in it."""
     listed = subprocess.run(["systemd-analyze", "syscall-filter", name], check=True, capture_output=True, text=True).stdout
     for word in re.findall(r"^ +([@\w-]+)$", listed, re.MULTILINE):
         yield from members(word) if word.startswith("@") else [word]
 
 
 def allowed():
-    """The names that the unit's lines let through, read in their order."""
+    """The names of the system calls that the unit's lines allow, read in their order."""
     names = set()
     for line in re.findall(r"^SystemCallFilter=(.+)$", UNIT.read_text(), re.MULTILINE):
         for word in line.removeprefix("~").split():
@@ -37,7 +37,7 @@ def allowed():
 
 
 def restrict(numbers):
-    """Kills this process, and what it becomes, at any other call (seccomp(2))."""
+    """Makes the kernel kill this process, also after exec, at any other system call (seccomp(2))."""
     program = [(0x20, 0, 0, 0)]
     for number in numbers:
         program += [(0x15, 0, 1, number), (0x06, 0, 0, 0x7FFF0000)]

@@ -38,7 +38,7 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def write(self, name, text):
-        """Writes a file whole, so that nobody reads half of it."""
+        """Writes a file whole, so that no process reads half of it."""
         target = self.path / name
         partial = self.path / (name + ".new")
         partial.write_text(text)
@@ -47,7 +47,7 @@ class Folder:
 
 
 class Stays:
-    """A process that must not end before the block does."""
+    """A process that must not end before its `with` block does."""
 
     def __exit__(self, *_):
         if self.process.poll() is not None:
@@ -56,7 +56,7 @@ class Stays:
 
 
 class Program(Stays, live.Process):
-    """A gateway or another program besides."""
+    """A gateway, or another program beside the service."""
 
     def __init__(self, folder, command):
         super().__init__([str(part) for part in command], directory=folder.path)
@@ -78,7 +78,7 @@ class Service(Stays, live.Server):
         self.wait_until_ready()
 
     def remove(self):
-        """Gives up what is left of a process that has ended."""
+        """Removes the remains of an ended process."""
 
 
 def verify_body(token, nonce="n-1"):
@@ -86,7 +86,7 @@ def verify_body(token, nonce="n-1"):
 
 
 class Certificates:
-    """An authority and what it issued, made by openssl."""
+    """An authority and its certificates, made by openssl."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -100,7 +100,7 @@ class Certificates:
         return certificate, key
 
     def issue(self, name):
-        """A certificate for localhost, good for servers and clients: the files of it and of its key."""
+        """Makes a certificate for localhost, good for servers and clients; returns its file and that of its key."""
         request_file, key = self.make(name, ["-subj", f"/CN={name}"])
         certificate = str(self.folder.path / f"{name}.crt")
         extensions = self.folder.write(f"{name}.ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n")
@@ -115,7 +115,7 @@ def run(command, **options):
 
 
 class Wrk:
-    """A load of `POST /verify` by wrk for so many seconds."""
+    """A load of `POST /verify` by wrk for some seconds."""
 
     SCRIPT = """
         local bodies = {%s}
@@ -146,11 +146,11 @@ class Wrk:
         return self.process.poll() is None
 
     def stop(self):
-        """Ends the load early; it reports all the same."""
+        """Ends the load early; wrk still reports."""
         self.process.send_signal(signal.SIGINT)
 
     def result(self):
-        """Requests answered, of these not 2xx, the socket errors, and the p99 in microseconds."""
+        """The answered requests, those of them without a 2xx, the socket errors, and the p99 in microseconds."""
         output = self.process.communicate()[0]
         found = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)", output)
         if not found:

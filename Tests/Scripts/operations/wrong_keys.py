@@ -1,4 +1,4 @@
-"""Ten thousand wrong client keys cost no more than right ones, each as long as a right one or not."""
+"""Checks that ten thousand wrong client keys, of any length, cost no more than right ones."""
 
 import secrets
 import time
@@ -8,7 +8,7 @@ from live import check, installed
 from .world import Folder, Issuer, Service, Wrk, binary, run, verify_body
 
 REQUESTS = 10_000
-# The load is ended when so many are answered, and has at least this time.
+# The most and the least seconds of the load, which ends after REQUESTS answers.
 SECONDS, LEAST_SECONDS = 120, 4
 VERDICTS = 'limited_login_verifications_total{credential="id_token",result="%s"}'
 
@@ -20,7 +20,7 @@ def main():
         made = [run([binary(), "client-key", "new", f"client-{number}"]).split("\n") for number in range(20)]
         clients = folder.write("clients", "".join(lines[1].removeprefix("line: ") + "\n" for lines in made))
         right = [lines[0].removeprefix("key:").strip() for lines in made]
-        # Right keys with their last character exchanged, strangers, and such as are far too long.
+        # Right keys with another last character, unknown keys, and keys that are far too long or too short.
         wrong = [key[:-1] + ("A" if key[-1] != "A" else "B") for key in right]
         wrong += [secrets.token_urlsafe(32) for _ in range(20)] + ["x" * 4000, "x"]
         body = verify_body(issuer.token())

@@ -2,7 +2,7 @@
 
 local http = require "socket.http"
 
--- Add what the token must show: /auth?permissions=email
+-- To demand permissions of the token: /auth?permissions=email
 local url = "http://127.0.0.1:8080/auth"
 
 http.TIMEOUT = 8
@@ -12,12 +12,12 @@ function check(r)
     for name in pairs(r:headers_in_table()) do
         if name:lower():find("^x%Wauth%W") then r.headers_in[name] = nil end
     end
-    -- The client's request, for DPoP proofs, in place of what the client says of it.
+    -- Remove the client's X-Forwarded- fields. DPoP proofs need the request that this gateway got.
     for name in pairs(r:headers_in_table()) do
         if name:lower():find("^x%Wforwarded%W") and not name:lower():find("%Wfor$") then r.headers_in[name] = nil end
     end
-    -- Keep nothing of Connection but `close`, or `Upgrade` for a WebSocket: mod_proxy would take away the genuine fields that
-    -- it names, and behind an upgrade to h2c every further request would get past the question.
+    -- Keep only `close` in Connection, or `Upgrade` for a WebSocket: mod_proxy would remove the genuine fields that it names, and
+    -- after an upgrade to h2c every further request would pass without a question.
     local connection = r.headers_in["Connection"]
     local socket = (r.headers_in["Upgrade"] or ""):lower() == "websocket"
     if not socket then r.headers_in["Upgrade"] = nil end
@@ -25,14 +25,14 @@ function check(r)
         r.headers_in["Connection"] = socket and "Upgrade" or connection:lower():find("%f[%w]close%f[%W]") and "close" or nil
     end
 
-    -- A CORS preflight, which browsers send without credentials (Fetch standard), passes unasked and without a person.
+    -- A CORS preflight, which browsers send without credentials (Fetch standard), passes without a question and without a person.
     if r.method == "OPTIONS" and r.headers_in["Origin"] and r.headers_in["Access-Control-Request-Method"] then
         return apache2.DECLINED
     end
 
-    -- Of two fields Apache makes one, with a comma, which is no token and no proof.
+    -- Apache joins two fields with a comma, and the result is no token and no proof.
     local credentials = r.headers_in["Authorization"]
-    -- A browser cannot set the field on a WebSocket. One of these lines takes the token from elsewhere, into the question alone:
+    -- A browser cannot set the field on a WebSocket. One of these lines takes the token from elsewhere, for the question only:
     -- a cookie: other sites' pages send it too (CSRF), so set it SameSite and check Origin in the application;
     --credentials = credentials or "Bearer " .. (r:getcookie("id_token") or "")
     -- a subprotocol, `new WebSocket(url, ["bearer", token])`: the application must answer with the protocol bearer;
@@ -49,7 +49,7 @@ function check(r)
             ["x-forwarded-method"] = r.method,
             ["x-forwarded-proto"] = r.is_https and "https" or "http",
             ["x-forwarded-host"] = r.headers_in["Host"],
-            -- Without the scheme and host of a target in absolute form.
+            -- Without the scheme and host if the target is in absolute form.
             ["x-forwarded-uri"] = r.unparsed_uri:gsub("^%a[%w+.-]*://[^/?#]*", ""),
         },
         redirect = false,

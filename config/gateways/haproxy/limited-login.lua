@@ -1,7 +1,7 @@
 -- Asks limited-login about the token of a request:
 --   http-request lua.limited-login http://127.0.0.1:8080/auth
 -- and keeps the answer in the variables txn.auth_status (0 without an answer), txn.auth_challenge, txn.auth_body,
--- txn.auth_retry, and txn.auth_subject for the field X-Auth-Subject, as for each field whose name begins so.
+-- txn.auth_retry, and txn.auth_subject for the field X-Auth-Subject; the same for each other field X-Auth-.
 
 local passed = {
     "x-request-id", "authorization", "dpop", "x-forwarded-method", "x-forwarded-proto", "x-forwarded-host",
@@ -16,7 +16,7 @@ core.register_action("limited-login", { "http-req" }, function(txn, url)
     local headers = {}
     local received = txn.http:req_get_headers()
     for _, name in ipairs(passed) do
-        -- Every field is passed on: that there are two is for the service to refuse.
+        -- Pass every field on: the service refuses two.
         local values = {}
         for index = 0, 8 do
             local value = received[name] and received[name][index]
@@ -24,7 +24,7 @@ core.register_action("limited-login", { "http-req" }, function(txn, url)
         end
         if #values > 0 then headers[name] = values end
     end
-    -- A token from elsewhere, where the configuration names a place and the client sends no Authorization.
+    -- A token from elsewhere, if the configuration names a place and the client sends no Authorization.
     local token = txn:get_var("txn.auth_token")
     if token and not headers["authorization"] then headers["authorization"] = { "Bearer " .. token } end
 

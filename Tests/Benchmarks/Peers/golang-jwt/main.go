@@ -1,5 +1,5 @@
-// A verifier as a careful Go programmer would write it with golang-jwt: POST /verify with the token and the nonce,
-// RS256 pinned, issuer, audience, expiry and nonce checked, the claims answered.
+// A careful verifier with golang-jwt. It takes POST /verify with the token and the nonce, accepts only RS256, checks
+// issuer, audience, expiry and nonce, and answers the claims.
 package main
 
 import (

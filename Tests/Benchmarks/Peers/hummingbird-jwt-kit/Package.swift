@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The framework most Swift servers are built on, with the JOSE library most of them use.
+/// A server with the framework and the JOSE library that most Swift servers use.
 let package = Package(
     name: "hummingbird-jwt-kit",
     dependencies: [

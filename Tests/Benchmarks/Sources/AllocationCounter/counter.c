@@ -1,6 +1,6 @@
-/* Preloaded into a program (LD_PRELOAD), counts its heap allocations, those that libcrypto asks for apart. On SIGUSR2
-   and at the end it writes both counts so far to the file that ALLOCATION_COUNT_FILE names: all, then libcrypto's, each
-   as 20 decimal digits and a line feed. */
+/* Preloaded into a program (LD_PRELOAD), counts all heap allocations, and separately those of libcrypto. On SIGUSR2 and
+   at the end it writes both counts to the file that ALLOCATION_COUNT_FILE names: first all, then libcrypto's, each as
+   20 decimal digits and a line feed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,10 +20,10 @@ extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
 static atomic_ulong allocations, of_libcrypto;
-/* Where libcrypto's code lies; empty until the constructor has found it. */
+/* The range of libcrypto's code; empty until the constructor has found it. */
 static uintptr_t libcrypto_start, libcrypto_end;
 
-/* Inlined into each function below, so that the return address is that of the code that asks for memory. */
+/* Inlined into each function below, so that the return address lies in the code that asks for memory. */
 __attribute__((always_inline)) static inline void note(uintptr_t caller) {
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
     if (caller >= libcrypto_start && caller < libcrypto_end)

@@ -1,5 +1,5 @@
-/* The floor: OpenSSL's RSA-2048 verification alone, with a context that was initialised once and a digest that is
-   ready. Prints the CPU microseconds of one verification, and how often OpenSSL allocates memory in it.
+/* The least cost: OpenSSL's RSA-2048 verification alone, with a context that was initialised once and a digest that is
+   ready. Prints the CPU microseconds of one verification, and the number of its memory allocations.
 
    bare-verify KEY.pem DIGEST SIGNATURE SECONDS
    bare-verify KEY.pem SECONDS
@@ -75,14 +75,14 @@ int main(int count, char **arguments) {
         return 1;
     double end = processor_seconds() + atof(arguments[4]);
     double best = 1;
-    /* The best of many short rounds: what it costs when nothing else disturbs, so the ratio to it flatters nobody. */
+    /* The best of many short rounds is the cost without disturbance, so a ratio to it is never too good. */
     double start = processor_seconds(), first = start;
     long total = 0, first_allocation = 0;
     while (start < end) {
         for (int round = 0; round < 500; round++)
             if (EVP_PKEY_verify(context, signature, signature_count, digest, digest_count) != 1) return 1;
         double stop = processor_seconds();
-        /* The first round makes what OpenSSL keeps from then on. */
+        /* In the first round OpenSSL allocates memory that it keeps. */
         if (total == 0) first_allocation = allocations;
         total += 500;
         if ((stop - start) / 500 < best) best = (stop - start) / 500;

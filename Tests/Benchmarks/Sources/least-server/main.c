@@ -1,11 +1,11 @@
 /* The least that any server can do for a verdict: one loop that receives a request, hashes as many bytes as a token's
-   signing input has, lets OpenSSL verify a signature, and sends an answer of the service's length. Nothing is parsed, so
-   what it costs is what sockets and OpenSSL cost on this machine, and nobody serves requests for less by those calls.
+   signing input has, lets OpenSSL verify a signature, and sends an answer of the service's length. It parses nothing, so
+   its cost is that of sockets and OpenSSL on this machine, the least possible with those calls.
 
    least-server LISTEN KEY.pem DIGEST SIGNATURE HASHED ANSWER
 
    LISTEN is a port of 127.0.0.1, or the path of a Unix socket; HASHED and ANSWER are numbers of bytes. With - for KEY.pem
-   nothing is verified: the least for a token whose signature is known already. */
+   nothing is verified: the least cost of a token with a remembered signature. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
-/* Sends prepared HTTP/1.1 requests over keep-alive connections from one thread, and measures the latency of each and the
-   CPU time the server's process took.
+/* Sends prepared HTTP/1.1 requests over keep-alive connections from one thread. Measures the latency of each, and the CPU
+   time of the server's process.
 
    load-generator ADDRESS REQUESTS CONNECTIONS SECONDS RATE STATUS PID
 
    ADDRESS is a port of 127.0.0.1, or the path of a Unix socket. REQUESTS is a file of whole requests, each behind its
-   length (32 bits, little-endian); they are sent in turn. RATE 0 keeps every connection busy (closed loop); else requests
-   are due at that many a second whether or not earlier ones were answered, and latency counts from the moment a request
-   was due (so a slow answer is not hidden by the requests it held up). STATUS is the status every answer must have. The
-   first fifth of SECONDS warms up and is not measured. Prints one JSON object. */
+   length (32 bits, little-endian); they are sent in turn. RATE 0 keeps every connection busy (closed loop). With another
+   RATE that many requests a second are due, even if earlier ones are not answered. Latency counts from the time at which
+   a request was due, so a slow answer also counts for the requests that it held up. STATUS is the status every answer
+   must have. The first fifth of SECONDS warms up and is not measured. Prints one JSON object. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
@@ -56,7 +56,7 @@ static uint64_t now(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* utime + stime of a process in milliseconds; the kernel scales their sum to the exact run time. */
+/* utime + stime of a process, in milliseconds; the kernel scales their sum to the exact run time. */
 static double processor_milliseconds(int pid) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -128,7 +128,7 @@ static void send_request(struct connection *connection, uint64_t due) {
         connection->received = RESPONSE_BYTES;
 }
 
-/* Returns the length of the whole answer once its head is there, 0 before, -1 where it cannot be read. */
+/* Returns the length of the whole answer, 0 until its head is there, or -1 if it cannot be read. */
 static long answer_length(struct connection *connection) {
     char *end = memmem(connection->buffer, connection->received, "\r\n\r\n", 4);
     if (!end) return 0;
@@ -151,7 +151,7 @@ static void record(uint64_t nanoseconds) {
     latencies[latency_count++] = nanoseconds > UINT32_MAX ? UINT32_MAX : (uint32_t)nanoseconds;
 }
 
-/* Returns true where the connection has its answer and is free. */
+/* Returns true if the connection has its answer and is free. */
 static bool receive(struct connection *connection, int poll) {
     ssize_t count = -1;
     if (connection->received < RESPONSE_BYTES)
@@ -165,7 +165,7 @@ static bool receive(struct connection *connection, int poll) {
         if (length == 0 || length > (long)connection->received) return false;
     }
     if (length < 0) {
-        /* Servers end connections after so many requests; one that was idle is opened again and nothing is lost. */
+        /* Servers end a connection after some number of requests. An idle one is opened again, and no request is lost. */
         if (connection->busy) failed += measuring;
         close(connection->fd);
         open_connection(connection, poll);
@@ -208,7 +208,7 @@ int main(int count, char **arguments) {
     int poll = epoll_create1(EPOLL_CLOEXEC);
     struct connection *connections = calloc(connection_count, sizeof *connections);
     struct connection **idle = calloc(connection_count, sizeof *idle);
-    /* A ring: the connection that has been idle longest is next, so that all of them are used. */
+    /* A ring: the connection that has been idle longest is next, so that all are used. */
     size_t idle_count = 0, idle_first = 0;
     for (size_t index = 0; index < connection_count; index++) {
         connections[index].buffer = malloc(RESPONSE_BYTES);
@@ -236,8 +236,8 @@ int main(int count, char **arguments) {
             due += interval;
         }
         struct epoll_event events[EVENTS];
-        /* This thread spins: no request is late by a timer's grain, and no server pays for waking a sleeper on the same
-           machine, which its clients elsewhere would not be. */
+        /* This thread spins. So no request is late by a timer's grain, and no server pays for waking a sleeping client on its
+           own machine, as clients usually run elsewhere. */
         int ready = epoll_wait(poll, events, EVENTS, 0);
         for (int index = 0; index < ready; index++) {
             struct connection *connection = events[index].data.ptr;

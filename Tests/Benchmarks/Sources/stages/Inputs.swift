@@ -5,26 +5,26 @@ internal import LLJOSE
 internal import LLService
 internal import LimitedLogin
 
-/// The requests to work on, taken apart once so that each stage can be run by itself.
+/// The requests to work on, split into their parts once so that each stage can run by itself.
 struct Inputs {
     /// Whole HTTP requests.
     private(set) var requests: [[UInt8]] = []
-    /// What a gateway asks about the same tokens.
+    /// A gateway's requests about the same tokens.
     private(set) var gatewayRequests: [[UInt8]] = []
-    /// The exchange of the same tokens, by a caller with a key.
+    /// The exchanges of the same tokens, by a caller with a key.
     private(set) var exchangeRequests: [[UInt8]] = []
-    /// Their bodies.
+    /// The bodies of the requests.
     private(set) var bodies: [[UInt8]] = []
-    /// The id tokens in them.
+    /// The id tokens in the bodies.
     private(set) var tokens: [[UInt8]] = []
-    /// The nonces beside them.
+    /// The nonces beside the id tokens.
     private(set) var nonces: [[UInt8]] = []
     /// The decoded parts of the tokens.
     private(set) var headers: [[UInt8]] = []
     private(set) var payloads: [[UInt8]] = []
     private(set) var signatures: [[UInt8]] = []
 
-    /// Reads at most `most` requests from a file of the load generator's: each behind its length in 32 bits.
+    /// Reads at most `most` requests from a file for the load generator: each request follows its length in 32 bits.
     init(_ path: String, atMost most: Int) throws {
         let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         var offset = 0
@@ -77,7 +77,7 @@ struct Inputs {
     }
 }
 
-/// Why nothing could be measured.
+/// The reason why nothing could be measured.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

@@ -3,7 +3,7 @@ internal import LLJOSE
 internal import LLSockets
 internal import LimitedLogin
 
-/// What the stages need and a worker has before the first request.
+/// The values that the stages need, and that a worker has before the first request.
 struct Prepared {
     let keys: VerificationKeys
     /// The key that signed the first token.

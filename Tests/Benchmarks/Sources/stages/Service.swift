@@ -10,7 +10,7 @@ internal import LimitedLogin
 internal import LimitedLoginKeys
 internal import Logging
 
-/// Answers nothing, as long as the program runs.
+/// A source that never answers while the program runs.
 private final class SilentSource: JWKSetSource {
     let name = "none"
     private let isCancelled = DispatchSemaphore(value: 0)
@@ -40,7 +40,7 @@ final class Service {
     ///   - appID: the app the tokens are for.
     ///   - isIssuing: true for a service that issues tokens, signed with ES256, to callers with a key.
     init(keys: String, appID: String, isIssuing: Bool) throws {
-        // As a seed the file is read on this thread: the instruments that count instructions see the same in each run.
+        // A seed file is read on this thread, so the instruction counts are the same in each run.
         let cache = try JWKSetCache(sources: [SilentSource()], seedFile: keys)
         cache.start()
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
@@ -80,7 +80,7 @@ final class Service {
         )
     }
 
-    /// Revokes as many logins that nobody asks about.
+    /// Revokes this many logins that no request names.
     func revoke(_ count: Int) {
         guard revocations.count < count else { return }
         let app = Array("123456789012345".utf8)
@@ -93,7 +93,7 @@ final class Service {
     /// Answers one request, which must be accepted.
     func answer(_ request: [UInt8]) throws {
         requests += 1
-        // A server ends a connection after so many requests.
+        // A connection ends after some number of requests, so open a new one in time.
         if requests % 5_000 == 0 { connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now) }
         engine.output.removeAll(keepingCapacity: true)
         receiveBuffer.putBack(request, count: request.count)

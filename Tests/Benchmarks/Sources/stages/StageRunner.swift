@@ -6,13 +6,13 @@ internal import LLService
 internal import LLSockets
 internal import LimitedLogin
 
-/// What can be measured by itself.
+/// The parts of a request that can be measured alone.
 enum Stage: String, CaseIterable {
     case nothing, httpParse = "http-parse", body, base64url, header, sha256, rsa, payload, signature, judge, answer
     case encode, request, revocations, auth, exchange
 }
 
-/// Each stage with the memory it reuses, as a worker does.
+/// Runs the stages, and reuses their memory as a worker does.
 final class StageRunner {
     private let inputs: Inputs
     private let service: Service
@@ -89,7 +89,7 @@ final class StageRunner {
     }
 
     private func digest(_ index: Int) throws {
-        // A signature of 256 bytes is 342 digits, behind a full stop.
+        // A signature of 256 bytes takes 342 digits, after a full stop.
         let token = inputs.tokens[index]
         let signingInput = token.span.extracting(0..<max(0, token.count - 343))
         guard prepared.sha256.digest(of: signingInput) != nil else { throw Failure("sha256") }

@@ -5,11 +5,11 @@ internal import LLService
 internal import LLSockets
 internal import LimitedLogin
 
-/// `stages STAGE COUNT REQUESTS KEYS APP`: does one stage of a request COUNT times and prints the nanoseconds of each.
+/// `stages STAGE COUNT REQUESTS KEYS APP`: runs one stage of a request COUNT times and prints the nanoseconds of each.
 ///
-/// REQUESTS is a file of the load generator's, KEYS a JWK Set, APP the app ID in the tokens. `all` lists the stages.
-/// Under a tool that counts instructions, the difference between two counts is the stage's own, without what it takes
-/// to start and to read the files.
+/// REQUESTS is a file for the load generator, KEYS a JWK Set, APP the app ID in the tokens. `all` lists the stages.
+/// Under a tool that counts instructions, the difference between the results of two COUNTs is the stage's own work,
+/// without the start of the program and the reading of the files.
 @main
 struct Stages {
     static func main() throws {

@@ -3,8 +3,8 @@ import LLHTTPServer
 import LLSockets
 import LLTestSupport
 
-/// The connection machine, on any bytes in any pieces, with time passing, a slow reader, wakes and the peer's end in
-/// between: no crash, no connection that neither waits for something nor is closed, memory bounded.
+/// Feeds any bytes in any pieces to the connection machine, with time passing, a slow reader, wakes and the peer's end
+/// in between. It must not crash, each connection waits for something or is closed, and memory is bounded.
 func fuzzConnection(_ input: [UInt8]) {
     guard let script = input.first else { return }
     let bytes = Array(input.dropFirst())
@@ -45,7 +45,7 @@ private func disturb(_ bytes: [UInt8], _ script: UInt8) {
     if driver.closed == nil { fatalError("a connection outlives every deadline: \(driver.connection.phase)") }
 }
 
-/// A parked request is answered when its time is over, 600 s by `TestHandler.probe`; then whatever is behind it is read.
+/// Lets the time of parked requests run out, 600 s by `TestHandler.probe`. The bytes behind each are read after that.
 private func expireParked(_ driver: ConnectionDriver) {
     while driver.closed == nil, driver.connection.phase == .parked { driver.advance(by: .seconds(600)) }
 }

@@ -1,8 +1,8 @@
 import LLHTTP1
 import LLTestSupport
 
-/// The grammar, on any bytes: no crash, a verdict that does not depend on how they are split, and accepted requests
-/// that come out the same when written again.
+/// Parses any bytes as a request. The verdict must not depend on the splits, and an accepted request must come out the
+/// same when it is written again.
 func fuzzRequest(_ input: [UInt8]) {
     guard let seed = input.first else { return }
     let bytes = Array(input.dropFirst())
@@ -20,7 +20,7 @@ private func judge(_ bytes: [UInt8], _ ends: [Int]) -> (verdict: RequestStream.V
     return (stream.verdict, stream.content)
 }
 
-/// Piece ends from a seed: single bytes for an even one, else pieces of its length.
+/// The ends of the pieces: single bytes for an even seed, else pieces of the seed's length.
 private func splits(_ count: Int, seed: UInt8) -> [Int] {
     let step = seed % 2 == 0 ? 1 : Int(seed)
     return Array(stride(from: step, to: count, by: step)) + [count]
@@ -38,7 +38,7 @@ private func checkRewriting(_ bytes: [UInt8]) {
         again += bytes[field.name] + Array(": ".utf8) + bytes[field.value] + Array("\r\n".utf8)
     }
     again += Array("\r\n".utf8)
-    // Writing may add a space before a value, so a section just within its limit is left alone.
+    // Writing may add a space before a value, so a section just within its limit is skipped.
     if again.count > HTTPLimits().headerSectionBytes { return }
     var second = RequestParser(limits: HTTPLimits())
     guard second.parse(again.span) == .complete else { fail("what was accepted is refused when written again") }

@@ -1,8 +1,7 @@
 import LLHTTP1
 import LLHTTPClient
 
-/// The client's grammar, on any bytes: no crash, ranges within the bytes, and an outcome that does not depend on how
-/// they are split.
+/// Parses any bytes as a response. The ranges must lie within the bytes, and the outcome must not depend on the splits.
 func fuzzResponse(_ input: [UInt8]) {
     guard let seed = input.first else { return }
     let bytes = Array(input.dropFirst())
@@ -14,7 +13,7 @@ func fuzzResponse(_ input: [UInt8]) {
         last = judge(&pieces, bytes.span.extracting(0..<end))
         if last != .success(nil) { break }
     }
-    // With more bytes at hand the size limit may be met before the fault that lies behind it.
+    // With more bytes at hand, the parser may report the size limit instead of a fault.
     if outcome != last, outcome != .failure(.headTooLarge), last != .failure(.headTooLarge) {
         fatalError("the outcome depends on the splits: \(outcome), \(last)")
     }
@@ -35,7 +34,7 @@ private func judge(_ parser: inout ResponseParser, _ bytes: Span<UInt8>) -> Resu
     }
 }
 
-/// URLs, on any text: no crash, and what is accepted is accepted again as it is written.
+/// Parses any text as a URL. The description of an accepted URL must parse to the same URL.
 func fuzzURL(_ input: [UInt8]) {
     guard let url = try? HTTPURL(parsing: String(decoding: input, as: UTF8.self)) else { return }
     guard let again = try? HTTPURL(parsing: url.description), again == url else {

@@ -4,8 +4,8 @@ import LimitedLogin
 
 @testable import LLService
 
-/// A form of `POST /token` and `POST /introspect`: what is read is in the text, and an accepted request is one that the
-/// text asks for.
+/// Reads a form of `POST /token` and `POST /introspect`. Every value must be in the text, and an accepted request must
+/// be the one that the text asks for.
 func fuzzForm(_ input: [UInt8]) {
     guard let form = FormParameters(input.span, 0..<input.count) else { return }
     require(form.count <= FormParameters.countLimit, "a form keeps its limit")
@@ -36,8 +36,8 @@ func fuzzForm(_ input: [UInt8]) {
     }
 }
 
-/// The decoded text of a form (WHATWG URL Standard, application/x-www-form-urlencoded), written once more. Escapes are known to
-/// be whole.
+/// A second implementation of form decoding (WHATWG URL Standard, application/x-www-form-urlencoded). Escapes are known
+/// to be whole.
 private func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var (result, place): ([UInt8], Int) = ([], text.startIndex)
     while place < text.endIndex {

@@ -1,8 +1,8 @@
 import CLibFuzzer
 import Glibc
 
-/// Runs libFuzzer against the whole service without its sockets: any request, through the real connection machine. If the
-/// environment variable `FUZZ_TARGET` is `form`, the input is a form alone.
+/// Runs libFuzzer against the whole service without its sockets: any request, through the real connection machine. If
+/// the environment variable `FUZZ_TARGET` is `form`, each input is only a form.
 @main
 struct FuzzService {
     /// The one worker of this process; libFuzzer calls from one thread alone.

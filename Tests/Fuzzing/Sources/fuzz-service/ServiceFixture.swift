@@ -57,8 +57,8 @@ final class ServiceFixture {
         handlers = [ListenerRole.service, .administration].map { ServiceHandler(core: core, listener: $0) }
     }
 
-    /// The first byte chooses the listener, and whether the input is a request as it is or its parts; behind it stand
-    /// the request, or a target, header lines and a body with a zero byte between them.
+    /// Judges one input. Its first byte chooses the listener, the method, and the form of the rest: a whole request, or
+    /// a target, header lines and a body with a zero byte between them.
     func judge(_ input: [UInt8]) {
         guard let choice = input.first else { return }
         let isWhole = choice & 1 != 0
@@ -67,10 +67,10 @@ final class ServiceFixture {
         let driver = ConnectionDriver(handler: handlers[choice & 4 == 0 ? 0 : 1])
         driver.send(request)
         driver.endInput()
-        // Who waits for a key is answered when its time is over.
+        // A request that waits for a key is answered when its wait is over.
         driver.advance(by: .seconds(30))
         guard driver.closed != nil else { fatalError("a connection outlives every deadline") }
-        // Answers to HEAD look like others cut short.
+        // An answer to HEAD looks like one that is cut short.
         let words = request.split(separator: UInt8(ascii: " "))
         let asksForHeads = words.contains { $0.suffix(4) == Array("HEAD".utf8)[...] }
         if !asksForHeads { check(driver, knowsToken: input.contains(Self.tokenMark)) }
@@ -94,13 +94,13 @@ final class ServiceFixture {
         return result
     }
 
-    /// Every answer can be read, is one the API names, and lets nobody in who did not send the token.
+    /// Checks that every answer can be read, has a known code, and accepts no request without the token.
     private func check(_ driver: ConnectionDriver, knowsToken: Bool) {
         guard driver.received.isEmpty || !driver.responses.isEmpty else { fatalError("half an answer") }
         for response in driver.responses where response.status >= 200 {
             guard response["x-request-id"] != nil else { fatalError("an answer without a name") }
             guard response["content-type"]?.hasSuffix("json") == true, !response.body.isEmpty else { continue }
-            // The description of the API is longer than any text that a stranger may send.
+            // The description of the API is longer than any text that a client may send.
             var limits = JSONLimits()
             limits.byteCount = 1 << 20
             limits.nodeCount = 1 << 16

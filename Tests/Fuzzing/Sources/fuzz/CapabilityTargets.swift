@@ -4,7 +4,7 @@ import LLJOSE
 
 @testable import LimitedLogin
 
-/// Any bytes: no signed request without the secret; and any payload, signed: a person and a moment within the bounds.
+/// Refuses any unsigned bytes, and accepts a signed payload only with a valid person and time.
 func fuzzSignedRequest(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     func judge(_ bytes: [UInt8]) -> SignedRequest? {
@@ -23,7 +23,7 @@ func fuzzSignedRequest(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// Any bytes: no player without the secret; and any payload, signed: a player, a moment within the bounds, and the nonce.
+/// Refuses any unsigned bytes, and accepts a signed payload only with a valid player and time and the expected nonce.
 func fuzzPlayerInfo(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     func judge(_ bytes: [UInt8], _ nonce: NonceExpectation?) -> SignedPlayerInfo? {
@@ -57,7 +57,7 @@ func fuzzPlayerInfo(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// Any answer of Graph about a login: no nonce but the one expected.
+/// Takes any answer of Graph about a login; the only nonce that it may yield is the expected one.
 func fuzzTokenInfo(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     guard let inspection = fixture.inspection,
@@ -67,7 +67,7 @@ func fuzzTokenInfo(_ input: [UInt8]) {
     require(nonce == nil || nonce?.value == fixture.nonceText, "the nonce is the one expected")
 }
 
-/// A header and a payload, separated by a zero byte: judged as they come, and signed by the fixture's device.
+/// Judges a header and a payload, separated by a zero byte: as they are, and signed by the fixture's device.
 func fuzzDPoP(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     let method = fixture.method
@@ -101,7 +101,7 @@ func fuzzDPoP(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// A header and a payload, separated by a zero byte: judged as they come, and signed by the issuer's own key.
+/// Judges a header and a payload, separated by a zero byte: as they are, and signed by the issuer's own key.
 func fuzzOwnToken(_ input: [UInt8]) {
     let fixture = unsafe OwnTokenFixture.shared
     func judge(_ token: [UInt8], isSigned: Bool = false, appID: [UInt8]? = nil) -> OwnToken? {
@@ -118,7 +118,7 @@ func fuzzOwnToken(_ input: [UInt8]) {
         signature[31] ^= 1
         let altered = text + [UInt8(ascii: ".")] + Base64URL.encode(signature)
         guard let own = judge(token) else {
-            // A remembered signature spares the cryptography alone.
+            // A remembered signature skips only the cryptography.
             require(judge(token, isSigned: true) == nil, "the memory makes nothing good")
             continue
         }
@@ -141,7 +141,7 @@ func fuzzOwnToken(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// Two answers of Graph, separated by a zero byte.
+/// Judges two answers of Graph, separated by a zero byte.
 func fuzzAccessToken(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     _ = AccessTokenInspection.shape(input.span)
@@ -160,7 +160,7 @@ func fuzzAccessToken(_ input: [UInt8]) {
     )
 }
 
-/// What every judgement of a run shares.
+/// The state that all inputs of a run share.
 final class OwnTokenFixture {
     nonisolated(unsafe) static let shared = OwnTokenFixture()
 
@@ -189,7 +189,7 @@ final class OwnTokenFixture {
     }
 }
 
-/// What the judgements of the other capabilities share.
+/// The state that the targets of the other capabilities share.
 final class CapabilityFixture {
     nonisolated(unsafe) static let shared = CapabilityFixture()
 

@@ -5,12 +5,12 @@ import LLJOSE
 @testable import LLStores
 @testable import LimitedLogin
 
-/// Any text: none of it was issued, unless it is the nonce of the fixture itself.
+/// Takes any text; only the fixture's own nonce may be recognised as issued.
 func fuzzNonce(_ input: [UInt8]) {
     let fixture = NonceFixture.shared
     let facts = fixture.issuer.recognize(input.span, appID: fixture.app.span)
     require((facts != nil) == (input == fixture.nonce), "nothing is recognised that was not issued")
-    // The input as bytes of a nonce, so that the tag is what refuses it.
+    // The input as the bytes of a nonce, so that only the tag can refuse it.
     for text in [Base64URL.encode(input), Array(Hexadecimal.encode(input).utf8)] {
         require(
             text == fixture.nonce || fixture.issuer.recognize(text.span, appID: fixture.app.span) == nil,
@@ -25,7 +25,7 @@ func fuzzNonce(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// Any bytes of a server, in two pieces wherever they are cut: the same answers, bounded, or an end.
+/// Reads any bytes of a Redis server, whole and cut in two: the answers must be the same, and bounded.
 func fuzzRedis(_ input: [UInt8]) {
     guard let cut = input.first else { return }
     let bytes = Array(input.dropFirst())
@@ -65,7 +65,7 @@ private func answers(_ pieces: [[UInt8]]) -> [RedisReply] {
 }
 
 extension RedisReply {
-    /// The bytes it holds, and one for each element.
+    /// The number of bytes in the reply, plus one for each element.
     fileprivate var size: Int {
         switch self {
         case .status(let text): text.utf8.count / 3
@@ -77,7 +77,7 @@ extension RedisReply {
     }
 }
 
-/// An issuer whose secret no input knows, and one nonce of its.
+/// An issuer with a random secret, and one of its nonces.
 private struct NonceFixture {
     static let shared = NonceFixture()
 

@@ -4,7 +4,7 @@ import LLJOSE
 
 @testable import LimitedLogin
 
-/// Any bytes are read or refused; every accessor works on a document that was read.
+/// Reads or refuses any bytes; every accessor must work on a document that was read.
 func fuzzJSON(_ input: [UInt8]) {
     var document = JSONDocument()
     do throws(JSONError) {
@@ -36,7 +36,7 @@ func fuzzJSON(_ input: [UInt8]) {
     }
 }
 
-/// Any bytes: the decoded bytes encode to the very same text.
+/// Decodes any bytes; the decoded bytes must encode to the very same text.
 func fuzzBase64URL(_ input: [UInt8]) {
     var buffer: [UInt8] = []
     if Base64URL.decode(input.span, 0..<input.count, into: &buffer) {
@@ -48,7 +48,7 @@ func fuzzBase64URL(_ input: [UInt8]) {
     require(Base64URL.decode(text.span, 0..<text.count, into: &buffer) && buffer == input, "every value comes back")
 }
 
-/// Any bytes: the parts of a JWS join to the whole.
+/// Splits any bytes as a JWS; the parts must join to the whole.
 func fuzzJWS(_ input: [UInt8]) {
     guard let jws = try? JWSCompactSerialization(splitting: input.span) else { return }
     let dot = [UInt8(ascii: ".")]
@@ -59,7 +59,7 @@ func fuzzJWS(_ input: [UInt8]) {
     require(!jws.header.isEmpty && !jws.signature.isEmpty, "header and signature are not empty")
 }
 
-/// Any bytes: every key that is let through can be made ready and obeys the limits.
+/// Reads any bytes as a JWK Set; every accepted key must be usable and obey the limits.
 func fuzzJWKSet(_ input: [UInt8]) {
     guard let set = try? JSONWebKeySet(parsing: input.span) else { return }
     require(set.keys.count + set.ignoredKeys.count <= 64, "a set keeps its limit")
@@ -73,8 +73,8 @@ func fuzzJWKSet(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// A header, a payload and a signature, as JSON or as they come, separated by zero bytes: whole tokens judged
-/// under a key whose private half nobody has, so that no input may ever be accepted.
+/// Judges whole tokens, given as text or as a header, a payload and a signature separated by zero bytes. The fuzzer
+/// does not have the private half of the key, so no input may ever be accepted.
 func fuzzToken(_ input: [UInt8]) {
     let token = makeToken(input)
     let fixture = unsafe TokenFixture.shared
@@ -95,14 +95,14 @@ func fuzzToken(_ input: [UInt8]) {
     fuzzClaims(input, fixture)
 }
 
-/// The input as it is behind a zero byte, else its parts encoded.
+/// The token of an input: the text behind a leading zero byte, else the encoded parts.
 private func makeToken(_ input: [UInt8]) -> [UInt8] {
     if input.first == 0 { return Array(input.dropFirst()) }
     let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
     return Array(parts.map { Base64URL.encode(Array($0)) }.joined(separator: [UInt8(ascii: ".")]))
 }
 
-/// The second half of a verdict, which no input gets to for want of a signature: the claims by themselves.
+/// Judges the claims alone, which no whole token reaches without a good signature.
 private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     fixture.claimsWorkspace.claimsSet.bytes = payload
     let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8))))
@@ -120,7 +120,7 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     fuzzRefresh(fixture)
 }
 
-/// The same claims as a refreshed token's, of one person, device and access token: an accepted one names all three.
+/// Judges the same claims as a refreshed token's. An accepted token names the expected person, device and access token.
 private func fuzzRefresh(_ fixture: TokenFixture) {
     let expectation = TokenExpectation(
         binding: TokenBinding(nonce: .nonce(Array("nonce".utf8)), subject: Array("7".utf8)),
@@ -138,7 +138,7 @@ private func fuzzRefresh(_ fixture: TokenFixture) {
     }
 }
 
-/// What every judgement of a run shares.
+/// The state that all inputs of a run share.
 final class TokenFixture {
     static let appID = "1234567890123456"
     nonisolated(unsafe) static let shared = TokenFixture()

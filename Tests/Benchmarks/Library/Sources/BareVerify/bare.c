@@ -49,7 +49,7 @@ double processor_seconds(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Takes the place of the C library's own in this program. */
+/* The functions below replace the C library's allocation functions in this program, and count the calls. */
 static atomic_long allocations;
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);

@@ -6,7 +6,7 @@ import LimitedLoginTesting
 #if canImport(JWTKit)
 import JWTKit
 
-/// The payload as jwt-kit's README has one declared, with the checks that its own `GoogleIdentityToken` makes.
+/// A payload declared as in jwt-kit's README, with the checks of its own `GoogleIdentityToken`.
 struct PeerToken: JWTPayload {
     let iss: IssuerClaim
     let sub: SubjectClaim
@@ -24,7 +24,7 @@ struct PeerToken: JWTPayload {
 }
 #endif
 
-/// One measured call: its processor time in many short rounds that take turns with the others', and its allocations.
+/// One measured call, with its allocations and its processor time in many short rounds. The calls take turns.
 final class Measurement {
     let name: String
     private let call: () async throws -> Void
@@ -47,7 +47,7 @@ final class Measurement {
 
     var microseconds: Double { Self.median(rounds) }
 
-    /// The median over the rounds of this call's time in times of the other's, each pair measured one after the other.
+    /// The median ratio of this call's time to the other's. The two times of a pair are measured one after the other.
     func ratio(to other: Measurement) -> Double { Self.median(zip(rounds, other.rounds).map(/)) }
 
     private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
@@ -57,7 +57,7 @@ final class Measurement {
 struct LibrarySpeed {
     static func main() async throws { exit(try await measure() ? 0 : 1) }
 
-    /// Runs on the executor of the verifiers: from the main actor each call would pay for two changes of thread.
+    /// Runs on the verifiers' executor. From the main actor each call would include two changes of thread.
     /// - Returns: True if the promises hold.
     private nonisolated static func measure() async throws -> Bool {
         let keys = try (0..<64).map { _ in try TestKey() }
@@ -67,7 +67,7 @@ struct LibrarySpeed {
             "picture": "https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=1&height=100",
         ])
         let parts = token.split(separator: ".")
-        // Another digit far from both ends: as long, still base64url, and below the modulus.
+        // Change one digit far from both ends: the signature keeps its length and alphabet, and is below the modulus.
         let place = parts[2].index(parts[2].startIndex, offsetBy: 200)
         let digit = parts[2][place] == "A" ? "B" : "A"
         let forged =

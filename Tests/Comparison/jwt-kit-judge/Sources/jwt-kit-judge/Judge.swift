@@ -1,8 +1,8 @@
 import Foundation
 import JWTKit
 
-/// The payload as jwt-kit's README has one declared, with the checks that its own `GoogleIdentityToken` makes, and the
-/// audience by the function that the library has for it.
+/// The payload, declared as in jwt-kit's README. It makes the checks of jwt-kit's own `GoogleIdentityToken`, and checks
+/// the audience with the library's function for it.
 struct LimitedLoginToken: JWTPayload {
     static let issuer = "https://www.facebook.com"
     static let appID = CommandLine.arguments[2]
@@ -36,7 +36,7 @@ struct Judge {
             } catch {
                 answer = "refused \(error)".replacing("\n", with: " ")
             }
-            // Not by print, which keeps lines back where nobody looks.
+            // `print` would buffer the lines, because standard output is a pipe.
             FileHandle.standardOutput.write(Data("\(answer)\n".utf8))
         }
     }

@@ -2,7 +2,7 @@ import Hummingbird
 import LimitedLogin
 import LimitedLoginKeys
 
-/// The requests of a login and of the session that comes of it.
+/// The requests of a login and of its session.
 struct LoginController {
     let verifier: LoginVerifier
     /// Holds each session under the id in its cookie.
@@ -42,7 +42,7 @@ struct LoginController {
             throw HTTPError(.unauthorized, message: "login_not_begun")
         }
         let profile = try await judge {
-            // The nonce is this session's own, whatever the client says.
+            // The nonce comes from the session, never from the client.
             let profile = try await verifier.verify(input.idToken, nonce: nonce).profile
             try await store.create(key: "nonce/\(nonce)", value: true, expires: Self.life)
             return profile
@@ -54,7 +54,7 @@ struct LoginController {
     @Sendable
     func refresh(request: Request, context: BasicRequestContext) async throws -> [String: String] {
         let input = try await request.decode(as: Input.self, context: context)
-        // The person is the session's, whatever the client says.
+        // The user comes from the session, never from the client.
         let user = try await user(of: request)
         _ = try await judge { try await verifier.verify(input.idToken, subject: user) }
         return ["user": user]
@@ -77,7 +77,7 @@ struct LoginController {
         return user
     }
 
-    /// A new id, and nothing of the session before: its id may be known to others.
+    /// Begins a session with a new id: others may know the id of the old one.
     private func renew(
         _ request: Request,
         as session: Session,
@@ -91,7 +91,7 @@ struct LoginController {
         return response
     }
 
-    /// A refusal is the token's fault. An outage is not, and ends no session.
+    /// Turns a refusal into 401. An outage is not about the token, so it ends no session.
     private func judge<Verdict>(_ verify: () async throws -> Verdict) async throws -> Verdict {
         do {
             return try await verify()
@@ -100,7 +100,7 @@ struct LoginController {
         } catch let error as PersistError where error == .duplicate {
             throw HTTPError(.unauthorized, message: "nonce_used")
         } catch let outage as VerificationUnavailable {
-            // Made-up tokens alone can exhaust the fetches of keys. For a 503 a balancer would take the server out.
+            // Made-up tokens can exhaust the fetches of keys, and for a 503 a balancer would take the server out.
             if case .exhausted? = outage.underlyingError as? JWKSetCacheError { throw HTTPError(.tooManyRequests) }
             throw HTTPError(.serviceUnavailable, message: "try_again")
         }

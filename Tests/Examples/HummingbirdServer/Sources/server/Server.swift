@@ -5,7 +5,7 @@ import LimitedLoginHTTPS
 import LimitedLoginKeys
 import ServiceLifecycle
 
-/// A login server on Hummingbird, built on the library products alone.
+/// A login server on Hummingbird, built only on the library products.
 ///
 ///     APP_ID=123456789012345 JWKS_URL=https://… PORT=8080 swift run server
 @main

@@ -1,10 +1,10 @@
-/* The floor of a login: OpenSSL's verification of one RSA signature, with a context that was initialised once; and the number
-   of heap allocations of the process. */
+/* The least cost of a login: OpenSSL's verification of one RSA signature, with a context that was initialised once. Also
+   counts the heap allocations of the process. */
 #include <stddef.h>
 
 struct bare_verify;
 
-/* Keeps SHA-256 of the message and the signature; NULL where OpenSSL fails. */
+/* Keeps SHA-256 of the message and the signature; NULL if OpenSSL fails. */
 struct bare_verify *bare_verify_make(const unsigned char *modulus, size_t modulus_count, const unsigned char *exponent,
                                      size_t exponent_count, const unsigned char *signature, size_t signature_count,
                                      const unsigned char *message, size_t message_count);

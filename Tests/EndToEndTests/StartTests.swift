@@ -51,7 +51,7 @@ struct StartTests {
                     processes.allSatisfy { $0.errorText.contains("listening") || $0.errorText.contains("trying on") }
                 }
             )
-            // A service whose bind fails logs "trying on" first, so by now all have tried.
+            // Each service has bound its address, or has failed and logged "trying on".
             #expect(processes.count { $0.errorText.contains("listening") } <= 1)
             #expect(becomesTrue { processes.contains { $0.errorText.contains("listening") } })
             for process in processes where !process.errorText.contains("listening") {

@@ -49,7 +49,7 @@ package struct TestCertificates: Sendable {
 
     /// The certificates of this process, made at first use.
     package static let shared: Result<Self, any Error> = Result {
-        // A static value has no `deinit`.
+        // A static value is never released, so its folder is removed at the exit.
         atexit { try? shared.get().folder.remove() }
         return try TestCertificates()
     }

@@ -16,27 +16,6 @@ extension StandInIssuer {
     /// The service's answer, or the reason why there is none.
     typealias CallbackAnswer = (status: UInt16, body: [UInt8])
 
-    /// The answer of `POST /player-info`: the text that a game gets from `getSignedPlayerInfoAsync`. The body names
-    /// `player_id` or `asid`, `request_payload` and `issued_at`; all are optional.
-    func playerInfo(_ body: [UInt8], now: Int64) throws -> String {
-        guard let object = JSONObject(body.isEmpty ? Array("{}".utf8) : body) else {
-            throw StandInRefusal("the body must be a JSON object")
-        }
-        let known = ["player_id", "asid", "request_payload", "issued_at"]
-        if let other = object.members.first(where: { !known.contains($0.name) }) {
-            throw StandInRefusal("'\(other.name)' is none of \(known.joined(separator: ", "))")
-        }
-        var members: [FacebookJSON.Member] = [("algorithm", "\"HMAC-SHA256\"")]
-        members.append(("issued_at", "\(object.integer("issued_at") ?? now)"))
-        members += ["player_id", "asid"].compactMap { name in
-            object.members.first { $0.name == name }.map { (name, object.json($0.node)) }
-        }
-        if members.count == 2 { members.append(("player_id", FacebookJSON.string(CatalogueWorkshop.janesID))) }
-        members.append(("request_payload", FacebookJSON.string(object.string("request_payload") ?? "")))
-        let text = try SignedRequestMinter.sign(members, appSecret: graph.appSecret)
-        return "{\"signed_player_info\":\"\(text)\"}"
-    }
-
     /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
     static func callback(_ path: String) -> (userID: String, name: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)

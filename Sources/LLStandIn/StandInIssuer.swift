@@ -83,7 +83,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The paths that accept `POST`, besides those of ``callback(_:)``.
     private static let postPaths: Set = [
-        "/tokens", "/refresh", "/access-tokens", "/player-info", "/proofs", "/rotate", "/platform/uninstall",
+        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
     ]
 
     /// The path without its trailing slash.
@@ -130,7 +130,6 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             case "/refresh":
                 write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &exchange.response)
             case "/proofs": json(try proof(content, now: now), &exchange.response)
-            case "/player-info": json(try playerInfo(content, now: now), &exchange.response)
             case "/rotate":
                 try keys.rotate()
                 json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &exchange.response)

@@ -1,22 +1,32 @@
 internal import LLCrypto
 internal import LLJOSE
 
-/// The nonce that a credential other than an id token must bring: an access token by its login's `auth_nonce`, an Instant
-/// Game's player by `request_payload`.
+/// The nonce that the login of an access token must have been begun with, its `auth_nonce`.
 public struct NonceExpectation: Sendable {
-    private enum Kind: Sendable {
-        case equal(Nonce)
-        case issued(NonceIssuer)
+    /// The nonce of the login; nil if any nonce of the issuer is accepted.
+    private let nonce: Nonce?
+    private let issuer: NonceIssuer?
+    private let mustBeIssued: Bool
+    /// True if a session is prolonged: the age of an issued nonce does not count, and it is not used up.
+    private let isRefresh: Bool
+
+    package init(_ nonce: Nonce?, _ issuer: NonceIssuer?, mustBeIssued: Bool, isRefresh: Bool = false) {
+        (self.nonce, self.issuer) = (nonce, issuer)
+        (self.mustBeIssued, self.isRefresh) = (mustBeIssued, isRefresh)
     }
 
-    private let kind: Kind
-
     /// Exactly this nonce, which your session holds. Accept each nonce once.
-    public static func nonce(_ nonce: Nonce) -> NonceExpectation { NonceExpectation(kind: .equal(nonce)) }
+    /// - Parameter issuer: A nonce that this issuer issued for the credential's app must not have expired.
+    public static func nonce(_ nonce: Nonce, issuer: NonceIssuer? = nil) -> NonceExpectation {
+        NonceExpectation(nonce, issuer, mustBeIssued: false)
+    }
 
-    /// A nonce that this issuer issued for the credential's app, and that has not expired. Accept each nonce once, and
-    /// compare it with the one in your session.
-    public static func issued(by issuer: NonceIssuer) -> NonceExpectation { NonceExpectation(kind: .issued(issuer)) }
+    /// A nonce that this issuer issued for the credential's app, and that has not expired. Accept each nonce once.
+    ///
+    /// It does not tell which login the credential belongs to: give the nonce of your session if there is one.
+    public static func issued(by issuer: NonceIssuer) -> NonceExpectation {
+        NonceExpectation(nil, issuer, mustBeIssued: true)
+    }
 
     /// Compares the received nonce in constant time.
     /// - Parameter nonce: The received nonce; nil if there was none, or no text.
@@ -24,15 +34,16 @@ public struct NonceExpectation: Sendable {
     func check(_ nonce: String?, appID: String, now: NumericDate) throws(NonceFault) -> RecognizedNonce? {
         guard let nonce, !nonce.isEmpty else { throw .mismatch }
         let text = Array(nonce.utf8)
-        switch kind {
-        case .equal(let expected):
+        if let expected = self.nonce {
             guard ConstantTime.areEqual(text.span, expected.value.utf8.span) else { throw .mismatch }
-            return nil
-        case .issued(let issuer):
-            guard let facts = issuer.recognize(text.span, appID: Array(appID.utf8).span) else { throw .notIssued }
-            guard now < facts.expiresAt else { throw .expired }
-            return facts
         }
+        guard let facts = issuer?.recognize(text.span, appID: Array(appID.utf8).span) else {
+            guard !mustBeIssued else { throw .notIssued }
+            return nil
+        }
+        guard !isRefresh else { return nil }
+        guard now < facts.expiresAt else { throw .expired }
+        return facts
     }
 }
 

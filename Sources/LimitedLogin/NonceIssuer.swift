@@ -89,13 +89,28 @@ public struct NonceIssuer: Sendable {
         )
     }
 
-    /// The facts of a nonce that this issuer (or one with the same secret) issued for the app; nil for any other text.
-    /// The caller must check that the nonce has not expired.
-    public func recognize(_ nonce: String, appID: String) -> IssuedNonce? {
+    /// Recognises a nonce that this issuer (or one with the same secret) issued for the app; nil for any other text.
+    ///
+    /// A recognised nonce belongs to some login. Compare it with the nonce in your session to know that it is this one.
+    public func recognize(_ nonce: String, appID: String, now: NumericDate) -> Recognition? {
         guard let nonce = Nonce(nonce),
             let facts = recognize(nonce.value.utf8.span, appID: Array(appID.utf8).span)
         else { return nil }
-        return IssuedNonce(nonce: nonce, appID: appID, issuedAt: facts.issuedAt, expiresAt: facts.expiresAt)
+        let issued = IssuedNonce(
+            nonce: nonce,
+            appID: appID,
+            issuedAt: facts.issuedAt,
+            expiresAt: facts.expiresAt
+        )
+        return now < issued.expiresAt ? .current(issued) : .expired(issued)
+    }
+
+    /// A nonce of this issuer, and whether it may still be used.
+    public enum Recognition: Equatable, Sendable {
+        /// Its time is not over. It may have been used before.
+        case current(IssuedNonce)
+        /// Its time is over: refuse it at a login.
+        case expired(IssuedNonce)
     }
 
     package func recognize(_ nonce: Span<UInt8>, appID: Span<UInt8>) -> RecognizedNonce? {
@@ -161,39 +176,32 @@ package struct RecognizedNonce: Equatable, Sendable {
 /// The bytes of an issued nonce: version (1), time of issue (6), expiry (6), random (16), tag (16). The times are in
 /// milliseconds since 1970, most significant byte first.
 ///
-/// Version 2 is written in lower-case hexadecimal. Version 1, in base64url, is no longer issued, but sessions that
-/// began with one are still refreshed. The tag covers the version, so each nonce has exactly one spelling.
+/// It is written in lower-case hexadecimal, so each nonce has exactly one spelling.
 enum NonceFormat {
     static let version: UInt8 = 2
-    static let formerVersion: UInt8 = 1
     static let issueOffset = 1
     static let expiryOffset = 7
     /// Everything but the tag.
     static let bodyByteCount = 29
     static let tagByteCount = 16
-    /// A multiple of three, so that base64url has no spare bits.
     static let byteCount = 45
     static let textByteCount = 90
-    static let formerTextByteCount = 60
     /// Six bytes hold numbers of milliseconds below this.
     static let milliseconds: UInt64 = 1 << 48
 
+    /// True if a text may be a nonce of an issuer. Most other nonces have another length.
+    static func hasLength(_ text: [UInt8]) -> Bool { text.count == textByteCount }
+
     /// The bytes of a text in the form of a nonce; nil for any other text.
     static func bytes(of text: Span<UInt8>) -> [UInt8]? {
+        guard text.count == textByteCount else { return nil }
         var bytes: [UInt8] = []
-        switch text.count {
-        case textByteCount:
-            bytes.reserveCapacity(byteCount)
-            for index in stride(from: 0, to: textByteCount, by: 2) {
-                guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
-                bytes.append(high << 4 | low)
-            }
-            return bytes[0] == version ? bytes : nil
-        case formerTextByteCount:
-            guard Base64URL.decode(text, 0..<text.count, into: &bytes), bytes.count == byteCount else { return nil }
-            return bytes[0] == formerVersion ? bytes : nil
-        default: return nil
+        bytes.reserveCapacity(byteCount)
+        for index in stride(from: 0, to: textByteCount, by: 2) {
+            guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
+            bytes.append(high << 4 | low)
         }
+        return bytes[0] == version ? bytes : nil
     }
 
     /// The value of a digit in lower case; in upper case a nonce would have another spelling.

@@ -266,10 +266,26 @@ extension Refusal {
         /// It is empty: the login was started without one.
         case empty
         case different
+        /// It is the nonce of Facebook's sample code.
+        case ofSample
+        /// It is an upper-case UUID: the SDK made it, because the app gave none.
+        case ofSDK
         /// It is the SHA-256 of the given nonce: the client hashes it, so the caller must send it as the raw nonce.
         case hashed
         /// It is the given nonce itself, but its hash was expected.
         case notHashed
+
+        /// - Parameter nonce: The token's nonce, which is not the one given.
+        init(of nonce: [UInt8]) {
+            let isUUID =
+                nonce.count == 36
+                && nonce.indices.allSatisfy { index in
+                    [8, 13, 18, 23].contains(index)
+                        ? nonce[index] == UInt8(ascii: "-")
+                        : (0x30...0x39).contains(nonce[index]) || (0x41...0x46).contains(nonce[index])
+                }
+            self = nonce.isEmpty ? .empty : nonce == Array("123".utf8) ? .ofSample : isUUID ? .ofSDK : .different
+        }
     }
 
     /// The token belongs to another login.
@@ -286,6 +302,17 @@ extension Refusal {
                     "The token's nonce is not the one given: it belongs to another login.",
                     "Give the nonce of the very login that this token came from; if the SDK refreshed the token silently or "
                         + "because the app asked, its nonce is the SDK's own, so give subject alone."
+                )
+            case .ofSample:
+                (
+                    "The token's nonce is 123, the one of Facebook's sample code; it is not the one given.",
+                    "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:) in place of \"123\"."
+                )
+            case .ofSDK:
+                (
+                    "The token's nonce is an upper-case UUID, which the SDK makes itself; it is not the one given.",
+                    "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:); for a token that the "
+                        + "SDK refreshed silently or because the app asked, give subject alone."
                 )
             case .hashed:
                 (

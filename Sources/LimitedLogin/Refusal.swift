@@ -144,7 +144,7 @@ extension Refusal {
         .invalidRequest,
         .expectation,
         "The request names no login, and without one the token proves nothing about this login.",
-        hint: "Give one of nonce, raw_nonce and issued_nonce, taken from your session, or subject for a refresh."
+        hint: "Give nonce or raw_nonce, taken from your session, or subject for a refresh."
     )
     package static let invalidNonce = Refusal(
         .invalidNonce,

@@ -61,14 +61,28 @@ public struct TokenBinding: Equatable, Sendable {
         case issuedNonce
     }
 
+    /// The question whether the verifier's ``NonceIssuer`` issued the nonce that the caller gives.
+    package enum Issue: Equatable, Sendable {
+        /// A nonce of the issuer must not have expired; any other nonce is only compared.
+        case recognized
+        /// The nonce must be one of the issuer's, and must not have expired.
+        case required
+        /// Every nonce is only compared.
+        case ignored
+    }
+
     /// The nonce of the login; nil if none is required.
     package var nonce: LoginNonce?
+    package var issue = Issue.recognized
     /// The user of a login that is refreshed; nil if a login begins.
     package var subject: [UInt8]?
 
     package init(nonce: LoginNonce? = nil, subject: [UInt8]? = nil) { (self.nonce, self.subject) = (nonce, subject) }
 
-    /// The `nonce` claim is exactly this nonce: the proof of a fresh login.
+    /// The `nonce` claim is exactly this nonce, which your session holds: the proof of this login.
+    ///
+    /// If the verifier's own ``NonceIssuer`` issued the nonce for this app, it must not have expired either. The caller
+    /// prevents a second use.
     public static func nonce(_ nonce: Nonce) -> TokenBinding { TokenBinding(nonce: .nonce(Array(nonce.value.utf8))) }
 
     /// The `nonce` claim is the lower-case hexadecimal SHA-256 of this nonce: the scheme of clients that give Facebook
@@ -78,7 +92,9 @@ public struct TokenBinding: Equatable, Sendable {
     }
 
     /// The `nonce` claim is one that the verifier's own ``NonceIssuer`` issued for this app, and it has not expired.
-    /// This proves a login that began recently, if the caller also prevents a second use of the nonce.
+    ///
+    /// It proves that somebody's login began recently, but not whose: a stolen token passes too. It is for servers without
+    /// a session before the login; all others give the nonce of their session with ``nonce(_:)``.
     public static let issuedNonce = TokenBinding(nonce: .issuedNonce)
 
     /// The `sub` claim is exactly this user: a refresh of a session that already exists.
@@ -97,11 +113,31 @@ public struct TokenBinding: Equatable, Sendable {
     /// Facebook's SDK since 18.1 refreshes in the background and keeps the login's nonce. An issued nonce then only
     /// needs to be issued by this issuer for this app: it was used at the login and may have expired since.
     public func refreshing(_ subject: String) -> TokenBinding {
-        TokenBinding(nonce: nonce, subject: Array(subject.utf8))
+        var binding = self
+        binding.subject = Array(subject.utf8)
+        return binding
     }
 
     /// True if this prolongs a session; false if it begins one.
     public var isRefresh: Bool { subject != nil }
+
+    /// Reads `issued_nonce`: beside another nonce it demands an issued one; alone it accepts any issued one.
+    package mutating func settle(issuedNonce: Bool) {
+        guard issuedNonce else { return }
+        issue = .required
+        nonce = nonce ?? .issuedNonce
+    }
+
+    /// True if only a nonce of the verifier's own issuer is accepted.
+    package var requiresIssuedNonce: Bool { issue == .required || nonce == .issuedNonce }
+
+    /// The nonce that the caller gave by value; nil if there is none.
+    package var givenNonce: [UInt8]? {
+        switch nonce {
+        case .nonce(let nonce)?, .rawNonce(let nonce)?: nonce
+        case .issuedNonce?, nil: nil
+        }
+    }
 
     /// True if there is no tie.
     package var isUnbound: Bool { nonce == nil && subject == nil }
@@ -130,6 +166,16 @@ public struct Nonce: Equatable, Hashable, Sendable {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         return Nonce(unchecked: String(decoding: Base64URL.encode(bytes), as: UTF8.self))
+    }
+
+    /// The number of characters below which a nonce is weak: 16, since 16 base64url digits have 96 random bits. Facebook's
+    /// sample code uses `123`.
+    package static let weakCharacterCount = 16
+
+    /// True if a nonce has fewer than ``weakCharacterCount`` characters.
+    package static func isWeak(_ nonce: [UInt8]) -> Bool {
+        // UTF-8 continues a character with bytes of the form 10xxxxxx.
+        nonce.count { $0 & 0xC0 != 0x80 } < weakCharacterCount
     }
 
     /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).

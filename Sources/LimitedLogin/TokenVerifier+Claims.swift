@@ -147,9 +147,17 @@ extension TokenVerifier {
         }
         let binding = expectation.binding
         switch binding.nonce {
-        case .nonce(let nonce)?: try checkNonce(nonce.span, &workspace)
-        case .rawNonce(let nonce)?: try checkRawNonce(nonce.span, &workspace)
-        case .issuedNonce?: try checkIssuedNonce(isRefresh: binding.isRefresh, now, &workspace)
+        case .nonce(let nonce)?:
+            try checkNonce(nonce.span, &workspace)
+            try checkIssue(nonce, binding.issue, isRefresh: binding.isRefresh, now, &workspace)
+        case .rawNonce(let nonce)?:
+            try checkRawNonce(nonce.span, &workspace)
+            try checkIssue(nonce, binding.issue, isRefresh: binding.isRefresh, now, &workspace)
+        case .issuedNonce?:
+            guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+            workspace.decodeToScratch(node)
+            guard !workspace.scratch.isEmpty else { throw .nonceMismatch(.empty) }
+            try checkIssue(workspace.scratch, .required, isRefresh: binding.isRefresh, now, &workspace)
         case nil: break
         }
         if let subject = binding.subject { try checkSubject(subject.span, &workspace) }
@@ -166,7 +174,9 @@ extension TokenVerifier {
         if workspace.isEqual(nonce, expected) { return }
         let digest = workspace.sha256?.digest(of: expected)
         let isHashed = digest.map { workspace.isEqual(nonce, $0.hexadecimalBytes.span) } == true
-        throw .nonceMismatch(workspace.fact(nonce) == nil ? .empty : isHashed ? .hashed : .different)
+        if isHashed { throw .nonceMismatch(.hashed) }
+        workspace.decodeToScratch(nonce)
+        throw .nonceMismatch(.init(of: workspace.scratch))
     }
 
     private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
@@ -174,21 +184,26 @@ extension TokenVerifier {
         guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .cryptographyFailed }
         if workspace.isEqual(nonce, expected.span) { return }
         let isRaw = workspace.isEqual(nonce, raw)
-        throw .nonceMismatch(workspace.fact(nonce) == nil ? .empty : isRaw ? .notHashed : .different)
+        if isRaw { throw .nonceMismatch(.notHashed) }
+        workspace.decodeToScratch(nonce)
+        throw .nonceMismatch(.init(of: workspace.scratch))
     }
 
     /// The tag proves the issuer of the nonce and its app; the audience was checked before.
-    private func checkIssuedNonce(
+    /// - Parameter nonce: The nonce before it was hashed, if the client hashes it.
+    private func checkIssue(
+        _ nonce: [UInt8],
+        _ issue: TokenBinding.Issue,
         isRefresh: Bool,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
-        guard let nonces else { throw .noNonceIssuer }
-        guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
+        guard issue == .required || issue == .recognized && NonceFormat.hasLength(nonce) else { return }
         let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
-        workspace.decodeToScratch(node)
-        guard !workspace.scratch.isEmpty else { throw .nonceMismatch(.empty) }
-        guard let nonce = nonces.recognize(workspace.scratch.span, appID: appID.span) else { throw .nonceNotIssued }
+        guard let nonce = nonces?.recognize(nonce.span, appID: appID.span) else {
+            if issue == .required { throw .nonceNotIssued }
+            return
+        }
         // A refreshed token has the nonce of its login, which was used then and may have expired since.
         if isRefresh { return }
         guard now < nonce.expiresAt else { throw .nonceExpired(.over(at: nonce.expiresAt, now: now)) }

@@ -7,7 +7,9 @@ extension TokenVerifier {
     func checkExpectation(_ expectation: TokenExpectation) throws(Refusal) {
         let binding = expectation.binding
         switch binding.nonce {
-        case .nonce(let nonce)?, .rawNonce(let nonce)?: guard Nonce.isValid(nonce.span) else { throw .invalidNonce }
+        case .nonce(let nonce)?, .rawNonce(let nonce)?:
+            guard Nonce.isValid(nonce.span) else { throw .invalidNonce }
+            guard binding.issue != .required || nonces != nil else { throw .noNonceIssuer }
         case .issuedNonce?: guard nonces != nil else { throw .noNonceIssuer }
         case nil: guard acceptsUnbound || binding.subject != nil else { throw .bindingRequired }
         }

@@ -18,8 +18,8 @@ package struct VerificationWorkspace: ~Copyable {
     package internal(set) var keyID: [UInt8] = []
     /// A buffer for the value of one string.
     var scratch: [UInt8] = []
-    /// The nonce of the last accepted token, if the binding was ``TokenBinding/issuedNonce`` and the token begins a
-    /// login; otherwise nil.
+    /// The nonce of the last accepted token, if the verifier's issuer issued it, the binding asks for that, and the token
+    /// begins a login; otherwise nil.
     package internal(set) var recognizedNonce: RecognizedNonce?
     /// Nil only if OpenSSL has no SHA-256 or no memory; then no token can be verified.
     let sha256 = try? SHA256()

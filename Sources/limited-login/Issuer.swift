@@ -18,8 +18,7 @@ struct Issuer: AsyncParsableCommand {
             POST /access-tokens takes {"user", "app", "scopes", "type", "expiry", "auth_nonce"} and fields of /me (all \
             optional) and answers {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone \
             with tracking denied. GET /dialog/oauth sends the browser back with a code or tokens, and GET /oauth/access_token \
-            exchanges the code. POST /player-info takes {"player_id", "asid", "request_payload", "issued_at"} (all optional) \
-            and answers an Instant Game's {"signed_player_info": "…"}. \
+            exchanges the code. \
             POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
             POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
             permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \
@@ -97,7 +96,7 @@ struct Catalogue: ParsableCommand {
     var issuer = "https://www.facebook.com"
 
     @Option(parsing: .unconditional, help: "The nonce of the login.")
-    var nonce = "n-0S6_WzA2Mj"
+    var nonce = "n-0S6_WzA2MjQ9xT"
 
     func run() throws {
         do {

@@ -10,7 +10,7 @@ struct Verify: AsyncParsableCommand {
         discussion: """
             Exit code 0 accepted, 1 refused, 2 usage, 3 no keys or no word from Graph, 78 configuration.
             Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token \
-            proves nothing.
+            proves nothing. The use of a nonce of POST /nonces is not judged here.
             Other users of the machine see arguments: '-' and --token-file hide the token.
             """
     )
@@ -31,7 +31,7 @@ struct Verify: AsyncParsableCommand {
     )
     var rawNonce: String?
 
-    @Flag(help: "The nonce is of POST /nonces; its use is not judged.")
+    @Flag(help: "The nonce must be of POST /nonces; alone, it ties to no login.")
     var issuedNonce = false
 
     @Option(help: "The session's user: a refresh, alone or with its nonce.")
@@ -77,8 +77,8 @@ struct Verify: AsyncParsableCommand {
                 "Give the token as the argument, as - for standard input, with --token-file or --access-token-file."
             )
         }
-        guard nonceCount <= 1 else {
-            throw ValidationError("Give only one of --nonce, --raw-nonce and --issued-nonce.")
+        guard nonce == nil || rawNonce == nil else {
+            throw ValidationError("Give only one of --nonce and --raw-nonce; --issued-nonce may stand beside it.")
         }
         for (name, value) in [("subject", subject), ("key-thumbprint", keyThumbprint)] where value == "" {
             throw ValidationError("--\(name) is empty.")
@@ -95,7 +95,7 @@ struct Verify: AsyncParsableCommand {
         )
         let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(bytes: text).looksLikeAnAccessToken
         if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
-            guard nonceCount == 0, keyThumbprint == nil else {
+            guard !hasNonce, keyThumbprint == nil else {
                 throw ValidationError(
                     "An access token carries no nonce and no device's key: --subject alone names its person."
                 )
@@ -103,12 +103,15 @@ struct Verify: AsyncParsableCommand {
             let now = try at ?? Moment.now()
             return try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
         }
-        guard (nonceCount > 0 || subject != nil) != unbound else {
+        guard (hasNonce || subject != nil) != unbound else {
             throw ValidationError(
-                "Give one of --nonce, --raw-nonce and --issued-nonce, for a refresh --subject, or --unbound alone."
+                "Give --nonce or --raw-nonce, for a refresh --subject, --issued-nonce, or --unbound alone."
             )
         }
         let expectation = try expectation()
+        if let given = expectation.binding.givenNonce, Nonce.isWeak(given) {
+            StandardError.write("warning: a nonce of fewer than \(Nonce.weakCharacterCount) characters can be guessed")
+        }
         let now = try at ?? Moment.now()
         func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
             try .ofIDToken(text, expectation, keySet: keySet, configuration: configuration, now: now)
@@ -128,21 +131,18 @@ struct Verify: AsyncParsableCommand {
         if let refusal = report.refusal { throw refusal.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
     }
 
-    private var nonceCount: Int { [nonce, rawNonce].compactMap { $0 }.count + (issuedNonce ? 1 : 0) }
+    private var hasNonce: Bool { nonce != nil || rawNonce != nil || issuedNonce }
 
     /// True if the access token itself is judged, and no id token with it.
     private var hasAccessTokenAlone: Bool { token == nil && tokenFile == nil && accessTokenFile != nil }
 
     private func expectation() throws -> TokenExpectation {
-        let nonce: TokenBinding.LoginNonce? =
-            if let nonce {
-                .nonce(Array(nonce.utf8))
-            } else if let rawNonce {
-                .rawNonce(Array(rawNonce.utf8))
-            } else {
-                issuedNonce ? .issuedNonce : nil
-            }
-        let binding = TokenBinding(nonce: nonce, subject: subject.map { Array($0.utf8) })
+        let nonce = nonce.map { TokenBinding.LoginNonce.nonce(Array($0.utf8)) }
+        var binding = TokenBinding(
+            nonce: nonce ?? rawNonce.map { .rawNonce(Array($0.utf8)) },
+            subject: subject.map { Array($0.utf8) }
+        )
+        binding.settle(issuedNonce: issuedNonce)
         var expectation = TokenExpectation(binding: binding, keyThumbprint: keyThumbprint)
         if let accessTokenFile {
             let accessToken = try TokenInput.read(argument: nil, file: accessTokenFile)

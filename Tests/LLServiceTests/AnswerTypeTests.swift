@@ -128,30 +128,4 @@ struct AnswerTypeTests {
         #expect(other.inspection.permissions == ["email", "a.b"] && other.profile.permissions == [.email])
         await service.stop()
     }
-
-    @Test("The answer about a player is a SignedPlayerInfo")
-    func players() async throws {
-        let service = try await GraphService(
-            appIDs: TestSignedRequest.secrets.map(\.appID),
-            secrets: TestSignedRequest.secrets.map { "\($0.appID) \($0.secret)\n" }.joined(),
-            workerCount: 1,
-            binding: .optional
-        )
-        for member in ["player_id", "asid"] {
-            for more in ["", #","nonce":"\#(TestPlayerInfo.nonce)""#] {
-                let info = try TestPlayerInfo.make(issuedAt: WallClock.unixSeconds() - 10, member: member)
-                let response = try service.answer(
-                    "POST",
-                    "/verify",
-                    body: #"{"signed_player_info":"\#(info)"\#(more)}"#
-                )
-                let object = try Self.object(response)
-                let player = try #require(object["player"] as? [String: Any])
-                let read: SignedPlayerInfo = try Self.read(player, "\(member) \(more)")
-                #expect((read.playerID ?? read.appScopedID) == TestPlayerInfo.player)
-                #expect((read.nonce == nil) == more.isEmpty)
-            }
-        }
-        await service.stop()
-    }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import LLService
 
 /// A Graph that answers about a token, its person and the nonce of its login.
-private struct LoginStory {
+struct LoginStory {
     /// The answer about the login: the whole body if it begins with `{`, else the nonce.
     let nonce = Locked("")
 

@@ -52,44 +52,40 @@ struct IssuedNonceTests {
         #expect(first.nonce.value.utf8.allSatisfy(Self.isAlphanumeric))
         #expect(first.issuedAt == now)
         #expect(first.expiresAt.secondsSince1970 == 1_700_000_600.25)
-        #expect(issuer.recognize(first.nonce.value, appID: "1234567890123456") == first)
+        let (app, end) = ("1234567890123456", first.expiresAt)
+        #expect(issuer.recognize(first.nonce.value, appID: app, now: now) == .current(first))
+        // Its time is over at the very moment of its end.
+        #expect(issuer.recognize(first.nonce.value, appID: app, now: end) == .expired(first))
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    @Test("The format of a nonce is fixed: nonces of other replicas and of version 1 are recognised")
+    @Test("The format of a nonce is fixed, so that replicas recognise each other's")
     func knownAnswer() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer, at: 1_700_000_000_123)
         let digits = "02018bcfe5687b018bcfee903b000102030405060708090a0b0c0d0e0f"
         #expect(nonce == digits + "7fd1039e4de189a8acbf54b9c165da5f")
-        // A nonce of version 1, which a session may still hold.
-        let former = "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ"
-        for text in [nonce, former] {
-            let facts = try #require(issuer.recognize(text, appID: Login.appID), "\(text)")
-            #expect(facts.issuedAt.secondsSince1970 == 1_700_000_000.123)
-        }
+        let text = Array(nonce.utf8)
+        let app = Array(Login.appID.utf8)
+        let facts = issuer.recognize(text.span, appID: app.span)
+        #expect(facts?.issuedAtMilliseconds == 1_700_000_000_123 && facts?.expiresAtMilliseconds == 1_700_000_600_123)
     }
 
-    @Test("Each nonce has one spelling: capitals and the other version's alphabet are refused")
+    @Test("Each nonce has one spelling: capitals, base64url and the version that was never released are refused")
     func oneSpelling() throws {
         let issuer = try Self.issuer()
         let nonce = try Self.nonce(issuer)
         let bytes = try #require(Hexadecimal.decode(nonce.utf8))
         let former = "AQGLz-VoewGLz-6QOwABAgMEBQYHCAkKCwwNDg-FkKNf2eaRfRIVxhUvZIeQ"
-        let formerBytes = Array(former.utf8)
-        var decoded: [UInt8] = []
-        #expect(Base64URL.decode(formerBytes.span, formerBytes.indices, into: &decoded) && decoded.count == 45)
-        for text in [
-            nonce.uppercased(), String(decoding: Base64URL.encode(bytes), as: UTF8.self), Hexadecimal.encode(decoded),
-        ] {
-            #expect(issuer.recognize(text, appID: Login.appID) == nil, "\(text)")
+        for text in [nonce.uppercased(), String(decoding: Base64URL.encode(bytes), as: UTF8.self), former] {
+            #expect(issuer.recognize(text, appID: Login.appID, now: Login.sharedNow) == nil, "\(text)")
         }
         let letter = try #require(nonce.lastIndex { "abcdef".contains($0) })
         let other = nonce[..<letter] + nonce[letter].uppercased() + nonce[nonce.index(after: letter)...]
-        #expect(issuer.recognize(String(other), appID: Login.appID) == nil)
+        #expect(issuer.recognize(String(other), appID: Login.appID, now: Login.sharedNow) == nil)
     }
 
     @Test("A token with a nonce issued for its app is accepted until the nonce expires")
@@ -128,10 +124,15 @@ struct IssuedNonceTests {
             for bit in 0..<4 {
                 var other = nonce
                 other[index] = alphabet[value ^ (1 << bit)]
-                #expect(issuer.recognize(String(decoding: other, as: UTF8.self), appID: Login.appID) == nil)
+                #expect(
+                    issuer.recognize(String(decoding: other, as: UTF8.self), appID: Login.appID, now: Login.sharedNow)
+                        == nil
+                )
             }
         }
-        #expect(issuer.recognize(String(decoding: nonce, as: UTF8.self), appID: Login.appID) != nil)
+        #expect(
+            issuer.recognize(String(decoding: nonce, as: UTF8.self), appID: Login.appID, now: Login.sharedNow) != nil
+        )
     }
 
     @Test("The former secret still recognises nonces, and the new one issues them")

@@ -122,8 +122,7 @@ enum ProblemAnswer {
     private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.scheme.rawValue
         switch problem.code {
-        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
-            .invalidSignedPlayerInfo:
+        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
             // Some gateways keep this field and drop the body, so `code` is in both.
             response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
         case .unauthorizedClient:

@@ -8,8 +8,7 @@ package import LimitedLogin
 package enum ProblemCode: Sendable, Hashable {
     case rejectedToken(TokenRejection.Code)
     case graph(GraphError)
-    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest,
-        invalidSignedPlayerInfo
+    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
     case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
     case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
         bodyTooLarge
@@ -34,7 +33,7 @@ package enum ProblemCode: Sendable, Hashable {
 
     /// All codes, those of refused tokens among them.
     package static let all: [ProblemCode] =
-        ofTokens + ofAccessTokens + [.invalidSignedPlayerInfo] + [
+        ofTokens + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
             .requestTimeout,
@@ -77,9 +76,7 @@ package enum ProblemCode: Sendable, Hashable {
                     : code.isOfAccessTokens ? "The token is refused" : "The id token is refused",
                 hint: "Refuse the login, and have the app log in again."
             )
-        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
-            .invalidSignedPlayerInfo:
-            rowOfOtherCredential
+        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: rowOfAccessToken
         case .graph(let error): Self.row(of: error)
         case .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest:
             rowOfCredentials
@@ -91,7 +88,7 @@ package enum ProblemCode: Sendable, Hashable {
         }
     }
 
-    private var rowOfOtherCredential: Row {
+    private var rowOfAccessToken: Row {
         let (text, hint) =
             switch self {
             case .accessTokenNotAllowed:
@@ -107,12 +104,6 @@ package enum ProblemCode: Sendable, Hashable {
                 )
             case .accessTokenRevoked:
                 ("access_token_revoked", "End the person's session, and have the person log in again.")
-            case .invalidSignedPlayerInfo:
-                (
-                    "invalid_signed_player_info",
-                    "Send what the game got from getSignedPlayerInfoAsync within the hour, whole; LIMITED_LOGIN_APP_SECRETS_FILE "
-                        + "must have the secret of that very game."
-                )
             default:
                 (
                     "access_token_invalid",
@@ -122,11 +113,7 @@ package enum ProblemCode: Sendable, Hashable {
                 )
             }
         let title =
-            switch self {
-            case .accessTokenNotAllowed: "Access tokens are not accepted"
-            case .invalidSignedPlayerInfo: "The signed player info is refused"
-            default: "The access token is refused"
-            }
+            self == .accessTokenNotAllowed ? "Access tokens are not accepted" : "The access token is refused"
         return Row(text, 401, .token, title, hint: hint)
     }
 

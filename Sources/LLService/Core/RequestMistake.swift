@@ -81,6 +81,12 @@ enum RequestMistake {
         }
     }
 
+    /// The problem of a request with more than one nonce.
+    static let severalNonces = Problem(
+        .invalidRequest,
+        "Only one of nonce and raw_nonce may be given; issued_nonce may stand beside it."
+    )
+
     /// The problem of a body that is declared as another type.
     /// - Parameter type: The value of `Content-Type`; nil without that field.
     static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Problem {

@@ -182,8 +182,7 @@ extension Route {
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
-            + ProblemCode.ofAccessTokens + [.tooManyAccessTokens] + ProblemCode.ofGraphAboutAccessTokens
-            + [.invalidSignedPlayerInfo],
+            + ProblemCode.ofAccessTokens + [.tooManyAccessTokens] + ProblemCode.ofGraphAboutAccessTokens,
         answer: VerifyEndpoint.answer
     )
 

@@ -93,6 +93,7 @@ final class WorkerContext {
     var clientOfForm: Int?
     /// The counters of the clients that have called, found without joining labels again.
     private var requestCounters: [String: Counter] = [:]
+    private var weakNonces = RefusalPace()
     /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
     /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
@@ -159,6 +160,16 @@ extension WorkerContext {
         guard let clients = settings.clients else { return nil }
         let client = CallerCredentials(head, bytes: bytes).flatMap { clients.client(presenting: $0, in: bytes) }
         return (client ?? clientOfForm).flatMap { clients.names.indices.contains($0) ? clients.names[$0] : nil }
+    }
+
+    /// Counts a login's nonce if it is weak, and warns of its caller, ten times a second at most.
+    func count(_ nonce: [UInt8]?, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
+        guard let nonce, Nonce.isWeak(nonce) else { return }
+        core.metrics.countWeakNonce()
+        guard weakNonces.admits(at: exchange.context.now) else { return }
+        var facts: Logger.Metadata = ["characters": "fewer than \(Nonce.weakCharacterCount)"]
+        facts["caller"] = callerName(exchange.head, bytes).map { "\($0)" }
+        core.logger.warning("a nonce is so short that it can be guessed", metadata: facts)
     }
 
     /// Checks the caller's key before the body is read, and refuses a caller that may not use the route.

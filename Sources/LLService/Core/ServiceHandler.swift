@@ -258,7 +258,6 @@ package final class ServiceHandler: HTTPRequestHandler {
 enum Credential: String, CaseIterable {
     case idToken = "id_token"
     case accessToken = "access_token"
-    case signedPlayerInfo = "signed_player_info"
 }
 
 /// The outcome of a request; the handler counts and logs it.

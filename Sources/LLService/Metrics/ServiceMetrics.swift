@@ -10,11 +10,12 @@ package final class ServiceMetrics: Sendable {
         "limited_login_signature_cache_lookups_total":
             "Looks into the memory of good signatures: hit (no RSA operation) or miss.",
         "limited_login_verifications_total":
-            "Verdicts by credential (id_token, access_token, signed_player_info) and result: accepted, or the code of the refusal.",
+            "Verdicts by credential (id_token, access_token) and result: accepted, or the code of the refusal.",
         "limited_login_exchanges_total":
             "Logins brought to /token, by outcome: issued, refused, or unavailable if no verdict was possible.",
         "limited_login_client_requests_total": "Requests of each configured client.",
         "limited_login_nonces_issued_total": "Nonces issued.",
+        "limited_login_weak_nonces_total": "Logins whose nonce has fewer than 16 characters.",
         "limited_login_replay_store_answers_total":
             "What the memory of used nonces and tokens answered: first, seen, beyond_memory, unavailable or too_many.",
         "limited_login_replay_store_answer_duration_seconds": "Time from a question to the store's answer.",
@@ -55,6 +56,7 @@ package final class ServiceMetrics: Sendable {
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
+    private let weakNonces: Counter
     private let exchanges: [String: Counter]
     private let replayAnswers: [ReplayAnswer: Counter]
     private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
@@ -76,6 +78,7 @@ package final class ServiceMetrics: Sendable {
         signatureHits = registry.counter(lookups, [("result", "hit")])
         signatureMisses = registry.counter(lookups, [("result", "miss")])
         issuedNonces = registry.counter("limited_login_nonces_issued_total")
+        weakNonces = registry.counter("limited_login_weak_nonces_total")
         exchanges = Dictionary(["issued", "refused", "unavailable"]) { outcome in
             registry.counter("limited_login_exchanges_total", [("outcome", outcome)])
         }
@@ -110,19 +113,13 @@ package final class ServiceMetrics: Sendable {
             // Graph's errors are no verdicts on an id token.
             ProblemCode.all.filter {
                 if case .graph = $0 { return false }
-                return !(ProblemCode.ofAccessTokens + [.tooManyAccessTokens, .invalidSignedPlayerInfo]).contains($0)
+                return !(ProblemCode.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
             }
         case .accessToken:
             ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + ProblemCode.ofTokensOfEitherKind + [
                 .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
                 .replayStoreUnavailable, .internalError,
             ] + ProblemCode.ofNonces
-        case .signedPlayerInfo:
-            ProblemCode.ofNonces + [
-                .invalidSignedPlayerInfo, .rejectedToken(.tokenReplayed), .rejectedToken(.loginRevoked),
-                .invalidRequest,
-                .unknownApp, .replayStoreUnavailable, .internalError,
-            ]
         }
     }
 
@@ -145,6 +142,8 @@ package final class ServiceMetrics: Sendable {
     }
 
     package func countIssuedNonce() { issuedNonces.increment() }
+
+    func countWeakNonce() { weakNonces.increment() }
 
     package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
 

@@ -79,6 +79,7 @@ enum TokenEndpoint {
                 write(token, request, &response)
             }
             let person = worker.auditName(login.appID, login.userID)
+            worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
             guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
                 answer(&exchange.response)
                 return .accepted(.idToken, person: person)
@@ -185,7 +186,7 @@ struct TokenRequest: Sendable {
         var nonces: [TokenBinding.LoginNonce] = []
         if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }
         if let nonce = form.value("raw_nonce") { nonces.append(.rawNonce(nonce)) }
-        if try form.flag("issued_nonce") { nonces.append(.issuedNonce) }
+        let hasIssuedNonce = try form.flag("issued_nonce")
         hasAuthNonce = try form.flag("auth_nonce")
         guard !isIDToken || !hasAuthNonce else {
             throw Problem(
@@ -193,10 +194,9 @@ struct TokenRequest: Sendable {
                 "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
             )
         }
-        guard nonces.count <= 1 else {
-            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
-        }
+        guard nonces.count <= 1 else { throw RequestMistake.severalNonces }
         expectation.binding = TokenBinding(nonce: nonces.first, subject: form.value("subject"))
+        expectation.binding.settle(issuedNonce: hasIssuedNonce)
         expectation.keyThumbprintBytes = form.value("key_thumbprint")
         expectation.appIDBytes = form.value("app_id")
     }
@@ -219,7 +219,7 @@ struct TokenRequest: Sendable {
         default:
             throw Problem(
                 .invalidRequest,
-                "Beside an access token give auth_nonce=true and one of nonce and issued_nonce, or none of them; raw_nonce and "
+                "Beside an access token give auth_nonce=true and nonce, issued_nonce or both, or none of them; raw_nonce and "
                     + "key_thumbprint cannot be given with one."
             )
         }
@@ -228,7 +228,8 @@ struct TokenRequest: Sendable {
             subject: expectation.binding.subject.map { String(decoding: $0, as: UTF8.self) },
             appID: expectation.appIDBytes,
             hasAuthNonce: hasAuthNonce,
-            nonce: nonce
+            nonce: nonce,
+            hasIssuedNonce: expectation.binding.requiresIssuedNonce
         )
     }
 

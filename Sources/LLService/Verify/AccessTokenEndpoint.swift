@@ -66,6 +66,7 @@ enum AccessTokenEndpoint {
                 }
             }
             guard isBegun else { throw busy }
+            worker.count(request.nonce.map { Array($0.value.utf8) }, &exchange, bytes)
             return .wait(until: deadline + grace)
         } catch {
             return .refused(.accessToken, error)

@@ -19,21 +19,26 @@ struct AccessTokenRequest {
     private(set) var permissions: [String]?
     /// True if Graph is asked for the login's nonce.
     private(set) var hasAuthNonce = false
-    /// The nonce that the login must have; nil if an issued one is expected.
+    /// The nonce that the login must have; nil if any issued one is expected.
     private(set) var nonce: Nonce?
+    /// True if the login's nonce must be an issued one.
+    private(set) var hasIssuedNonce = false
 
     /// Makes the request from the parameters of a form.
-    /// - Parameters:
-    ///   - hasAuthNonce: True if Graph is asked for the login's nonce.
-    ///   - nonce: The nonce that the login must have; nil if an issued one is expected.
-    init(token: [UInt8], subject: String?, appID: [UInt8]?, hasAuthNonce: Bool, nonce: Nonce?) {
+    init(
+        token: [UInt8],
+        subject: String?,
+        appID: [UInt8]?,
+        hasAuthNonce: Bool,
+        nonce: Nonce?,
+        hasIssuedNonce: Bool
+    ) {
         (self.token, self.subject, self.appID) = (token, subject, appID)
-        (self.hasAuthNonce, self.nonce) = (hasAuthNonce, nonce)
+        (self.hasAuthNonce, self.nonce, self.hasIssuedNonce) = (hasAuthNonce, nonce, hasIssuedNonce)
     }
 
     /// - Parameter document: The parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
-        var nonceCount = 0
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
@@ -46,12 +51,10 @@ struct AccessTokenRequest {
                 try document.requireString("app_id", value)
                 appID = Array(document.string(value, in: body).utf8)
             case "permissions": permissions = try document.graphPermissions(value, in: body)
-            case "nonce":
-                nonceCount += 1
-                nonce = try document.nonce(value, in: body)
+            case "nonce": nonce = try document.nonce(value, in: body)
             case "issued_nonce":
-                nonceCount += 1
                 try document.requireTrue("issued_nonce", value)
+                hasIssuedNonce = true
             case "auth_nonce":
                 try document.requireTrue("auth_nonce", value)
                 hasAuthNonce = true
@@ -64,15 +67,16 @@ struct AccessTokenRequest {
             default: throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
             }
         }
-        guard hasAuthNonce || nonceCount == 0 else {
+        let hasNonce = nonce != nil || hasIssuedNonce
+        guard hasAuthNonce || !hasNonce else {
             throw Problem(
                 .invalidRequest,
                 "An access token carries no nonce. Give auth_nonce: true as well if the web dialog was opened with "
                     + "auth_type=reauthenticate and this auth_nonce; else send the login's id token, or leave the nonce out."
             )
         }
-        guard !hasAuthNonce || nonceCount == 1 else {
-            throw Problem(.invalidRequest, "Beside auth_nonce exactly one of nonce and issued_nonce must be given.")
+        guard !hasAuthNonce || hasNonce else {
+            throw Problem(.invalidRequest, "Beside auth_nonce give nonce, issued_nonce or both.")
         }
     }
 
@@ -115,7 +119,12 @@ struct AccessTokenRequest {
             subject: subject,
             policy: policy
         )
-        if hasAuthNonce { question.nonce = try NonceExpectation(nonce, nonces) }
+        if hasAuthNonce {
+            guard !hasIssuedNonce || nonces != nil else { throw Problem(Refusal.noNonceIssuer) }
+            // With a user the token prolongs a session: its nonce was used up when that began.
+            let isRefresh = nonce != nil && subject != nil
+            question.nonce = NonceExpectation(nonce, nonces, mustBeIssued: hasIssuedNonce, isRefresh: isRefresh)
+        }
         return question
     }
 }
@@ -132,21 +141,6 @@ extension JSONDocument {
             if !names.contains(name) { names.append(name) }
         }
         return names
-    }
-}
-
-extension NonceExpectation {
-    /// - Parameters:
-    ///   - nonce: Nil if an issued one is expected.
-    ///   - issuer: Recognises issued nonces; nil if the service issues none.
-    init(_ nonce: Nonce?, _ issuer: NonceIssuer?) throws(Problem) {
-        if let nonce {
-            self = .nonce(nonce)
-        } else if let issuer {
-            self = .issued(by: issuer)
-        } else {
-            throw Problem(Refusal.noNonceIssuer)
-        }
     }
 }
 

@@ -15,9 +15,6 @@ enum VerifyEndpoint {
             if let asked = worker.verifyRequest.accessToken {
                 return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes)
             }
-            if let asked = worker.verifyRequest.signedPlayerInfo {
-                return SignedPlayerInfoEndpoint.answer(worker, asked, &exchange)
-            }
             return try judge(worker, worker.verifyRequest, &exchange, bytes)
         } catch {
             return .refused(.idToken, error)
@@ -45,6 +42,7 @@ enum VerifyEndpoint {
             let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
             let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
             let person = worker.auditName(claims, payload)
+            worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
             guard let uses = try uses(claims, request.expectation, worker) else {
                 write(claims, payload, keyID, asked, isRefresh, &exchange.response)
                 return .accepted(.idToken, person: person)
@@ -76,7 +74,7 @@ enum VerifyEndpoint {
 
     /// Refuses a request for an issued nonce if the service issues none.
     static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Problem) {
-        guard expectation.binding.nonce == .issuedNonce, settings.verifier.nonces == nil else { return }
+        guard expectation.binding.requiresIssuedNonce, settings.verifier.nonces == nil else { return }
         throw Problem(.noNonceIssuer)
     }
 
@@ -89,18 +87,16 @@ enum VerifyEndpoint {
         _ worker: WorkerContext
     ) throws(Problem) -> ReplayLookup? {
         let settings = worker.settings
-        // A refreshed token has the nonce of its login, which is already used up.
-        let usesNonce = expectation.binding.nonce == .issuedNonce && !expectation.binding.isRefresh
-        guard usesNonce || settings.rejectsReplays else { return nil }
+        let nonce = worker.judge.workspace.recognizedNonce
+        guard nonce != nil || settings.rejectsReplays else { return nil }
         let uses = ReplayLookup(
             claims,
             worker.judge.workspace.payload.span,
-            nonce: usesNonce ? worker.judge.workspace.recognizedNonce : nil,
+            nonce: nonce,
             usesToken: settings.rejectsReplays,
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
         )
-        // An issued nonce that is not used up here would stay good for ever.
-        guard let uses, !usesNonce || uses.has(.nonce) else { throw ReplayGuard.unavailable }
+        guard let uses else { throw ReplayGuard.unavailable }
         return uses
     }
 
@@ -124,14 +120,13 @@ package struct VerifyRequestReader: ~Copyable {
     /// The token, with its escapes decoded.
     package private(set) var token: [UInt8] = []
     package private(set) var expectation = TokenExpectation()
+    private var hasIssuedNonce = false
     /// The memory of the expectation's texts.
     private var texts = Texts()
     /// The permissions the caller needs; nil if it did not ask.
     package private(set) var permissions: PermissionSet?
     /// The request about an access token; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
-    /// The request about a player of an Instant Game; nil if there is a token.
-    private(set) var signedPlayerInfo: SignedPlayerInfoRequest?
     private var permissionName: [UInt8] = []
 
     package init() {}
@@ -143,17 +138,13 @@ package struct VerifyRequestReader: ~Copyable {
         texts.removeAll()
         permissions = nil
         accessToken = nil
-        signedPlayerInfo = nil
+        hasIssuedNonce = false
         try document.parseObject(body)
-        if document.member("id_token", of: document.root, in: body) == nil {
-            if document.member("access_token", of: document.root, in: body) != nil {
-                accessToken = try AccessTokenRequest(document, body)
-                return
-            }
-            if document.member("signed_player_info", of: document.root, in: body) != nil {
-                signedPlayerInfo = try SignedPlayerInfoRequest(document, body)
-                return
-            }
+        if document.member("id_token", of: document.root, in: body) == nil,
+            document.member("access_token", of: document.root, in: body) != nil
+        {
+            accessToken = try AccessTokenRequest(document, body)
+            return
         }
         var name = document.firstChild(document.root)
         let end = document.next(document.root)
@@ -162,11 +153,9 @@ package struct VerifyRequestReader: ~Copyable {
             name = document.next(name + 1)
         }
         guard !token.isEmpty else {
-            throw Problem(
-                .invalidRequest,
-                "The member id_token is missing, and there is neither access_token nor signed_player_info."
-            )
+            throw Problem(.invalidRequest, "The member id_token is missing, and there is no access_token.")
         }
+        expectation.binding.settle(issuedNonce: hasIssuedNonce)
     }
 
     /// Texts that keep their memory, so that a request allocates none.
@@ -194,9 +183,8 @@ package struct VerifyRequestReader: ~Copyable {
             try readNonce("raw_nonce", value, in: body)
             expectation.binding.nonce = .rawNonce(texts.nonce)
         } else if document.string(name, equals: "issued_nonce", in: body) {
-            try requireOnlyNonce()
             try document.requireTrue("issued_nonce", value)
-            expectation.binding.nonce = .issuedNonce
+            hasIssuedNonce = true
         } else if document.string(name, equals: "subject", in: body) {
             try document.appendText("subject", value, in: body, to: &texts.subject)
             expectation.binding.subject = texts.subject
@@ -224,16 +212,10 @@ package struct VerifyRequestReader: ~Copyable {
     }
 
     private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Problem) {
-        try requireOnlyNonce()
+        guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
         guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
         document.appendString(value, in: body, to: &texts.nonce)
         guard !texts.nonce.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
-    }
-
-    private func requireOnlyNonce() throws(Problem) {
-        guard expectation.binding.nonce == nil else {
-            throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and issued_nonce may be given.")
-        }
     }
 }
 

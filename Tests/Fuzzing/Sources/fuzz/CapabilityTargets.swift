@@ -23,40 +23,6 @@ func fuzzSignedRequest(_ input: [UInt8]) {
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
 }
 
-/// Refuses any unsigned bytes, and accepts a signed payload only with a valid player and time and the expected nonce.
-func fuzzPlayerInfo(_ input: [UInt8]) {
-    let fixture = unsafe CapabilityFixture.shared
-    func judge(_ bytes: [UInt8], _ nonce: NonceExpectation?) -> SignedPlayerInfo? {
-        try? SignedPlayerInfo(
-            verifying: bytes.span,
-            secrets: fixture.secrets,
-            expecting: nonce,
-            clockSkewSeconds: 60,
-            now: fixture.now
-        )
-    }
-    require(judge(input, nil) == nil, "nothing is accepted that nobody signed")
-    let payload = Base64URL.encode(input)
-    let secret = fixture.secret
-    guard let code = try? HMACSHA256.authenticationCode(for: payload.span, key: secret.span) else { return }
-    let text = code.base64URL + [UInt8(ascii: ".")] + payload
-    let bound = judge(text, fixture.nonce)
-    require(bound == nil || bound?.nonce == fixture.nonceText, "the nonce is the one expected")
-    guard let player = judge(text, nil) else { return require(bound == nil, "a nonce makes nothing good") }
-    require(player.appID == "2", "the app is the one whose secret signed")
-    require((player.playerID == nil) != (player.appScopedID == nil), "one id is told")
-    let id = player.playerID ?? player.appScopedID ?? ""
-    require(DecimalNumber.isIdentifier(id.utf8), "an id is as Facebook writes it")
-    let age = fixture.now.secondsSince1970 - player.issuedAt.secondsSince1970
-    require(age <= 3_600 && age >= -60, "it is of this hour")
-    require(
-        (try? SignedRequest(verifying: text.span, secrets: fixture.secrets, clockSkewSeconds: 60, now: fixture.now))
-            == nil,
-        "no player is a callback too"
-    )
-    require(OpenSSLError.isQueueEmpty, "the error queue is empty")
-}
-
 /// Takes any answer of Graph about a login; the only nonce that it may yield is the expected one.
 func fuzzTokenInfo(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared

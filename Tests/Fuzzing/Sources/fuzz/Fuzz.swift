@@ -20,8 +20,6 @@ struct Fuzz {
         case "redis": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzRedis) }
         case "signed-request":
             result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzSignedRequest) }
-        case "player-info":
-            result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzPlayerInfo) }
         case "token-info":
             result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzTokenInfo) }
         case "dpop": result = unsafe LLVMFuzzerRunDriver(&count, &values) { unsafe run($0, $1, fuzzDPoP) }
@@ -32,7 +30,7 @@ struct Fuzz {
         default:
             print(
                 "FUZZ_TARGET is one of json, base64url, jws, jwkset, token, nonce, redis, signed-request, "
-                    + "player-info, token-info, dpop, access-token, own-token"
+                    + "token-info, dpop, access-token, own-token"
             )
             result = 2
         }

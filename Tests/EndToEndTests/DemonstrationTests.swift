@@ -202,16 +202,23 @@ struct DemonstrationTests {
         }
     }
 
-    @Test("The README's serve command starts the service with its one setting")
+    @Test("The README's serve commands start the service with its secret and the key of a caller")
     func serve() throws {
+        let folder = try ShortFolder()
         let script = try Self.command("serve")
             .trimmingCharacters(in: .whitespacesAndNewlines)
-            .replacing("swift run -c release limited-login", with: "exec \(ServiceProcess.executable)")
+            .replacing(
+                "swift build -c release --product limited-login && PATH=$PWD/.build/release:$PATH",
+                with: "cd \(folder.path)"
+            )
+            .replacing("limited-login serve", with: "exec limited-login serve")
+            .replacing("limited-login ", with: "\(ServiceProcess.executable) ")
         let process = try ServiceProcess(
             ["-c", script + " --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --jwks-urls http://127.0.0.1:1/"],
             program: "/bin/bash"
         )
         #expect(process.waitForError("listening"), "\(process.errorText)")
+        #expect(process.outputText.hasPrefix("key:  "))
         process.terminate()
         #expect(process.waitForExit() == 0)
     }

@@ -3,7 +3,7 @@
 
   1. No long sentence stands twice in the Markdown files, word for word or nearly so: each fact has one place.
   2. Every relative link leads to an existing file, and its anchor to a heading.
-  3. The README has at most 120 lines.
+  3. The README has at most 130 lines.
   4. Every page about a login's nonce has the sentence `NONCE_RULE` about the origin of a nonce.
 
 usage: check_documents.py [--self-test]
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-README_LINES = 120
+README_LINES = 130
 # A backend that takes the nonce from the token's own request checks nothing, so this sentence stands on each page on purpose.
 NONCE_RULE = (
     "Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token proves nothing."

@@ -15,6 +15,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -22,12 +23,12 @@ import urllib.request
 from collections.abc import Iterator
 
 import live
+import login_servers
 from readme_command import command, documents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 3000  # includes an optimised build from nothing, on a busy machine
 STOP_SECONDS = 20
-ISSUED_NONCE = r'\"issued_nonce\": true'
 PROFILE = {
     "user_id", "name", "first_name", "middle_name", "last_name", "email", "image_url", "link_url", "friend_ids",
     "birthday", "age_range", "hometown", "location", "gender", "permissions", "is_limited",
@@ -79,8 +80,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(name: str) -> Iterator[Running]:
-    program = Running(command(name))
+def running(name: str, *replacements: tuple[str, str]) -> Iterator[Running]:
+    text = command(name)
+    for written, meant in replacements:
+        text = text.replace(written, meant)
+    program = Running(text)
     try:
         yield program
     finally:
@@ -157,19 +161,65 @@ def check_nonces() -> str:
 def check_example() -> str:
     example = finished("example")
     output = example.output()
+    refused = [json.loads(line) for line in re.findall(r'\{"type":[^}]*\}', output)]
     places = [match.start() for match in re.finditer(r'\{"authentication_token"', output)]
     answers = [json.JSONDecoder().raw_decode(output[place:])[0] for place in places]
     if len(answers) != 2:
         raise Failure(f"{len(answers)} answers of /verify in:\n{output[-2000:]}")
     login, refresh = answers
-    seen = (login["profile"]["name"], login["profile"]["email"], login["missing_permissions"], login.get("refresh"))
-    if seen != ("Jane Doe", "jane@example.com", ["user_birthday"], None):
+    seen = (login["profile"]["name"], login["missing_permissions"], login.get("refresh"))
+    if seen != ("Jane Doe", ["user_birthday"], None):
         raise Failure(f"answered {seen}")
+    if [answer["code"] for answer in refused] != ["nonce_mismatch"] or output.index('"code":"nonce_mismatch"') > places[0]:
+        raise Failure(f"the thief came first and was answered {refused}")
     if not refresh["refresh"] or refresh["profile"]["user_id"] != login["profile"]["user_id"]:
         raise Failure(f"the refresh answered {refresh}")
-    if ISSUED_NONCE not in command("example"):
-        raise Failure("the first example sends no issued nonce")
-    return "a login by an issued nonce is accepted, and its refresh"
+    if "issued_nonce" in command("example"):
+        raise Failure("the first example does not compare the nonce")
+    return "the thief of a token is refused, its owner logs in, and the token is refreshed"
+
+
+def check_backend() -> str:
+    """Runs the README's backend before the demonstration: a thief is refused before and after the owner's login."""
+    python = login_servers.python_with_flask()
+    if not python:
+        return "left out: Flask is not installed"
+    [block] = re.findall(r"<!-- example: backend -->\n```python\n(.*?)^```$", documents(), re.M | re.S)
+    service, issuer, own = (live.free_port() for _ in range(3))
+    program = "\n".join((
+        "import requests", "from flask import Flask, abort, request, session", "app = Flask(__name__)",
+        "app.secret_key = 'of a test'", "key = 'demo'", block.replace("127.0.0.1:8080", f"127.0.0.1:{service}"),
+        "@app.get('/me')", "def me():", "    return {'user': session.get('user')}", f"app.run('127.0.0.1', {own})",
+    ))
+
+    def call(browser, path, body=None) -> tuple[int, dict]:
+        data = None if body is None else json.dumps(body).encode()
+        asked = urllib.request.Request(f"http://127.0.0.1:{own}{path}", data, {"Content-Type": "application/json"})
+        try:
+            with browser.open(asked, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, {}
+
+    def browser():
+        return urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    listeners = [f"{option}=127.0.0.1:{port}" for option, port in
+                 (("--listen", service), ("--admin-listen", live.free_port()), ("--issuer-listen", issuer))]
+    with live.Process([live.build(), "demo", *listeners]) as demo, live.Process([python, "-c", program]):
+        demo.find(r"(Control-C)")
+        live.wait_until_ready(own, "/me")
+        owner, thief = browser(), browser()
+        nonce = call(owner, "/login/begin", {})[1]["nonce"]
+        call(thief, "/login/begin", {})
+        minted = urllib.request.Request(f"http://127.0.0.1:{issuer}/tokens", json.dumps({"nonce": nonce}).encode())
+        with urllib.request.urlopen(minted, timeout=30) as answer:
+            token = {"id_token": json.load(answer)["id_token"]}
+        statuses = [call(one, "/login", token)[0] for one in (thief, owner, thief)]
+        users = [call(one, "/me")[1]["user"] for one in (owner, thief)]
+    if statuses != [401, 200, 401] or not users[0] or users[1]:
+        raise Failure(f"answered {statuses}, and knows {users}")
+    return "a thief is refused before and after the owner's login"
 
 
 def check_life() -> str:
@@ -191,10 +241,16 @@ def check_life() -> str:
 
 
 def check_serve() -> str:
-    with running("serve") as service:
+    with tempfile.TemporaryDirectory() as folder, running("serve", ("secrets", f"{folder}/secrets")) as service:
         service.wait_until("an answer on /livez", lambda: status("http://127.0.0.1:8080/livez") == 200)
+        key = re.search(r"^key:  (\S+)$", service.output(), re.M)
+        if not key:
+            raise Failure(f"no key was printed:\n{service.output()[-2000:]}")
+        answers = [live.request(8080, "POST", "/nonces", "{}", {"X-Api-Key": one})[0] for one in (key[1], "another")]
+        if answers != [200, 401]:
+            raise Failure(f"/nonces answered {answers}")
         service.stop(signal.SIGTERM)
-    return "it serves, and stops with exit code 0"
+    return "it issues nonces to its one caller, and stops with exit code 0"
 
 
 def check_tls() -> str:
@@ -262,8 +318,8 @@ def check_api() -> str:
 
 
 CHECKS = {
-    "demo": check_demo, "refusals": check_refusals, "example": check_example, "nonces": check_nonces, "life": check_life, "serve": check_serve,
-    "tls": check_tls, "unix": check_unix, "api": check_api,
+    "demo": check_demo, "refusals": check_refusals, "example": check_example, "backend": check_backend, "nonces": check_nonces,
+    "life": check_life, "serve": check_serve, "tls": check_tls, "unix": check_unix, "api": check_api,
 }
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, web-code, game, login-node,
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, web-code, login-node,
     login-python, login-php, login-go, getting-started, login-swift; async-http-client is compiled only if it is named, since its
     TLS library takes minutes)
 
@@ -125,7 +125,7 @@ def android(scratch):
     return None
 
 
-# These run the web page's login, and the game's, with a simulated SDK. Each argument is the outcome of one dialog.
+# This runs the web page's login with a simulated SDK. Each argument is the outcome of one dialog.
 WEB = """
 const { logIn } = require(process.argv[1]);
 const [server, facebook, ...logins] = process.argv.slice(2);
@@ -144,24 +144,6 @@ const post = async (path, members) => (await fetch(facebook + path, { method: "P
   }
 })();
 """
-
-GAME = """
-const { play } = require(process.argv[1]);
-const [server, facebook, ...players] = process.argv.slice(2);
-(async () => {
-  for (const kind of players) {
-    const getSignedPlayerInfoAsync = async (nonce) => {
-      const members = { player_id: "77", request_payload: kind === "stolen" ? "n0NceOfAnotherGame" : nonce };
-      const answer = await fetch(facebook + "/player-info", { method: "POST", body: JSON.stringify(members) });
-      const { signed_player_info } = await answer.json();
-      return { getSignature: () => signed_player_info, getPlayerID: () => "78" };
-    };
-    const said = await play({ player: { getSignedPlayerInfoAsync } }, server);
-    console.log(said.name ?? said.message);
-  }
-})();
-"""
-
 
 def played(program, script, service, issuer, *kinds):
     """Runs a page's script with a server that keeps the nonce of each login and asks the service; returns the page's messages."""
@@ -184,15 +166,14 @@ def played(program, script, service, issuer, *kinds):
                 nonces[nonce[-8:]] = nonce
                 return 200, {"login": nonce[-8:], "nonce": nonce}
             nonce = nonces.pop(members.pop("login"))
-            question = members | {"issued_nonce": True} | ({"auth_nonce": True} if "access_token" in members else {})
+            question = members | {"issued_nonce": True, "auth_nonce": True}
             status, text = live.request(service.port, "POST", "/verify", json.dumps(question), login_servers.KEY)
             said = json.loads(text)
             if status != 200:
                 return 401 if status == 401 else 503, {}
-            credential = said.get("access_token") or said["player"]
-            if credential["nonce"] != nonce:
+            if said["access_token"]["nonce"] != nonce:
                 return 401, {}
-            return 200, {"name": said["profile"]["name"] if "profile" in said else f"player {credential['player_id']}"}
+            return 200, {"name": said["profile"]["name"]}
 
         def log_message(self, *_):
             pass
@@ -215,15 +196,6 @@ def web(service, down, issuer):
     expect(said == ["Welcome, Jane Doe.", "You did not log in.", refused, refused, refused], f"{said}")
     said = played(EXAMPLES / "Web" / "login.js", WEB, down, issuer, "good")
     expect(said == ["Please try again in a moment."], f"{said}")
-    return None
-
-
-def game(service, issuer):
-    if not shutil.which("node"):
-        return "SKIPPED: not installed"
-    said = played(EXAMPLES / "InstantGame" / "game.js", GAME, service, issuer, "good", "stolen")
-    refused = "Facebook does not vouch for this player. Please start the game anew."
-    expect(said == ["player 77", refused], f"{said}")
     return None
 
 
@@ -367,7 +339,6 @@ def main():
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
         steps["web-code"] = lambda: code_flow(service, issuer)
-        steps["game"] = lambda: game(service, issuer)
         for name, command in login_servers.commands(scratch).items():
             def serve(command=command):
                 call = command()

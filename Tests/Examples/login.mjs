@@ -1,6 +1,5 @@
 // A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
-// It needs Node 18 or newer, and `npm install express cookie-parser` (Express 4 or 5).
-//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 node login.mjs
+// It needs Node 18 or newer, Express 4 or 5, and cookie-parser; README.md has the command that installs and starts it.
 //
 // The signed cookie holds the session, and each change sets a new cookie. A client may send an old cookie again, so
 // limited-login takes each nonce only once.
@@ -8,8 +7,19 @@ import { randomBytes } from "node:crypto";
 import cookieParser from "cookie-parser";
 import express from "express";
 
-const { VERIFY_URL = "http://127.0.0.1:8080", VERIFY_KEY = "", SESSION_SECRET, PORT = "3000" } = process.env;
-const hour = 3_600_000;
+/** A session ends so many milliseconds after its login or its last refresh. */
+const lifetime = 3_600_000;
+
+function setting(name, pattern, meaning) {
+  const value = process.env[name] ?? "";
+  if (pattern.test(value)) return value;
+  console.error(`${name} must be ${meaning}.`);
+  process.exit(1);
+}
+
+const verifyURL = setting("VERIFY_URL", /^https?:\/\/.*[^/]$/, "the address of limited-login, such as http://127.0.0.1:8080");
+const verifyKey = setting("VERIFY_KEY", /./, "this server's key at limited-login");
+const sessionSecret = setting("SESSION_SECRET", /^.{32,}$/, "a secret of at least 32 random characters");
 
 const failure = (status, code) => Object.assign(new Error(code), { status });
 
@@ -17,9 +27,9 @@ const failure = (status, code) => Object.assign(new Error(code), { status });
 async function ask(path, members) {
   let answer;
   try {
-    const headers = { "Content-Type": "application/json", "X-Api-Key": VERIFY_KEY };
+    const headers = { "Content-Type": "application/json", "X-Api-Key": verifyKey };
     const signal = AbortSignal.timeout(10_000);
-    const response = await fetch(VERIFY_URL + path, { method: "POST", headers, body: JSON.stringify(members), signal });
+    const response = await fetch(verifyURL + path, { method: "POST", headers, body: JSON.stringify(members), signal });
     answer = await response.json();
     if (response.ok) return answer;
   } catch (error) {
@@ -31,48 +41,47 @@ async function ask(path, members) {
   throw failure(503, "try_again");
 }
 
-function sessionOf(request) {
-  const session = request.signedCookies["__Host-session"];
-  return session?.until > Date.now() ? session : {};
-}
-
-function save(session, response) {
-  const flags = { signed: true, secure: true, httpOnly: true, sameSite: "lax", maxAge: hour };
-  response.cookie("__Host-session", { ...session, until: Date.now() + hour }, flags);
-}
+const flags = { secure: true, httpOnly: true, sameSite: "lax" };
+const sessionOf = (request) => request.signedCookies["__Host-session"] || {};
+const save = (session, response) =>
+  response.cookie("__Host-session", session, { ...flags, signed: true, maxAge: lifetime });
 
 function userOf(request) {
-  const { user } = sessionOf(request);
-  if (!user) throw failure(401, "not_logged_in");
-  return user;
+  const { user, until } = sessionOf(request);
+  if (until > Date.now()) return user;
+  throw failure(401, "not_logged_in");
 }
 
 // Express 4 does not wait for a promise.
 const awaited = (handler) => (request, response, next) => handler(request, response).catch(next);
-const app = express().use(express.json({ limit: "40kb" }), cookieParser(SESSION_SECRET));
+const app = express().use(express.json({ limit: "40kb" }), cookieParser(sessionSecret));
 
 app.post("/login/begin", awaited(async (request, response) => {
   const { nonce } = await ask("/nonces", {});
+  const { user, until } = sessionOf(request);
   const login = randomBytes(16).toString("base64url");
-  save({ user: sessionOf(request).user, login, nonce }, response);
+  save({ user, until, login, nonce }, response);
   response.json({ login, nonce });
 }));
 
 app.post("/login", awaited(async (request, response) => {
-  const session = sessionOf(request);
-  if (!session.login || request.body?.login !== session.login) throw failure(401, "login_not_begun");
-  const { authentication_token, profile } = await ask("/verify", { id_token: request.body.id_token, issued_nonce: true });
-  // The token must have this session's nonce: another login's token has a good nonce too.
-  if (authentication_token.nonce !== session.nonce) throw failure(401, "another_login");
-  save({ user: profile.user_id }, response);
+  const { login, nonce } = sessionOf(request);
+  if (!login || request.body?.login !== login) throw failure(401, "login_not_begun");
+  // The nonce comes from the session. limited-login compares it with the token's, and takes it once.
+  const { profile } = await ask("/verify", { id_token: request.body.id_token, nonce });
+  save({ user: profile.user_id, until: Date.now() + lifetime }, response);
   response.json({ user: profile.user_id, name: profile.name });
 }));
 
 app.post("/refresh", awaited(async (request, response) => {
   // The user comes from the session, never from the client.
-  await ask("/verify", { id_token: request.body?.id_token, subject: userOf(request) });
-  response.json({ user: userOf(request) });
+  const user = userOf(request);
+  await ask("/verify", { id_token: request.body?.id_token, subject: user });
+  save({ ...sessionOf(request), until: Date.now() + lifetime }, response);
+  response.json({ user });
 }));
+
+app.post("/logout", (request, response) => response.clearCookie("__Host-session", flags).json({}));
 
 app.get("/me", (request, response) => response.json({ user: userOf(request) }));
 
@@ -80,4 +89,4 @@ app.use((error, request, response, next) => {
   if (!error.status) console.error(error);
   response.status(error.status ?? 500).json({ error: error.status ? error.message : "internal" });
 });
-app.listen(Number(PORT), "127.0.0.1");
+app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1");

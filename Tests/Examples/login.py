@@ -1,32 +1,42 @@
-#!/usr/bin/env python3
 """A login server. The app begins a login here, logs in at Facebook with the nonce from here, and sends the id token.
-
-VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... SESSION_SECRET=... PORT=3000 login.py     (needs flask and requests)
+It needs Flask and requests; README.md has the command that installs and starts it.
 
 Sessions are Flask's own: the signed cookie holds the session, and each change sets a new cookie. A client may send an old
 cookie again, so limited-login takes each nonce only once.
 """
 
 import os
+import re
 import secrets
+import sys
+import time
 
 import requests
 from flask import Flask, abort, request, session
 from werkzeug.exceptions import HTTPException
 
-VERIFY_URL = os.environ.get("VERIFY_URL", "http://127.0.0.1:8080")
+# A session ends so many seconds after its login or its last refresh.
+LIFETIME = 3_600
 
+
+def setting(name, pattern, meaning):
+    value = os.environ.get(name, "")
+    return value if re.fullmatch(pattern, value) else sys.exit(f"{name} must be {meaning}.")
+
+
+VERIFY_URL = setting("VERIFY_URL", "https?://.*[^/]", "the address of limited-login, such as http://127.0.0.1:8080")
+VERIFY_KEY = setting("VERIFY_KEY", ".+", "this server's key at limited-login")
 app = Flask(__name__)
-app.secret_key = os.environ["SESSION_SECRET"]
+app.secret_key = setting("SESSION_SECRET", ".{32,}", "a secret of at least 32 random characters")
 app.config.update(SESSION_COOKIE_NAME="__Host-session", SESSION_COOKIE_SECURE=True, SESSION_COOKIE_SAMESITE="Lax",
-                  MAX_CONTENT_LENGTH=40_960)
+                  SESSION_REFRESH_EACH_REQUEST=False, PERMANENT_SESSION_LIFETIME=LIFETIME, MAX_CONTENT_LENGTH=40_960)
+app.register_error_handler(HTTPException, lambda error: ({"error": error.description}, error.code))
 
 
 def ask(path, members):
     """Asks limited-login. A 400 or 401 is about the token. Anything else is an outage and ends no session: 503."""
-    fields = {"X-Api-Key": os.environ.get("VERIFY_KEY", "")}
     try:
-        response = requests.post(VERIFY_URL + path, json=members, headers=fields, timeout=10)
+        response = requests.post(VERIFY_URL + path, json=members, headers={"X-Api-Key": VERIFY_KEY}, timeout=10)
         answer = response.json()
         if response.ok:
             return answer
@@ -46,12 +56,13 @@ def member(name):
 
 
 def user():
-    return session.get("user") or abort(401, "not_logged_in")
+    return session["user"] if session.get("until", 0) > time.time() else abort(401, "not_logged_in")
 
 
 @app.post("/login/begin")
 def begin():
     nonce, login = ask("/nonces", {})["nonce"], secrets.token_urlsafe(16)
+    session.permanent = True
     session.update(login=login, nonce=nonce)
     return {"login": login, "nonce": nonce}
 
@@ -60,32 +71,28 @@ def begin():
 def log_in():
     if "login" not in session or member("login") != session["login"]:
         abort(401, "login_not_begun")
-    answer = ask("/verify", {"id_token": member("id_token"), "issued_nonce": True})
-    # The token must have this session's nonce: another login's token has a good nonce too.
-    if answer["authentication_token"]["nonce"] != session["nonce"]:
-        abort(401, "another_login")
-    # This is a new session: nothing of the old one stays.
-    session.clear()
-    session["user"] = answer["profile"]["user_id"]
-    return {"user": session["user"], "name": answer["profile"].get("name")}
+    # The nonce comes from the session. limited-login compares it with the token's, and takes it once.
+    profile = ask("/verify", {"id_token": member("id_token"), "nonce": session["nonce"]})["profile"]
+    # This login is over.
+    del session["login"], session["nonce"]
+    session.update(user=profile["user_id"], until=int(time.time()) + LIFETIME)
+    return {"user": user(), "name": profile.get("name")}
 
 
 @app.post("/refresh")
 def refresh():
     # The user comes from the session, never from the client.
     ask("/verify", {"id_token": member("id_token"), "subject": user()})
+    session["until"] = int(time.time()) + LIFETIME
     return {"user": user()}
+
+
+@app.post("/logout")
+def log_out():
+    session.clear()
+    return {}
 
 
 @app.get("/me")
 def me():
     return {"user": user()}
-
-
-@app.errorhandler(HTTPException)
-def fail(error):
-    return {"error": error.description}, error.code
-
-
-if __name__ == "__main__":
-    app.run("127.0.0.1", int(os.environ.get("PORT", "3000")))

@@ -1,8 +1,8 @@
-// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
-// or about an access token.
+// Asks limited-login about a login, whose nonce comes from your session:
 //
-//	VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... go run verify.go TOKEN [USER]
+//	VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... go run verify.go TOKEN nonce NONCE
 //
+// `verify TOKEN subject USER` asks about the refreshed token of your session's user; `verify TOKEN` about an access token.
 // Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 package main
 
@@ -35,19 +35,19 @@ func (r *refused) Error() string { return r.Code + ": " + r.Detail }
 
 var client = &http.Client{Timeout: 10 * time.Second}
 
-// verify gives the answer to a good token. For a refresh, user comes from the session, never from the client.
-func verify(token, user string) (*answer, error) {
+// verify gives the answer to a good token. The value of the binding, "nonce" or "subject", comes from the session, never
+// from the client. An access token alone has none.
+func verify(token string, binding ...string) (*answer, error) {
 	base := os.Getenv("VERIFY_URL")
 	if base == "" {
 		base = "http://127.0.0.1:8080"
 	}
-	members := map[string]any{"access_token": token}
+	members := map[string]string{"access_token": token}
 	if strings.HasPrefix(token, "eyJ") {
-		members = map[string]any{"id_token": token, "issued_nonce": true}
+		members = map[string]string{"id_token": token}
 	}
-	if user != "" {
-		delete(members, "issued_nonce")
-		members["subject"] = user
+	if len(binding) == 2 {
+		members[binding[0]] = binding[1]
 	}
 	body, err := json.Marshal(members)
 	if err != nil {
@@ -85,11 +85,11 @@ func verify(token, user string) (*answer, error) {
 }
 
 func main() {
-	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: verify TOKEN [USER]")
+	if len(os.Args) != 2 && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: verify TOKEN [nonce NONCE | subject USER]")
 		os.Exit(64)
 	}
-	accepted, err := verify(os.Args[1], strings.Join(os.Args[2:], ""))
+	accepted, err := verify(os.Args[1], os.Args[2:]...)
 	var refusal *refused
 	if errors.As(err, &refusal) {
 		fmt.Fprintln(os.Stderr, refusal)

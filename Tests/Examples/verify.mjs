@@ -1,6 +1,6 @@
-// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
-// or about an access token (Node 18 or newer).
-//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... node verify.mjs TOKEN [USER]
+// Asks limited-login about a login, whose nonce comes from your session (Node 18 or newer):
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... node verify.mjs TOKEN nonce NONCE
+// `verify.mjs TOKEN subject USER` asks about the refreshed token of your session's user; `verify.mjs TOKEN` about an access token.
 // Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 
 const base = process.env.VERIFY_URL ?? "http://127.0.0.1:8080";
@@ -13,13 +13,11 @@ export class Refused extends Error {
   }
 }
 
-/** The answer to a good token. For a refresh, `user` comes from the session, never from the client. */
-export async function verify(token, user) {
+/** The answer to a good token. The binding, `{ nonce }` or `{ subject }`, comes from the session, never from the client. */
+export async function verify(token, binding = {}) {
   const headers = { "Content-Type": "application/json" };
   if (process.env.VERIFY_KEY) headers["X-Api-Key"] = process.env.VERIFY_KEY;
-  const members = token.startsWith("eyJ") ? { id_token: token } : { access_token: token };
-  if (user) members.subject = user;
-  else if (members.id_token) members.issued_nonce = true;
+  const members = { [token.startsWith("eyJ") ? "id_token" : "access_token"]: token, ...binding };
   const response = await fetch(`${base}/verify`, {
     method: "POST",
     headers,
@@ -34,16 +32,16 @@ export async function verify(token, user) {
   throw new Error(`${answer.code}: ${answer.detail}`);
 }
 
-const [token, user] = process.argv.slice(2);
-if (token) {
+const [token, member, value] = process.argv.slice(2);
+if (token && (member === undefined) === (value === undefined)) {
   try {
-    const { profile } = await verify(token, user);
+    const { profile } = await verify(token, member && { [member]: value });
     console.log(profile.user_id, profile.name ?? "");
   } catch (error) {
     console.error(error.message, error.cause?.code ?? "");
     process.exitCode = error instanceof Refused ? 1 : 3;
   }
 } else {
-  console.error("usage: verify.mjs TOKEN [USER]");
+  console.error("usage: verify.mjs TOKEN [nonce NONCE | subject USER]");
   process.exitCode = 64;
 }

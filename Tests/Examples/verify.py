@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER refreshed,
-or about an access token.
+"""Asks limited-login about a login, whose nonce comes from your session:
 
-VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.py TOKEN [USER]
+VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.py TOKEN nonce NONCE
 
+`verify.py TOKEN subject USER` asks about the refreshed token of your session's user; `verify.py TOKEN` about an access token.
 Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 """
 
@@ -27,10 +27,9 @@ class Unavailable(Exception):
     """There is no verdict now: keep the session, and try again."""
 
 
-def verify(token, user=None):
-    """The answer to a good token. For a refresh, `user` comes from the session, never from the client."""
-    members = {"id_token" if token.startswith("eyJ") else "access_token": token}
-    members |= {"subject": user} if user else {"issued_nonce": True} if "id_token" in members else {}
+def verify(token, **binding):
+    """The answer to a good token. The binding, `nonce` or `subject`, comes from the session, never from the client."""
+    members = {"id_token" if token.startswith("eyJ") else "access_token": token} | binding
     fields = {"Content-Type": "application/json"}
     if os.environ.get("VERIFY_KEY"):
         fields["X-Api-Key"] = os.environ["VERIFY_KEY"]
@@ -52,11 +51,11 @@ def verify(token, user=None):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
-        print("usage: verify.py TOKEN [USER]", file=sys.stderr)
+    if len(sys.argv) not in (2, 4):
+        print("usage: verify.py TOKEN [nonce NONCE | subject USER]", file=sys.stderr)
         return 64
     try:
-        profile = verify(*sys.argv[1:])["profile"]
+        profile = verify(sys.argv[1], **dict([sys.argv[2:]] if sys.argv[2:] else []))["profile"]
         print(profile["user_id"], profile.get("name", ""))
         return 0
     except (Refused, Unavailable) as error:

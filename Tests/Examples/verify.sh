@@ -1,19 +1,15 @@
 #!/bin/sh
-# Asks limited-login with curl about an id token with a nonce from POST /nonces, about an id token that the session of USER
-# refreshed, or about an access token.
-#   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.sh TOKEN [USER]
+# Asks limited-login with curl about a login, whose nonce comes from your session:
+#   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify.sh TOKEN nonce NONCE
+# `verify.sh TOKEN subject USER` asks about the refreshed token of your session's user; `verify.sh TOKEN` about an access token.
 # Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 set -u
-[ $# -ge 1 ] || { echo "usage: $0 TOKEN [USER]" >&2; exit 64; }
-case $1 in
-  eyJ*) members="\"id_token\": \"$1\"" binding='"issued_nonce": true' ;;
-  *) members="\"access_token\": \"$1\"" binding='' ;;
-esac
-# The user of a refresh comes from your session, never from the client.
-[ $# -lt 2 ] || binding="\"subject\": \"$2\""
+case $# in 1 | 3) ;; *) echo "usage: $0 TOKEN [nonce NONCE | subject USER]" >&2; exit 64 ;; esac
+case $1 in eyJ*) kind=id_token ;; *) kind=access_token ;; esac
+members="\"$kind\": \"$1\"${2:+, \"$2\": \"${3-}\"}"
 answer=$(
   # Send the token by standard input: every user can read arguments in the process list.
-  printf '{%s%s%s}' "$members" "${binding:+, }" "$binding" |
+  printf '{%s}' "$members" |
     curl -sS --max-time 10 -w '\n%{http_code}' -H 'Content-Type: application/json' \
       ${VERIFY_KEY:+-H "X-Api-Key: $VERIFY_KEY"} --data-binary @- "${VERIFY_URL:-http://127.0.0.1:8080}/verify"
 ) || exit 3

@@ -1,6 +1,6 @@
-// Asks limited-login about an id token with a nonce from POST /nonces, about an id token that the session of USER
-// refreshed, or about an access token, from any Swift program.
-//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify TOKEN [USER]
+// Asks limited-login about a login, whose nonce comes from your session, from any Swift program:
+//   VERIFY_URL=http://127.0.0.1:8080 VERIFY_KEY=... verify TOKEN nonce NONCE
+// `verify TOKEN subject USER` asks about the refreshed token of your session's user; `verify TOKEN` about an access token.
 // Exit code 0 accepted, 1 refused, 3 no verdict now (keep the session and try again), 64 wrong call.
 import Foundation
 
@@ -34,20 +34,6 @@ struct Unavailable: Error, CustomStringConvertible {
     let description: String
 }
 
-struct Members: Encodable {
-    var idToken: String?
-    var accessToken: String?
-    var issuedNonce: Bool?
-    var subject: String?
-
-    enum CodingKeys: String, CodingKey {
-        case idToken = "id_token"
-        case accessToken = "access_token"
-        case issuedNonce = "issued_nonce"
-        case subject
-    }
-}
-
 /// Sends no password. FoundationNetworking would wait for one for ever if the service asks for this server's key.
 final class NoPasswords: NSObject, URLSessionTaskDelegate {
     func urlSession(
@@ -62,9 +48,9 @@ final class NoPasswords: NSObject, URLSessionTaskDelegate {
 
 let session = URLSession(configuration: .ephemeral, delegate: NoPasswords(), delegateQueue: nil)
 
-/// - Parameter user: for a refresh, the user of the session, never one that a client names.
+/// - Parameter binding: the `nonce` of the session, or its user as `subject` for a refresh; never a value from the client.
 /// - Throws: ``Refused``; any other error means that there is no verdict now.
-func verify(_ token: String, user: String?) async throws -> Answer {
+func verify(_ token: String, binding: [String: String] = [:]) async throws -> Answer {
     let environment = ProcessInfo.processInfo.environment
     guard let url = URL(string: (environment["VERIFY_URL"] ?? "http://127.0.0.1:8080") + "/verify") else {
         throw URLError(.badURL)
@@ -73,9 +59,8 @@ func verify(_ token: String, user: String?) async throws -> Answer {
     request.httpMethod = "POST"
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     if let key = environment["VERIFY_KEY"] { request.setValue(key, forHTTPHeaderField: "X-Api-Key") }
-    var members = token.hasPrefix("eyJ") ? Members(idToken: token) : Members(accessToken: token)
-    members.subject = user
-    members.issuedNonce = user == nil && members.idToken != nil ? true : nil
+    var members = binding
+    members[token.hasPrefix("eyJ") ? "id_token" : "access_token"] = token
     request.httpBody = try JSONEncoder().encode(members)
     // This server's own key is missing or wrong: an outage, not a refusal.
     let keyless = Unavailable(description: "set VERIFY_KEY to a key that the service knows")
@@ -97,12 +82,13 @@ func verify(_ token: String, user: String?) async throws -> Answer {
 struct Verify {
     static func main() async {
         let arguments = CommandLine.arguments
-        guard (2...3).contains(arguments.count) else {
-            print("usage: verify TOKEN [USER]")
+        guard [2, 4].contains(arguments.count) else {
+            print("usage: verify TOKEN [nonce NONCE | subject USER]")
             exit(64)
         }
         do {
-            let answer = try await verify(arguments[1], user: arguments.count > 2 ? arguments[2] : nil)
+            let binding = arguments.count > 2 ? [arguments[2]: arguments[3]] : [:]
+            let answer = try await verify(arguments[1], binding: binding)
             print(answer.profile.userID, answer.profile.name ?? "")
         } catch let refusal as Refused {
             print("\(refusal.code): \(refusal.detail)")

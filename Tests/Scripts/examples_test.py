@@ -5,8 +5,8 @@ usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, 
     login-python, login-php, login-go, getting-started, login-swift; async-http-client is compiled only if it is named, since its
     TLS library takes minutes)
 
-Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The five tests of
-each login server are in `login_servers.py`. An example is SKIPPED if its tools are not installed.
+Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The tests of each
+login server are in `login_servers.py`. An example is SKIPPED if its tools are not installed.
 """
 
 import contextlib
@@ -25,9 +25,11 @@ import urllib.parse
 
 import browser
 import live
+import login_kinds
 import login_servers
 from live import free_port
-from login_servers import EXAMPLES, Failure, expect
+from login_kinds import EXAMPLES
+from login_parts import KEY, Failure, expect
 
 PACKAGE = EXAMPLES / "HummingbirdServer"
 
@@ -41,28 +43,32 @@ def client(command, service, down, issuer):
         expect("Traceback" not in said and "goroutine" not in said and "Fatal error" not in said, f"it crashes: {done}")
         return done
 
-    def issued(**claims):
-        return issuer.token(nonce=login_servers.nonce(service), name="Jane Doe", **claims)
+    def begun():
+        """The token of a new login, and its nonce."""
+        nonce = login_servers.nonce(service)
+        return issuer.token(nonce=nonce, name="Jane Doe"), "nonce", nonce
 
-    login, refreshed = issued(), issuer.token(name="Jane Doe")
-    for token, *user in [(login,), (refreshed, live.SUBJECT), (issuer.access_token(),)]:
-        good = run(service.address, token, *user)
+    login, refreshed = begun(), issuer.token(name="Jane Doe")
+    for asked in login, (refreshed, "subject", live.SUBJECT), (issuer.access_token(),):
+        good = run(service.address, *asked)
         expect(good.returncode == 0 and live.SUBJECT in good.stdout and "Jane Doe" in good.stdout, f"good: {good}")
-    for code, token, *user in [("nonce_used", login), ("nonce_not_issued", refreshed), ("expired", issuer.expired()),
-                               ("invalid_audience", issuer.foreign()), ("subject_mismatch", issued(), "42"),
-                               ("access_token_revoked", issuer.access_token("revoked")),
-                               ("invalid_audience", issuer.access_token(app="42"))]:
-        bad = run(service.address, token, *user)
+    for code, *asked in [("nonce_used", *login), ("nonce_mismatch", begun()[0], *begun()[1:]),
+                         ("expired", issuer.expired(), "nonce", "n-1"), ("invalid_audience", issuer.foreign(), "nonce", "n-1"),
+                         ("subject_mismatch", refreshed, "subject", "42"),
+                         ("access_token_revoked", issuer.access_token("revoked")),
+                         ("invalid_audience", issuer.access_token(app="42"))]:
+        bad = run(service.address, *asked)
         expect(bad.returncode == 1 and code in bad.stdout + bad.stderr, f"{code}: {bad}")
-    for token in issued(), issuer.access_token():
+    for asked in begun(), (issuer.access_token(),):
         for what, address in ("no keys and no Graph", down.address), ("nothing there", f"127.0.0.1:{free_port()}"):
-            outage = run(address, token)
+            outage = run(address, *asked)
             expect(outage.returncode == 3, f"{what}: {outage}")
     for key in "", "another":
-        keyless = run(service.address, issued(), key=key)
+        keyless = run(service.address, *begun(), key=key)
         expect(keyless.returncode == 3 and "VERIFY_KEY" in keyless.stdout + keyless.stderr, f"no key: {keyless}")
-    usage = run(service.address)
-    expect(usage.returncode == 64 and "usage" in usage.stdout + usage.stderr, f"no arguments: {usage}")
+    for arguments in (), ("a token", "nonce"):
+        usage = run(service.address, *arguments)
+        expect(usage.returncode == 64 and "usage" in usage.stdout + usage.stderr, f"wrong usage: {usage}")
 
 
 def tool(name):
@@ -159,21 +165,17 @@ def played(program, script, service, issuer, *kinds):
 
         def answer(self, members):
             if self.path == "/login/begin":
-                status, text = live.request(service.port, "POST", "/nonces", "{}", login_servers.KEY)
+                status, text = live.request(service.port, "POST", "/nonces", "{}", KEY)
                 if status != 200:
                     return 503, {}
                 nonce = json.loads(text)["nonce"]
                 nonces[nonce[-8:]] = nonce
                 return 200, {"login": nonce[-8:], "nonce": nonce}
-            nonce = nonces.pop(members.pop("login"))
-            question = members | {"issued_nonce": True, "auth_nonce": True}
-            status, text = live.request(service.port, "POST", "/verify", json.dumps(question), login_servers.KEY)
-            said = json.loads(text)
+            question = members | {"nonce": nonces.pop(members.pop("login")), "auth_nonce": True}
+            status, text = live.request(service.port, "POST", "/verify", json.dumps(question), KEY)
             if status != 200:
                 return 401 if status == 401 else 503, {}
-            if said["access_token"]["nonce"] != nonce:
-                return 401, {}
-            return 200, {"name": said["profile"]["name"]}
+            return 200, {"name": json.loads(text)["profile"]["name"]}
 
         def log_message(self, *_):
             pass
@@ -278,11 +280,11 @@ def code_flow(service, issuer):
         # The nonce of another session, a nonce that was not issued, and none at all are refused.
         _, other_dialog = page.begun()
         other = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(other_dialog).query))["nonce"]
-        for nonce, code in (other, "another_login"), ("n0NceOfMyOwn", "nonce_not_issued"), ("", "nonce_mismatch"):
+        for nonce in other, "n0NceOfMyOwn", "":
             cookie, dialog = page.begun()
             parameters = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(dialog).query)) | {"nonce": nonce}
             outcome = told(f"{dialog.partition('?')[0]}?{urllib.parse.urlencode(parameters)}", cookie)
-            expect(outcome == f"refused: {code}", f"{nonce}: {outcome}")
+            expect(outcome == "refused: nonce_mismatch", f"{nonce}: {outcome}")
             expect(told(page.origin) == "not logged in", f"{nonce}: logged in")
         cookie, dialog = page.begun()
         expect(told(dialog.replace("openid%2C", ""), cookie) == "refused: no_id_token", "no id token")
@@ -339,10 +341,10 @@ def main():
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
         steps["web-code"] = lambda: code_flow(service, issuer)
-        for name, command in login_servers.commands(scratch).items():
-            def serve(command=command):
-                call = command()
-                return login_servers.asks_service(call, service, issuer) if call else "SKIPPED: not installed"
+        for name, find in login_kinds.ASKING.items():
+            def serve(find=find):
+                kind = find(scratch)
+                return login_servers.asks_service(kind, service, issuer) if kind else "SKIPPED: not installed"
             steps[name] = serve
 
         def packaged(name, judge):
@@ -352,7 +354,8 @@ def main():
             return run
 
         steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
-        steps["login-swift"] = packaged("server", lambda place: login_servers.judges_itself(place, issuer, stranger))
+        steps["login-swift"] = packaged(
+            "server", lambda place: login_servers.judges_itself(login_kinds.hummingbird(place), issuer, stranger))
         if "async-http-client" in chosen:
             steps["async-http-client"] = lambda: None if build_package("--target", "AsyncHTTPClientSource") else \
                 "SKIPPED: its packages are not to be had"

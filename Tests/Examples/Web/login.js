@@ -1,7 +1,7 @@
 /**
  * Logs a person in with Facebook's dialog, and lets the server judge the result. The dialog gets a nonce of the server, so
- * the access token is tied to this login: the server asks limited-login with `auth_nonce: true` and `issued_nonce: true`,
- * then compares `access_token.nonce` with the nonce of its session. The page never sends the nonce back.
+ * the access token is tied to this login: the server asks limited-login with `auth_nonce: true` and the `nonce` of its
+ * session. The page never sends the nonce back.
  * `auth_type: "reauthenticate"` makes the person type the password.
  * @param facebook the object FB of Facebook's SDK
  * @param server the address at which the page's own server takes logins; that server asks limited-login

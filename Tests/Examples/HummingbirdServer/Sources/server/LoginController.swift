@@ -5,17 +5,7 @@ import LimitedLoginKeys
 /// The requests of a login and of its session.
 struct LoginController {
     let verifier: LoginVerifier
-    /// Holds each session under the id in its cookie.
-    let store: any PersistDriver
-
-    static let cookieName = "__Host-session"
-    static let life = Duration.seconds(3_600)
-
-    struct Session: Codable {
-        var user: String?
-        var login: String?
-        var nonce: String?
-    }
+    let sessions: Sessions
 
     struct Input: Decodable {
         let login: String?
@@ -28,67 +18,52 @@ struct LoginController {
     }
 
     @Sendable
-    func begin(request: Request, context: BasicRequestContext) async throws -> EditedResponse<[String: String]> {
+    func begin(request: Request, context: BasicRequestContext) async throws -> Sessions.Answer {
+        var session = try await sessions.session(of: request)
         let (login, nonce) = (Nonce.generate().value, Nonce.generate().value)
-        let session = Session(user: try await session(of: request).user, login: login, nonce: nonce)
-        return try await renew(request, as: session, answering: ["login": login, "nonce": nonce])
+        (session.login, session.nonce) = (login, nonce)
+        return try await sessions.keep(session, answering: ["login": login, "nonce": nonce])
     }
 
     @Sendable
-    func finish(request: Request, context: BasicRequestContext) async throws -> EditedResponse<[String: String]> {
+    func logIn(request: Request, context: BasicRequestContext) async throws -> Sessions.Answer {
         let input = try await request.decode(as: Input.self, context: context)
-        let session = try await session(of: request)
+        let session = try await sessions.session(of: request)
         guard let nonce = session.nonce, input.login == session.login else {
             throw HTTPError(.unauthorized, message: "login_not_begun")
         }
         let profile = try await judge {
-            // The nonce comes from the session, never from the client.
+            // The nonce comes from the session, never from the client. It is used up last.
             let profile = try await verifier.verify(input.idToken, nonce: nonce).profile
-            try await store.create(key: "nonce/\(nonce)", value: true, expires: Self.life)
+            try await sessions.use(nonce)
             return profile
         }
+        // Begin a session with a new id: others may know the id of the old one.
+        try await sessions.remove(session)
         let person = ["user": profile.userID, "name": profile.name].compactMapValues { $0 }
-        return try await renew(request, as: Session(user: profile.userID), answering: person)
+        return try await sessions.prolong(Session(user: profile.userID), answering: person)
     }
 
     @Sendable
-    func refresh(request: Request, context: BasicRequestContext) async throws -> [String: String] {
+    func refresh(request: Request, context: BasicRequestContext) async throws -> Sessions.Answer {
         let input = try await request.decode(as: Input.self, context: context)
         // The user comes from the session, never from the client.
-        let user = try await user(of: request)
+        let user = try await sessions.session(of: request).loggedInUser()
         _ = try await judge { try await verifier.verify(input.idToken, subject: user) }
-        return ["user": user]
+        // The client may have logged out in the meantime.
+        let session = try await sessions.session(of: request)
+        return try await sessions.prolong(session, answering: ["user": try session.loggedInUser()])
+    }
+
+    @Sendable
+    func logOut(request: Request, context: BasicRequestContext) async throws -> Sessions.Answer {
+        try await sessions.remove(try await sessions.session(of: request))
+        return sessions.withoutCookie()
     }
 
     @Sendable
     func me(request: Request, context: BasicRequestContext) async throws -> [String: String] {
-        ["user": try await user(of: request)]
-    }
-
-    private func session(of request: Request) async throws -> Session {
-        guard let id = request.cookies[Self.cookieName]?.value else { return Session() }
-        return try await store.get(key: "session/\(id)", as: Session.self) ?? Session()
-    }
-
-    private func user(of request: Request) async throws -> String {
-        guard let user = try await session(of: request).user else {
-            throw HTTPError(.unauthorized, message: "not_logged_in")
-        }
-        return user
-    }
-
-    /// Begins a session with a new id: others may know the id of the old one.
-    private func renew(
-        _ request: Request,
-        as session: Session,
-        answering answer: [String: String]
-    ) async throws -> EditedResponse<[String: String]> {
-        if let old = request.cookies[Self.cookieName]?.value { try await store.remove(key: "session/\(old)") }
-        let id = Nonce.generate().value
-        try await store.set(key: "session/\(id)", value: session, expires: Self.life)
-        var response = EditedResponse(response: answer)
-        response.setCookie(Cookie(name: Self.cookieName, value: id, path: "/", secure: true, sameSite: .lax))
-        return response
+        ["user": try await sessions.session(of: request).loggedInUser()]
     }
 
     /// Turns a refusal into 401. An outage is not about the token, so it ends no session.

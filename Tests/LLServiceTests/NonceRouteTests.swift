@@ -305,7 +305,8 @@ struct NonceRouteTests {
     @Test("Without a secret /nonces is 404, and a request with issued_nonce names the setting that is missing")
     func disabled() async throws {
         let service = try await InProcessService()
-        #expect(try service.answer("POST", "/nonces", body: "{}").status == 404)
+        let absent = try service.answer("POST", "/nonces", body: "{}")
+        #expect(absent.status == 404 && absent.text.contains("limited-login nonce secret"), "\(absent.text)")
         let answer = try service.verify(try Self.token("n-1"), Self.issued)
         #expect(answer.status == 400)
         #expect(answer.code == "invalid_request")

@@ -15,7 +15,7 @@ enum AuthEndpoint {
         let settings = worker.settings
         // A reload may have disabled the routes while the request waited for keys.
         guard let gateway = settings.gateway else {
-            return .refused(.idToken, Problem(.notFound, Requirement.gateway.sentence))
+            return .refused(.idToken, Requirement.gateway.problem)
         }
         var scheme = AuthScheme.bearer
         do throws(Problem) {

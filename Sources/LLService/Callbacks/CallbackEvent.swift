@@ -39,7 +39,7 @@ package struct CallbackEvent: Sendable {
     init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Problem) {
         let settings = worker.settings
         // The secrets were configured when the head came; a reload in between may have removed them.
-        guard let secrets = settings.appSecrets else { throw Problem(.notFound, Requirement.callbacks.sentence) }
+        guard let secrets = settings.appSecrets else { throw Requirement.callbacks.problem }
         guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
             let text = form.first("signed_request")
         else { throw Problem(.invalidRequest, "The form must have signed_request exactly once.") }

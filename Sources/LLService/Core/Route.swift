@@ -143,8 +143,16 @@ enum Requirement: Sendable {
         }
     }
 
-    /// The text of the 404 if the configuration is missing.
-    var sentence: String {
+    /// The 404 if the configuration is missing.
+    var problem: Problem {
+        let hint =
+            self == .nonceIssuer
+            ? "Make a secret with (umask 077; limited-login nonce secret > FILE), name the file in "
+                + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again." : nil
+        return Problem(.notFound, sentence, hint: hint)
+    }
+
+    private var sentence: String {
         switch self {
         case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
         case .tokenIssuer: "No tokens are issued here; see LIMITED_LOGIN_ISSUER."
@@ -225,7 +233,7 @@ extension Route {
     {
         Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, exchange, _ throws(Problem) in
             guard let tokens = worker.settings.tokens else {
-                throw Problem(.notFound, Requirement.tokenIssuer.sentence)
+                throw Requirement.tokenIssuer.problem
             }
             exchange.response.addField("Content-Type: application/json")
             // A new key is published 300 s before it signs.

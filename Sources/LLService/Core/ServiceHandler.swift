@@ -166,7 +166,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let route, route.allows(method) {
             worker.refreshSettings()
             if let requirement = route.requirement, !requirement.isMet(worker.settings) {
-                throw Problem(.notFound, requirement.sentence)
+                throw requirement.problem
             }
             try worker.require(route.caller, exchange.head, bytes)
             try route.body.require(&exchange, bytes)

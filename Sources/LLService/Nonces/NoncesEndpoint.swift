@@ -13,7 +13,7 @@ enum NoncesEndpoint {
         let settings = worker.settings
         // The secret was configured when the head came; a reload in between may have removed it.
         guard let nonces = settings.verifier.nonces else {
-            throw Problem(.notFound, Requirement.nonceIssuer.sentence)
+            throw Requirement.nonceIssuer.problem
         }
         let appID = try settings.app(named: request.appID)
         let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds

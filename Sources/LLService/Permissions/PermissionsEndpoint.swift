@@ -9,7 +9,7 @@ enum PermissionsEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
         // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = worker.settings.appSecrets else {
-            throw Problem(.notFound, Requirement.permissions.sentence)
+            throw Requirement.permissions.problem
         }
         let request = try PermissionsRequest(exchange.head, bytes)
         let app: AppSecret

@@ -17,7 +17,7 @@ enum TokenEndpoint {
     static let answer: Route.Answer = { (worker, exchange, bytes) throws(Problem) in
         // A refusal before the form is read is not a refusal of a token.
         let form = try IntrospectEndpoint.form(worker, &exchange, bytes)
-        guard let tokens = worker.settings.tokens else { throw Problem(.notFound, Requirement.tokenIssuer.sentence) }
+        guard let tokens = worker.settings.tokens else { throw Requirement.tokenIssuer.problem }
         let request = try TokenRequest(form, tokens.issuer.policy)
         guard request.isIDToken else {
             let asked = try request.accessToken()

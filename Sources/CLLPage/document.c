@@ -15,6 +15,10 @@ static const char script[] = {
 #embed "page.js" suffix(,)
     0
 };
+static const char documentation[] = {
+#embed "../LLService/LLService.docc/API.md" suffix(,)
+    0
+};
 static const char icon[] = {
 #embed "icon.svg" suffix(,)
     0
@@ -23,4 +27,5 @@ static const char icon[] = {
 const char *page_html(void) { return html; }
 const char *page_style(void) { return style; }
 const char *page_script(void) { return script; }
+const char *page_documentation(void) { return documentation; }
 const char *page_icon(void) { return icon; }

@@ -3,6 +3,7 @@ const $ = (id) => document.getElementById(id);
 const forms = { login: $('login').elements, inspect: $('inspect').elements };
 let state = { mode: '', checks: [], scenarios: [], faults: [], changing: [] };
 const fields = ['app_id', 'nonce', 'permissions'];
+const narrow = matchMedia('(max-width: 900px)');
 let busy = false;
 
 /** An element with text, which is never read as HTML. */
@@ -33,9 +34,7 @@ async function ask(path, body) {
 const deepest = 20;
 const jsonToken = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-function readable(text) {
-  try { return JSON.stringify(JSON.parse(text)); } catch { return text; }
-}
+const readable = (text) => { try { return JSON.stringify(JSON.parse(text)); } catch { return text; } };
 
 function timeNote(name, value) {
   if (!/^(iat|exp|nbf|[a-z_]*_at)$/.test(name) || !/^\d{9,11}$/.test(value)) return '';
@@ -146,9 +145,11 @@ function showChecks(titles, report, answer) {
     item.setAttribute('aria-label', `${row.title}: ${words[row.outcome]}`);
     return item;
   }));
-  const failed = rows.findIndex((row) => row.outcome === 'failed');
-  const passed = rows.filter((row) => row.outcome === 'passed').length;
-  return failed >= 0 ? `Refused by check ${failed + 1} of ${rows.length}, “${rows[failed].title}”.`
+  // A check that was not asked for is neither made nor counted.
+  const asked = rows.filter((row) => row.outcome !== 'not_asked');
+  const failed = asked.findIndex((row) => row.outcome === 'failed');
+  const passed = asked.filter((row) => row.outcome === 'passed').length;
+  return failed >= 0 ? `Refused by check ${failed + 1} of ${asked.length}, “${asked[failed].title}”.`
     : answer?.code || !passed ? '' : `All ${passed} checks passed.`;
 }
 
@@ -171,15 +172,26 @@ function showProfile(profile) {
   $('profile').scrollTop = 0;
 }
 
-function showVerdict(kind, status, code, which, detail, cure) {
+/** A warning about a nonce that can be guessed: the compared one, or else the token's. */
+function nonceWarning({ request, token }) {
+  const { binding, value } = forms.inspect;
+  const pasted = state.mode === 'inspect' && ['nonce', 'raw_nonce'].includes(binding.value) ? value.value : undefined;
+  const nonce = request?.nonce ?? request?.raw_nonce ?? pasted ?? parsed(decoded(token.split('.')[1]))?.nonce;
+  const count = typeof nonce === 'string' ? [...nonce].length : 0;
+  return count === 0 || count >= 16 ? ''
+    : `The nonce has fewer than 16 characters (${count}), so it can be guessed. Make one of POST /nonces or of a random generator.`;
+}
+
+function showVerdict(kind, status, code, which, detail, cure, warning = '') {
   $('verdict').className = kind;
   $('status').textContent = status;
   $('code').textContent = code;
   $('which').textContent = which;
   $('detail').textContent = detail;
   $('cure').textContent = cure ? `What to do: ${cure}` : '';
-  // On a narrow screen the verdict may stand below the clicked button.
-  $('verdict').scrollIntoView({ block: 'nearest' });
+  $('warning').textContent = warning;
+  // On a narrow screen the verdict may stand below the clicked button, and a form takes the place of the checks.
+  $('verdict').scrollIntoView({ block: state.mode === 'inspect' && narrow.matches ? 'start' : 'nearest' });
 }
 
 /** The request as it was sent, with the middle of a token left out. */
@@ -190,9 +202,7 @@ function showRequest(asked, request) {
   $('request').prepend(element('span', `${asked}\n`, 'aside'));
 }
 
-function parsed(text) {
-  try { return JSON.parse(text); } catch { return null; }
-}
+const parsed = (text) => { try { return JSON.parse(text); } catch { return null; } };
 
 function showOutcome(outcome) {
   // The report is null if the service did not read the request, for example because it is too long.
@@ -216,6 +226,7 @@ function showOutcome(outcome) {
       : refused?.detail ?? 'The service answered something else; its answer stands below.',
     // The report's cure belongs to the report's code. The service may give another code, or 503.
     refused?.hint ?? (report && refused?.code === report.code ? report.cure : ''),
+    nonceWarning(outcome),
   );
 }
 
@@ -229,22 +240,49 @@ function showState(next) {
   $('place').textContent = state.place;
   $('keys').textContent = state.keys;
   if (state.mode !== 'demo') return;
+  showOutage(next.away_seconds ?? 0);
   const current = document.activeElement?.dataset?.place;
+  const pushed = $('scenarios').scrollLeft;
   $('scenarios').replaceChildren(...state.scenarios.map((scenario, place) => {
     const button = element('button', scenario.title);
     button.type = 'button';
     button.dataset.scenario = scenario.name;
     button.dataset.place = place;
     button.title = scenario.hint;
-    button.append(element('small', scenario.expects.replace('401 ', '')));
+    button.append(element('small', scenario.expects.replace('401 ', '')), element('span', scenario.hint, 'hint'));
     if (scenario.name === state.current) button.setAttribute('aria-current', 'true');
     button.addEventListener('click', () => play(scenario.name));
     const item = document.createElement('li');
     item.append(button);
     return item;
   }));
+  $('scenarios').scrollLeft = pushed;
+  $('scenarios').querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   if (current !== undefined) $('scenarios').querySelector(`[data-place="${current}"]`)?.focus();
 }
+
+// The outage of Facebook's key address: the time until it ends, and whether this page began it.
+let ticking = 0, tookAway = false;
+
+function showOutage(seconds) {
+  const end = performance.now() + seconds * 1000;
+  clearInterval(ticking);
+  const show = () => {
+    const rest = Math.ceil((end - performance.now()) / 1000);
+    $('outage').hidden = rest <= 0;
+    $('rest').textContent = `${rest} s`;
+    if (rest > 0) return;
+    clearInterval(ticking);
+    if (seconds) ask('state').then(showState, showFailure);
+  };
+  ticking = setInterval(show, 500);
+  show();
+}
+
+addEventListener('pagehide', () => {
+  if (tookAway) navigator.sendBeacon('run', new Blob(['{"scenario":"back"}'], { type: 'application/json' }));
+});
+$('end').addEventListener('click', () => play('back'));
 
 /** Does one thing at a time; what is shown stays until the next outcome is there, so that nothing jumps. */
 async function perform(work) {
@@ -259,6 +297,7 @@ async function perform(work) {
 function play(scenario) {
   return perform(async () => {
     remember(scenario);
+    tookAway = scenario === 'away' || tookAway && scenario !== 'back';
     const outcome = await ask('run', {
       scenario, app_id: forms.login.app_id.value.trim(), nonce: forms.login.nonce.value,
       permissions: forms.login.permissions.value.split(/[\s,]+/).filter(Boolean),
@@ -288,10 +327,8 @@ function remembered() {
     $('own').open = true;
     return name;
   }
-  // A link of another page must not change the keys: those scenarios are played again by a reload alone.
-  const isReload = performance.getEntriesByType('navigation')[0]?.type === 'reload';
-  const isKnown = state.changing.includes(name) ? isReload : state.scenarios.some((one) => one.name === name);
-  return isKnown ? name : 'good';
+  // Neither a link of another page nor a reload changes the keys or begins an outage.
+  return state.scenarios.some((one) => one.name === name) && !state.changing.includes(name) ? name : 'good';
 }
 
 document.querySelector('.skip').addEventListener('click', (event) => {
@@ -341,7 +378,7 @@ $('copy').addEventListener('click', async () => {
   setTimeout(() => { $('copy').textContent = 'Copy'; }, 1500);
 });
 
-$('own').open = matchMedia('(min-width: 901px)').matches;
+$('own').open = !narrow.matches;
 
 await perform(async () => {
   showState(await ask('state'));

@@ -15,8 +15,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let template: ClaimsTemplate
     /// The service's address, such as `http://127.0.0.1:8080`; nil until it listens.
     package let service = Locked<String?>(nil)
-    /// True while the JWK Set is answered with 503, as in an outage at Facebook; tokens are still signed.
-    package let isAway = Locked(false)
+    /// Until this moment the JWK Set is answered with 503, as in an outage at Facebook; tokens are still signed.
+    package let outageEnd = Locked(MonotonicInstant(nanoseconds: 0))
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
     let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
@@ -202,7 +202,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
     private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
-        guard !isAway.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
+        guard MonotonicClock.now() >= outageEnd.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
         response.addField("ETag", tag)

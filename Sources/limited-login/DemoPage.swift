@@ -9,6 +9,8 @@ internal import LimitedLoginKeys
 final class DemoPage: PageBackend {
     let issuer: StandInIssuer
     let client = HTTPSClient()
+    /// The longest outage: it ends by itself if the page that began it is gone.
+    static let outage = Duration.seconds(60)
     /// The service, once it is running.
     private let running = Locked<Application?>(nil)
 
@@ -19,7 +21,9 @@ final class DemoPage: PageBackend {
     func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
-        let isAway = issuer.isAway.withLock { $0 }
+        let outage = issuer.outageEnd.withLock { $0 }.nanoseconds(since: MonotonicClock.now())
+        let isAway = outage > 0
+        let awaySeconds: JSON? = isAway ? JSON(outage / 1_000_000_000 + 1) : nil
         let service = running.withLock { $0 }?.ownAddress.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
         let scenarios = DemoScenario.all.filter { $0.whileAway == nil || $0.whileAway == isAway }
@@ -30,6 +34,7 @@ final class DemoPage: PageBackend {
                 "Facebook \(isAway ? "answers 503 and publishes no key" : "publishes \(Self.names(of: published))"). "
                     + "The service has \(Self.names(of: cached))."
             ),
+            "away_seconds": awaySeconds,
             "app_id": JSON(Demo.appID),
             "permissions": "email, user_birthday, user_location",
             "checks": Self.checks(),
@@ -84,7 +89,7 @@ struct DemoScenario: Sendable {
     let expects: String
     /// True: offered only while Facebook's keys are away; false: only while they are available; nil: always.
     var whileAway: Bool?
-    /// True if the scenario changes the stand-in for later requests; a link alone must not play it.
+    /// True if the scenario changes the stand-in for later requests; a link or a reload must not play it.
     var changesFacebook = false
     let play: @Sendable (inout ScenarioRun) throws -> Void
 
@@ -96,12 +101,12 @@ struct DemoScenario: Sendable {
         return all.first { $0.name == name }?.play
     }
 
-    private static func fault(_ name: String, _ title: String) -> DemoScenario? {
+    private static func fault(_ name: String, _ title: String, _ hint: String? = nil) -> DemoScenario? {
         CatalogueEntry.named(name).map { entry in
             DemoScenario(
                 name: name,
                 title: title,
-                hint: entry.fault,
+                hint: hint ?? entry.fault,
                 expects: entry.code.map { "401 \($0)" } ?? "200"
             ) { try $0.login(entry) }
         }
@@ -109,10 +114,21 @@ struct DemoScenario: Sendable {
 
     static let all: [DemoScenario] =
         [
-            fault("good", "A good login"), fault("expired", "Expired"), fault("other-app", "Another app's"),
+            fault("good", "A good login", "The backend sends the token and its session's nonce; one call checks both."),
+            stolen, fault("expired", "Expired"), fault("other-app", "Another app's"),
             fault("other-login", "Another login's nonce"), fault("changed", "One byte changed"),
             fault("unknown-key", "An unknown key"),
         ].compactMap { $0 } + plays
+
+    private static let stolen = DemoScenario(
+        name: "stolen",
+        title: "A stolen token",
+        hint: "A thief's session presents the token first and is refused; its owner still logs in.",
+        expects: "401, then 200"
+    ) { scenario in
+        scenario.nonce = ""
+        try scenario.loseToken()
+    }
 
     private static let plays: [DemoScenario] = [
         DemoScenario(
@@ -190,13 +206,13 @@ struct DemoScenario: Sendable {
         DemoScenario(
             name: "away",
             title: "Take Facebook away",
-            hint: "Facebook's key address answers 503; the service carries on with the keys it has.",
+            hint: "For 60 s Facebook's key address answers 503; the service carries on with the keys it has.",
             expects: "200",
             whileAway: false,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.isAway.withLock { $0 = true }
-            scenario.note("GET jwks", "503", "Facebook's key address answers 503 from now on; logging in still works.")
+            scenario.demo.issuer.outageEnd.withLock { $0 = MonotonicClock.now() + DemoPage.outage }
+            scenario.note("GET jwks", "503", "Facebook's key address answers 503 for 60 s; logging in still works.")
             try scenario.login()
         },
         DemoScenario(
@@ -207,7 +223,7 @@ struct DemoScenario: Sendable {
             whileAway: true,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.isAway.withLock { $0 = false }
+            scenario.demo.issuer.outageEnd.withLock { $0 = MonotonicClock.now() }
             scenario.note("GET jwks", "200", "Facebook's key address answers again.")
             try scenario.login()
         },

@@ -189,7 +189,7 @@ final class InspectPage: PageBackend {
         switch (binding.nonce, binding.subject) {
         case (.nonce?, _), (.rawNonce?, _): ""
         case (.issuedNonce?, _):
-            "The token is good, and its nonce was issued here. The service alone knows whether it was used before."
+            "The token has one of your nonces, of any login. The service alone knows whether it was used before."
         case (nil, _?):
             "The token is good, and names this person. A session that exists may go on; no login may begin with it."
         case (nil, nil):

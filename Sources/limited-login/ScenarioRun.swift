@@ -70,19 +70,40 @@ struct ScenarioRun {
     /// For a good login without a nonce of its own, the service issues a nonce and accepts it once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
         let (token, proofs) = try logIn(entry)
-        try verify(token, [("id_token", JSON(token))] + proofs)
+        try verify(token, Self.request(token, proofs))
+    }
+
+    /// Logs in, and presents the token in another session before the owner does.
+    mutating func loseToken() throws {
+        let (token, proofs) = try logIn()
+        let nonce = try issueNonce("thief", "A thief with the token of somebody else begins a session of their own.")
+        try verify(token, Self.request(token, [("nonce", nonce)]), "The thief's session presents the stolen token.")
+        try verify(token, Self.request(token, proofs), "The owner's session presents the same token.")
+        meaning = "The thief's session got 401 nonce_mismatch, which used nothing up. Log the owner, \(userID), in."
+    }
+
+    private static func request(_ token: String, _ proofs: [(name: String, value: String)]) -> [JSON.Member] {
+        [("id_token", JSON(token))] + proofs.map { ($0.name, JSON($0.value)) }
+    }
+
+    /// Has the service issue a nonce.
+    /// - Parameter name: The nonce's variable in a terminal.
+    private mutating func issueNonce(_ name: String, _ sentence: String) throws -> String {
+        let nonce = try Self.text("nonce", of: call("/nonces", [:], sentence), "The service issued no nonce: it")
+        script(name, nonce, of: curl("/nonces", [:]))
+        return nonce
     }
 
     /// Logs in at Facebook.
     /// - Returns: The app's token, and the members that tie it to the login.
-    private mutating func logIn(_ entry: CatalogueEntry? = nil) throws -> (token: String, proofs: [JSON.Member]) {
+    private mutating func logIn(
+        _ entry: CatalogueEntry? = nil
+    ) throws -> (token: String, proofs: [(name: String, value: String)]) {
         let fault = entry?.name == "good" ? nil : entry
         let isIssued = nonce.isEmpty && fault == nil
         var nonce = nonce
         if isIssued {
-            let answer = try call("/nonces", [:], "The backend asks the service for a nonce and gives it to the app.")
-            nonce = try Self.text("nonce", of: answer, "The service issued no nonce: it")
-            script("nonce", nonce, of: curl("/nonces", [:]))
+            nonce = try issueNonce("nonce", "The backend asks the service for a nonce and gives it to the app.")
         } else if nonce.isEmpty {
             nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
@@ -103,8 +124,7 @@ struct ScenarioRun {
         if isIssued { script("token", token, of: "curl -sS \(facebookURL)/tokens -d \(word(claims))") }
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
-        let proofs = (entry?.requestMembers(workshop) ?? [("nonce", nonce)]).map { ($0.name, JSON($0.value)) }
-        return (token, isIssued ? [("issued_nonce", JSON(true))] : proofs)
+        return (token, entry?.requestMembers(workshop) ?? [("nonce", nonce)])
     }
 
     /// Logs in, and exchanges the login for a token of the service's own.
@@ -112,12 +132,14 @@ struct ScenarioRun {
         // In a terminal each run has another person: this run revokes the person's logins.
         script("person=$(date +%s)")
         variables.append(("person", userID))
-        let (token, _) = try logIn()
+        let (token, proofs) = try logIn()
         let kind = "urn:ietf:params:oauth"
-        let form = [
-            ("grant_type", "\(kind):grant-type:token-exchange"), ("subject_token_type", "\(kind):token-type:id_token"),
-            ("subject_token", token), ("issued_nonce", "true"),
-        ]
+        let form =
+            [
+                ("grant_type", "\(kind):grant-type:token-exchange"),
+                ("subject_token_type", "\(kind):token-type:id_token"),
+                ("subject_token", token),
+            ] + proofs
         let answer = try send(
             HTTPSRequest(.post, try service("/token"), headers: [Self.key], body: .form(form)),
             "The backend exchanges the login for a short standard token and gives it to the app."

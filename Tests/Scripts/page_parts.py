@@ -1,6 +1,7 @@
 """Parts of the page's test: scripts that look into the page, and the demonstration as a process."""
 
 import json
+import re
 import urllib.request
 
 import live
@@ -40,6 +41,20 @@ EMPTY = """return [...document.querySelectorAll('main section, nav > section')].
 VERDICT = "return [document.getElementById('status').textContent, document.getElementById('code').textContent]"
 FOCUSED = "return document.activeElement?.dataset?.scenario ?? document.activeElement?.name ?? " \
     "document.activeElement?.tagName.toLowerCase()"
+# Gives the next answer a hint with markup, which the page must show as text.
+HINTED = """const real = window.fetch;
+window.fetch = async (...given) => {
+  window.fetch = real;
+  const answer = JSON.stringify({code: 'expired', detail: 'It is over.', hint: 'Do <b>this</b>.'});
+  return Response.json({...await (await real(...given)).json(), status: '401', answer});
+};"""
+# Makes the service's next answer a 503 without a verdict, as after too many unknown keys; the report stays.
+NOBODY_CAN_TELL = """const real = window.fetch;
+window.fetch = async (...given) => {
+  window.fetch = real;
+  const answer = JSON.stringify({code: 'keys_unavailable', detail: 'The keys could not be fetched.'});
+  return Response.json({...await (await real(...given)).json(), status: '503', answer});
+};"""
 
 
 class Failure(Exception):
@@ -81,3 +96,29 @@ def quiet(browser, base, where):
     require(not complaints, f"{where}: the console says {complaints}")
     foreign = [url for url in browser.requests() if not url.startswith(base + "/")]
     require(not foreign, f"{where}: asked for {foreign}")
+
+
+def counted(browser, where):
+    """Checks that the sentence about the checks counts those in the list, without the ones that were not asked for."""
+    which = browser.run("return document.getElementById('which').textContent.split(',')[0]")
+    said = [int(number) for number in re.findall(r"\d+", which)]
+    asked = browser.run("return document.querySelectorAll('#checks li:not(.not_asked)').length")
+    require(not said or said[-1] == asked, f"{where}: the verdict counts {said}, the list has {asked} checks")
+
+
+def above_the_fold(browser, size, where):
+    """Checks that the list of checks begins on the first screen, and on a wide one also ends there."""
+    browser.run("scrollTo(0, 0)")
+    shown, count = browser.run("const rows = [...document.querySelectorAll('#checks li')];"
+                               "return [rows.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length, rows.length]")
+    wanted = count if size[0] > 900 else 6
+    require(shown >= wanted, f"{where}: {shown} of {count} checks are above the fold, not {wanted}")
+
+
+def explained(browser, size, where):
+    """Checks that each button of a narrow page has its sentence, whole and of a readable size."""
+    poor = browser.run("""return [...document.querySelectorAll('#scenarios .hint')].filter((hint) => {
+      const box = hint.getBoundingClientRect(), card = hint.parentElement.getBoundingClientRect();
+      return !hint.textContent || parseFloat(getComputedStyle(hint).fontSize) < 12 || box.bottom > card.bottom || box.height === 0;
+    }).map((hint) => hint.textContent)""")
+    require(size[0] > 900 or not poor, f"{where}: these sentences are not readable: {poor}")

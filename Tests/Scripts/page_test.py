@@ -7,7 +7,7 @@ A picture of each state is kept if a folder is named; the checks need none.
 
 Each scenario must end as its button says, with its verdict in view. No card may be empty for more than a quarter of its
 height. Nothing may jump, complain on the console, or ask another origin for anything. The command that is shown must answer
-the same in a shell.
+the same in a shell. The checks begin on the first screen. An outage of Facebook ends with its page.
 Then a page of another origin, and one by DNS rebinding, try to use the program.
 """
 
@@ -19,11 +19,15 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 
 import live
 from browser import Browser
-from page_parts import EMPTY, FOCUSED, IN_VIEW, LAYOUT, VERDICT, Failure, demo, get, quiet, require, tab_to
+from page_parts import (
+    EMPTY, FOCUSED, HINTED, IN_VIEW, LAYOUT, NOBODY_CAN_TELL, VERDICT, Failure, above_the_fold, counted, demo, explained, get, quiet,
+    require, tab_to,
+)
 
 SIZES = [(375, 667), (375, 812), (1280, 800)]
 SCHEMES = ["light", "dark"]
@@ -51,11 +55,12 @@ def judged(browser, base, name, where):
     require(not empty, f"{where}: {name}: empty for more than a quarter: {empty}")
     wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
     require(wide <= 0, f"{where}: {wide} px stand out at the side")
+    counted(browser, f"{where}: {name}")
     return status if code == "accepted" else f"{status} {code}"
 
 
 def promises(base):
-    return {one["name"]: one["expects"] for one in get(base + "/state")["scenarios"]}
+    return {one["name"]: one["expects"].rpartition("then ")[2] for one in get(base + "/state")["scenarios"]}
 
 
 def keep(browser, folder, name):
@@ -80,6 +85,7 @@ def scenarios(program, size, scheme, folder):
         opened(browser, base, size, scheme)
         shown = judged(browser, base, "good", f"{where}: opened")
         require(shown == "200", f"{where}: the page opens with {shown}")
+        above_the_fold(browser, size, where)
         keep(browser, folder, f"{file}-opened")
         layout = browser.run(LAYOUT)
         tab_to(browser, "good")
@@ -102,7 +108,9 @@ def scenarios(program, size, scheme, folder):
                 played.append(name)
             if place + 1 < len(names):
                 browser.press("Down")
+        explained(browser, size, where)
         turns(browser, base, where)
+        outage(browser, base, where)
         reloaded(browser, base, where)
         own_login(browser, where)
         keep(browser, folder, f"{file}-own")
@@ -122,6 +130,31 @@ def turns(browser, base, where):
         browser.click(f"#scenarios [data-scenario={name}]")
         shown = judged(browser, base, name, f"{where}, by mouse")
         require(shown == "200", f"{where}: {name} shows {shown}")
+
+
+def outage(browser, base, where):
+    """Takes Facebook away, and expects it back by the bar's button, by a reload, and when the page is left."""
+    shown = "document.getElementById('outage').checkVisibility()"
+    for way in ["button", "reload", "leave"]:
+        browser.click("#scenarios [data-scenario=away]")
+        browser.wait(shown)
+        judged(browser, base, "away", f"{where}, before {way}")
+        rest = get(base + "/state").get("away_seconds", 0)
+        require(0 < rest <= 60, f"{where}: Facebook is away for {rest} s")
+        if way == "button":
+            browser.click("#end")
+            browser.wait(f"!{shown}")
+        elif way == "reload":
+            browser.reload()
+            require(judged(browser, base, "good", f"{where}, after an outage") == "200", f"{where}: no good login after an outage")
+        else:
+            browser.open("about:blank")
+        deadline = time.monotonic() + 30
+        while get(base + "/state").get("away_seconds"):
+            require(time.monotonic() < deadline, f"{where}: Facebook stays away after {way}")
+            time.sleep(0.05)
+    browser.open(base + "/")
+    judged(browser, base, "good", where)
 
 
 def reloaded(browser, base, where):
@@ -146,15 +179,6 @@ def kept(browser, where):
     fields = browser.run("return ['app_id', 'nonce'].map((name) => document.forms.login.elements[name].value)")
     require(fields == ["999999999999999", "my-own-nonce"], f"{where}: a reload keeps {fields}")
     require(browser.run(VERDICT) == ["401", "invalid_audience"], f"{where}: loaded again: {browser.run(VERDICT)}")
-
-
-# Gives the next answer a hint with markup, which the page must show as text.
-HINTED = """const real = window.fetch;
-window.fetch = async (...given) => {
-  window.fetch = real;
-  const answer = JSON.stringify({code: 'expired', detail: 'It is over.', hint: 'Do <b>this</b>.'});
-  return Response.json({...await (await real(...given)).json(), status: '401', answer});
-};"""
 
 
 def hint_and_size(browser, where):
@@ -187,15 +211,8 @@ def own_login(browser, where):
     browser.wait("document.getElementById('code').textContent !== arguments[0]", before)
     status, code = browser.run(VERDICT)
     require((status, code) == ("401", "invalid_audience"), f"{where}: a login of one's own: {status} {code}")
-
-
-# Makes the service's next answer a 503 without a verdict, as after too many unknown keys; the report stays.
-NOBODY_CAN_TELL = """const real = window.fetch;
-window.fetch = async (...given) => {
-  window.fetch = real;
-  const answer = JSON.stringify({code: 'keys_unavailable', detail: 'The keys could not be fetched.'});
-  return Response.json({...await (await real(...given)).json(), status: '503', answer});
-};"""
+    warning = browser.run("return document.getElementById('warning').textContent")
+    require("fewer than 16 characters (12)" in warning, f"{where}: a nonce of 12 characters has the warning {warning!r}")
 
 
 def unknown_keys(browser, where):
@@ -227,9 +244,20 @@ def inspect(program, size, scheme, folder):
         browser.wait("document.querySelector('#checks li')")
         tab_to(browser, "id_token")
         browser.press(token)
+        browser.click("#inspect button")
+        browser.wait("document.getElementById('verdict').className === 'good'")
+        made = browser.run("return [...document.querySelectorAll('#checks li')].map((row) => row.className)")
+        require(sorted(set(made)) == ["not_asked", "passed"] and made.count("not_asked") == 3, f"{where}: a token alone: {made}")
+        counted(browser, where)
+        keep(browser, folder, f"{file}-inspect-alone")
+        browser.run("scrollTo(0, 0); document.getElementById('inspect').elements.id_token.focus()")
+        tab_to(browser, "binding")
+        browser.press("nonce")
         tab_to(browser, "value")
         browser.press("n-1", "Enter")
-        browser.wait("document.getElementById('verdict').className === 'good'")
+        browser.wait("document.getElementById('detail').textContent.includes('belongs to this login')")
+        warning = browser.run("return document.getElementById('warning').textContent")
+        require("fewer than 16 characters (3)" in warning, f"{where}: the nonce n-1 has the warning {warning!r}")
         require(browser.run(IN_VIEW), f"{where}: the verdict is not in view")
         require(not browser.run(EMPTY), f"{where}: empty for more than a quarter: {browser.run(EMPTY)}")
         keep(browser, folder, f"{file}-inspect")

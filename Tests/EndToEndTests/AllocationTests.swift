@@ -70,8 +70,8 @@ struct AllocationTests {
         defer { counter.remove() }
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
-        let token = try issuer.token(#"{"nonce":"n-1","name":"Jane Doe","email":"jane@example.com"}"#)
-        let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
+        let token = try issuer.token(#"{"nonce":"n-0S6_WzA2MjQ9xT","name":"Jane Doe","email":"jane@example.com"}"#)
+        let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-0S6_WzA2MjQ9xT\"}")
         let few = try counter.count(100, request, jwksURL: issuer.jwksURL)
         let many = try counter.count(4_100, request, jwksURL: issuer.jwksURL)
         let libcrypto = Double(many.libcrypto - few.libcrypto) / 4_000

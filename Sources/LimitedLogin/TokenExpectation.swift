@@ -174,8 +174,10 @@ public struct Nonce: Equatable, Hashable, Sendable {
 
     /// True if a nonce has fewer than ``weakCharacterCount`` characters.
     package static func isWeak(_ nonce: [UInt8]) -> Bool {
+        var count = 0
         // UTF-8 continues a character with bytes of the form 10xxxxxx.
-        nonce.count { $0 & 0xC0 != 0x80 } < weakCharacterCount
+        for index in 0..<nonce.count where nonce[index] & 0xC0 != 0x80 { count += 1 }
+        return count < weakCharacterCount
     }
 
     /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).

@@ -110,7 +110,8 @@ struct Verify: AsyncParsableCommand {
         }
         let expectation = try expectation()
         if let given = expectation.binding.givenNonce, Nonce.isWeak(given) {
-            StandardError.write("warning: a nonce of fewer than \(Nonce.weakCharacterCount) characters can be guessed")
+            let least = Nonce.weakCharacterCount
+            StandardError.write("limited-login: warning: a nonce of fewer than \(least) characters can be guessed")
         }
         let now = try at ?? Moment.now()
         func report(_ keySet: JSONWebKeySet) throws -> CheckReport {

@@ -157,7 +157,7 @@ struct NonceLifeTests {
     }
 
     @Test(
-        "nonce new makes a nonce that the service accepts; verify --issued-nonce accepts it, even if used"
+        "nonce new makes a nonce that the service accepts; verify accepts it with --nonce or --issued-nonce, even if used"
     )
     func commands() throws {
         let replicas = try Replicas(1)
@@ -173,10 +173,15 @@ struct NonceLifeTests {
             #expect(nonce.utf8.count == 90)
             let token = try replicas.issuer.token("{\"nonce\":\"\(nonce)\"}")
             answer = try service.exchange(RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true}"))
-            let judged = try FinishedRun(
-                ["verify", token, "--issued-nonce", "--jwks", replicas.issuer.jwksURL] + options
-            )
-            #expect(judged.exitCode == 0, "\(judged.output)\(judged.errors)")
+            for (flags, code) in [
+                (["--issued-nonce"], 0), (["--nonce", nonce], 0), (["--nonce", nonce, "--issued-nonce"], 0),
+                (["--nonce", String(nonce.dropLast()), "--issued-nonce"], 1),
+            ] {
+                let judged = try FinishedRun(
+                    ["verify", token, "--jwks", replicas.issuer.jwksURL] + flags + options
+                )
+                #expect(judged.exitCode == code && judged.errors.isEmpty, "\(judged.output)\(judged.errors)")
+            }
         }
         #expect(answer?.status == 200)
         let foreign = try FinishedRun(

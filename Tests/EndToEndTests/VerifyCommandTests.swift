@@ -20,6 +20,7 @@ struct VerifyCommandTests {
         #expect(run.output.contains("name: Jane Doe"))
         #expect(run.output.contains("birthday: 1990-01-02"))
         #expect(!run.output.contains("REFUSED"))
+        #expect(run.errors.contains("warning: a nonce of fewer than 16 characters"), "\(run.errors)")
         let piped = try FinishedRun(
             ["verify", "-", "--nonce", "n-1", "--jwks", issuer.jwksURL, "--json"],
             environment: Self.app,

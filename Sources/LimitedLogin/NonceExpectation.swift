@@ -16,7 +16,9 @@ public struct NonceExpectation: Sendable {
     }
 
     /// Exactly this nonce, which your session holds. Accept each nonce once.
-    /// - Parameter issuer: A nonce that this issuer issued for the credential's app must not have expired.
+    /// - Parameters:
+    ///   - nonce: The nonce that the login was begun with.
+    ///   - issuer: A nonce that this issuer issued for the credential's app must not have expired; nil if none are issued.
     public static func nonce(_ nonce: Nonce, issuer: NonceIssuer? = nil) -> NonceExpectation {
         NonceExpectation(nonce, issuer, mustBeIssued: false)
     }

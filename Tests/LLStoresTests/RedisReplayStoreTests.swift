@@ -173,6 +173,8 @@ struct RedisReplayStoreTests {
         #expect(fresh.waitUntilUp())
         #expect(fresh.wait { $0.useToken(2, bornAt: born) == .tokenBeyondMemory })
         #expect(fresh.useToken(1, bornAt: born) == .tokenBeyondMemory)
+        // A replica that looks at the server anew answers nothing meanwhile.
+        #expect(store.waitUntilUp() && fresh.waitUntilUp())
         let later = try #require(store.store.completeSince)
         #expect(store.useToken(3, bornAt: later + 5_000) == .accepted)
         #expect(fresh.useToken(3, bornAt: later + 5_000) == .tokenReplayed)

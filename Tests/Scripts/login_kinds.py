@@ -37,13 +37,20 @@ def signed(command, change):
     return Kind(command, {"VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(16)}, change)
 
 
-def python(_scratch):
+def python_with_flask():
     for program in (sys.executable, "/usr/bin/python3"):
         with contextlib.suppress(OSError):
             if subprocess.run([program, "-c", "import flask, requests"], capture_output=True, check=False).returncode == 0:
-                command = [program, "-m", "flask", "--app", str(EXAMPLES / "login.py"), "run", "--port", "PORT"]
-                return signed(command, login_sessions.flask)
+                return program
     return None
+
+
+def python(_scratch):
+    program = python_with_flask()
+    if not program:
+        return None
+    command = [program, "-m", "flask", "--app", str(EXAMPLES / "login.py"), "run", "--port", "PORT"]
+    return signed(command, login_sessions.flask)
 
 
 def php(scratch):

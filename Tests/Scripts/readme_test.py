@@ -23,7 +23,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import live
-import login_servers
+import login_kinds
 from readme_command import command, documents
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -181,7 +181,7 @@ def check_example() -> str:
 
 def check_backend() -> str:
     """Runs the README's backend before the demonstration: a thief is refused before and after the owner's login."""
-    python = login_servers.python_with_flask()
+    python = login_kinds.python_with_flask()
     if not python:
         return "left out: Flask is not installed"
     [block] = re.findall(r"<!-- example: backend -->\n```python\n(.*?)^```$", documents(), re.M | re.S)

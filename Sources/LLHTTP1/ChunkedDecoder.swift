@@ -16,10 +16,8 @@ package struct ChunkedDecoder: Sendable {
     enum State {
         case sizeStart, size, sizeLineFeed
         case data, dataReturn, dataLineFeed
-        case extensionPadding, extensionName, extensionNameRest, extensionAfterName
-        case extensionValue, extensionToken, extensionQuoted, extensionEscape, extensionAfterValue
-        case trailerStart, trailerName, trailerValue, trailerLineFeed, endLineFeed
-        case complete
+        case extensionPadding, extensionStart, extensionText, extensionQuoted, extensionEscape
+        case trailer, complete
     }
 
     let bodyLimit: Int
@@ -30,9 +28,10 @@ package struct ChunkedDecoder: Sendable {
     var total = 0
     var chunks = 0
     var extensionBytes = 0
-    var trailerBytes = 0
-    /// The start of the trailer's name, long enough to recognise a refused name.
-    var trailerName: [UInt8] = []
+    /// The trailer section so far. Its fields are checked and dropped.
+    var trailer: [UInt8] = []
+    var trailerPosition = 0
+    var trailerLines: FieldLines
 
     /// - Parameters:
     ///   - limits: Bounds extensions, trailers and the number of chunks.
@@ -40,6 +39,9 @@ package struct ChunkedDecoder: Sendable {
     package init(limits: HTTPLimits, bodyLimit: Int) {
         self.limits = limits
         self.bodyLimit = bodyLimit
+        // The two bytes of the last line end are not counted.
+        trailerLines = FieldLines(countLimit: .max, byteLimit: limits.trailerSectionBytes + 1)
+        trailerLines.begin(countingFrom: 0)
     }
 
     /// Continues from `position` to the next event.
@@ -47,7 +49,7 @@ package struct ChunkedDecoder: Sendable {
     ///   - bytes: Any bytes; earlier calls used up those before `position`.
     ///   - position: The first unused byte. The call moves it past the bytes it uses.
     /// - Throws: If the coding is broken or a limit is exceeded.
-    package mutating func next(in bytes: Span<UInt8>, from position: inout Int) throws(RequestRefusal) -> Event {
+    package mutating func next(in bytes: Span<UInt8>, from position: inout Int) throws(HTTPRefusal) -> Event {
         while position < bytes.count {
             switch state {
             case .data:
@@ -59,8 +61,7 @@ package struct ChunkedDecoder: Sendable {
                 return .data(range)
             case .complete:
                 return .complete
-            case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .endLineFeed:
-                try receiveTrailer(bytes[position])
+            case .trailer: try receiveTrailer(bytes[position])
             case .sizeStart, .size, .sizeLineFeed, .dataReturn, .dataLineFeed:
                 try receiveFrame(bytes[position])
             default:
@@ -72,7 +73,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     /// Reads the size, and the line ends around the data.
-    private mutating func receiveFrame(_ byte: UInt8) throws(RequestRefusal) {
+    private mutating func receiveFrame(_ byte: UInt8) throws(HTTPRefusal) {
         switch state {
         case .sizeStart:
             guard let digit = Hexadecimal.value(byte) else { throw .malformedChunk }
@@ -93,7 +94,7 @@ package struct ChunkedDecoder: Sendable {
             }
         case .sizeLineFeed:
             guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
-            state = remaining == 0 ? .trailerStart : .data
+            state = remaining == 0 ? .trailer : .data
         case .dataReturn:
             // RFC 9112 §7.1: CRLF follows the data.
             guard byte == ASCII.carriageReturn else { throw .malformedChunk }
@@ -104,7 +105,7 @@ package struct ChunkedDecoder: Sendable {
         }
     }
 
-    private mutating func endSize(_ byte: UInt8) throws(RequestRefusal) {
+    private mutating func endSize(_ byte: UInt8) throws(HTTPRefusal) {
         // remaining < 2^62 and total <= bodyLimit, so the difference is at least 0 and the sum at most bodyLimit.
         guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
         total += remaining
@@ -119,120 +120,54 @@ package struct ChunkedDecoder: Sendable {
 }
 
 extension ChunkedDecoder {
-    /// RFC 9112 §7.1.1: extensions are ignored, but their grammar is checked and their length is bounded over the whole
-    /// message: `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
-    mutating func receiveExtension(_ byte: UInt8) throws(RequestRefusal) {
+    /// RFC 9112 §7.1.1: extensions are ignored. Their length is bounded over the whole message. Each is a semicolon and a
+    /// text of token bytes, `=` and quoted strings, with white space around the semicolon only.
+    mutating func receiveExtension(_ byte: UInt8) throws(HTTPRefusal) {
         extensionBytes += 1
         guard extensionBytes <= limits.chunkExtensionBytes else { throw .chunkExtensionsTooLong }
-        let isPadding = byte == ASCII.space || byte == ASCII.tab
-        switch state {
-        case .extensionPadding:
-            if isPadding { return }
-            guard byte == UInt8(ascii: ";") else { throw .malformedChunk }
-            state = .extensionName
-        case .extensionName:
-            if isPadding { return }
+        switch (state, byte) {
+        case (.extensionPadding, ASCII.space), (.extensionPadding, ASCII.tab): break
+        case (.extensionStart, ASCII.space), (.extensionStart, ASCII.tab): break
+        case (.extensionPadding, UInt8(ascii: ";")), (.extensionText, UInt8(ascii: ";")): state = .extensionStart
+        case (.extensionText, ASCII.space), (.extensionText, ASCII.tab): state = .extensionPadding
+        case (.extensionText, ASCII.carriageReturn): state = .sizeLineFeed
+        case (.extensionText, UInt8(ascii: "=")): break
+        case (.extensionText, UInt8(ascii: "\"")): state = .extensionQuoted
+        case (.extensionStart, _), (.extensionText, _):
             guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
-            state = .extensionNameRest
-        case .extensionNameRest:
-            if FieldGrammar.isTokenByte(byte) { return }
-            try endName(byte, isPadding)
-        case .extensionAfterName:
-            try endName(byte, isPadding)
-        case .extensionValue:
-            if isPadding { return }
-            if byte == UInt8(ascii: "\"") {
-                state = .extensionQuoted
-            } else {
-                guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
-                state = .extensionToken
-            }
-        case .extensionToken:
-            if FieldGrammar.isTokenByte(byte) { return }
-            try endValue(byte, isPadding)
-        case .extensionQuoted:
+            state = .extensionText
+        case (.extensionQuoted, UInt8(ascii: "\"")): state = .extensionText
+        case (.extensionQuoted, _), (.extensionEscape, _):
             // RFC 9110 §5.6.4: tab is the only control byte allowed, so a line end cannot hide in a string.
-            if byte == UInt8(ascii: "\"") {
-                state = .extensionAfterValue
-            } else if byte == UInt8(ascii: "\\") {
-                state = .extensionEscape
-            } else {
-                guard FieldGrammar.isValueByte(byte) else { throw .malformedChunk }
-            }
-        case .extensionEscape:
             guard FieldGrammar.isValueByte(byte) else { throw .malformedChunk }
-            state = .extensionQuoted
-        default:
-            try endValue(byte, isPadding)
+            state = state == .extensionQuoted && byte == UInt8(ascii: "\\") ? .extensionEscape : .extensionQuoted
+        default: throw .malformedChunk
         }
     }
 
-    private mutating func endName(_ byte: UInt8, _ isPadding: Bool) throws(RequestRefusal) {
-        if byte == UInt8(ascii: "=") {
-            state = .extensionValue
-        } else if isPadding {
-            state = .extensionAfterName
-        } else {
-            try endValue(byte, isPadding)
-        }
-    }
-
-    private mutating func endValue(_ byte: UInt8, _ isPadding: Bool) throws(RequestRefusal) {
-        switch byte {
-        case UInt8(ascii: ";"): state = .extensionName
-        case ASCII.carriageReturn:
-            // White space is allowed before `;` or `=`, not before the line end.
-            guard state != .extensionAfterName else { throw .malformedChunk }
-            state = .sizeLineFeed
-        default:
-            guard isPadding else { throw .malformedChunk }
-            state = .extensionPadding
-        }
-    }
-}
-
-extension ChunkedDecoder {
     /// RFC 9112 §7.1.2 and RFC 9110 §6.5.1: trailer fields are checked, bounded and dropped, never merged into the
     /// header section. A trailer field that would frame or route the message is refused.
-    mutating func receiveTrailer(_ byte: UInt8) throws(RequestRefusal) {
-        trailerBytes += 1
-        // The two bytes of the last line end are not counted.
-        guard trailerBytes <= limits.trailerSectionBytes + 2 else { throw .trailersTooLarge }
-        switch state {
-        case .trailerStart:
-            if byte == ASCII.carriageReturn {
-                state = .endLineFeed
-                return
+    mutating func receiveTrailer(_ byte: UInt8) throws(HTTPRefusal) {
+        trailer.append(byte)
+        // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
+        let bytes = trailer
+        do throws(HTTPRefusal) {
+            switch try trailerLines.next(bytes.span, from: &trailerPosition) {
+            case .needMore: break
+            case .field(let field): if Self.isForbidden(bytes.span, field.name) { throw .malformedTrailer }
+            case .end: state = .complete
             }
-            guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
-            trailerName = [byte]
-            state = .trailerName
-        case .trailerName:
-            if byte == UInt8(ascii: ":") {
-                guard !trailerIsForbidden else { throw .malformedTrailer }
-                state = .trailerValue
-                return
+        } catch {
+            switch error {
+            case .headerSectionTooLarge: throw .trailersTooLarge
+            case .malformedLineEnd: throw error
+            default: throw .malformedTrailer
             }
-            guard FieldGrammar.isTokenByte(byte) else { throw .malformedTrailer }
-            // The refused names have at most 17 bytes.
-            if trailerName.count < 18 { trailerName.append(byte) }
-        case .trailerValue:
-            if byte == ASCII.carriageReturn {
-                state = .trailerLineFeed
-                return
-            }
-            guard FieldGrammar.isValueByte(byte) else { throw .malformedTrailer }
-        case .trailerLineFeed:
-            guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
-            state = .trailerStart
-        default:
-            guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
-            state = .complete
         }
     }
-    private var trailerIsForbidden: Bool {
-        let name = trailerName.span
-        return name.equalIgnoringCase(name.indices, "content-length")
-            || name.equalIgnoringCase(name.indices, "transfer-encoding") || name.equalIgnoringCase(name.indices, "host")
+
+    private static func isForbidden(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Bool {
+        bytes.equalIgnoringCase(name, "content-length") || bytes.equalIgnoringCase(name, "transfer-encoding")
+            || bytes.equalIgnoringCase(name, "host")
     }
 }

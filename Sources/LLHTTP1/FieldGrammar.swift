@@ -16,6 +16,12 @@ package enum FieldGrammar {
         byte >= 0x20 && byte != 0x7F || byte == 0x09
     }
 
+    /// True if a byte may stand at this offset of a version: `HTTP/`, a digit, a dot, a digit (RFC 9112 §2.3).
+    static func isVersionByte(_ byte: UInt8, at offset: Int) -> Bool {
+        offset == 5 || offset == 7
+            ? ASCII.digit(byte) != nil : byte == ("HTTP/ ." as StaticString).byte(at: offset)
+    }
+
     /// True if all bytes may stand in a field value.
     static func isValue(_ value: Span<UInt8>) -> Bool {
         var offset = skipPlainValue(value, 0, value.count)
@@ -101,18 +107,6 @@ struct ListElements {
 
 /// Comparisons of sixteen bytes at once. A marked byte is all ones; each word holds eight bytes, the first one lowest.
 extension SIMD16<UInt8> {
-    /// Marks each byte that is not a letter, digit or hyphen. Nearly every field name has only these bytes.
-    @inline(__always)
-    var marksBeyondPlainNames: SIMD2<UInt64> {
-        // Bit 0x20 maps both cases of a letter to one.
-        let letter = (self | 0x20) &- UInt8(ascii: "a")
-        let digit = self &- UInt8(ascii: "0")
-        let isLetter = letter .< SIMD16<UInt8>(repeating: 26)
-        let isDigit = digit .< SIMD16<UInt8>(repeating: 10)
-        let isHyphen = self .== SIMD16<UInt8>(repeating: UInt8(ascii: "-"))
-        return ~(isLetter .| isDigit .| isHyphen).words
-    }
-
     /// Marks each control byte, including tab: the bytes that a field value must not hold, and the end of its line.
     @inline(__always)
     var marksOfControls: SIMD2<UInt64> {
@@ -143,9 +137,10 @@ package struct HTTPLimits: Sendable, Equatable {
     package init() {}
 }
 
-/// Why the grammar refuses a request. Each reason has its sentence for the client and its status.
-package enum RequestRefusal: String, Error, Equatable, Sendable, CaseIterable {
+/// Why the grammar refuses a message. Each reason has its sentence for the client and the status of the answer.
+package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
     case malformedRequestLine = "The request line is malformed."
+    case malformedStatusLine = "The status line is malformed."
     case malformedTarget = "The request target is malformed."
     case malformedFieldLine = "A field line is malformed."
     case malformedFieldValue = "A field value holds a byte that is not allowed."
@@ -167,6 +162,7 @@ package enum RequestRefusal: String, Error, Equatable, Sendable, CaseIterable {
     case trailersTooLarge = "The trailer section is too large."
     case unsupportedTransferCoding = "The transfer coding is not supported."
     case connectUnsupported = "CONNECT is not supported."
+    case unexpectedUpgrade = "It switches protocols unasked."
     case unsupportedVersion = "The HTTP version is not supported."
 
     package var status: UInt16 {
@@ -178,6 +174,15 @@ package enum RequestRefusal: String, Error, Equatable, Sendable, CaseIterable {
         case .unsupportedTransferCoding, .connectUnsupported: 501
         case .unsupportedVersion: 505
         default: 400
+        }
+    }
+
+    /// The reason as a clause about a response.
+    package var clause: String {
+        switch self {
+        case .tooManyFields: "there are too many fields"
+        case .conflictingFraming: "there are both Content-Length and Transfer-Encoding"
+        default: rawValue.prefix(1).lowercased() + rawValue.dropFirst().dropLast()
         }
     }
 }

@@ -11,7 +11,7 @@ enum RequestTarget {
         _ target: Range<Int>,
         needsCheck: Bool,
         into head: inout RequestHead
-    ) throws(RequestRefusal) {
+    ) throws(HTTPRefusal) {
         if head.method == .connect {
             // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: CONNECT requires authority-form with a port, and no other method
             // allows it.
@@ -36,7 +36,7 @@ enum RequestTarget {
         _ range: Range<Int>,
         needsCheck: Bool,
         into head: inout RequestHead
-    ) throws(RequestRefusal) {
+    ) throws(HTTPRefusal) {
         if needsCheck { try checkPercentEncoding(bytes, range) }
         var pathEnd = range.lowerBound
         while pathEnd < range.upperBound, bytes[pathEnd] != UInt8(ascii: "?") { pathEnd += 1 }
@@ -50,7 +50,7 @@ enum RequestTarget {
         _ target: Range<Int>,
         needsCheck: Bool,
         into head: inout RequestHead
-    ) throws(RequestRefusal) {
+    ) throws(HTTPRefusal) {
         var start = target.lowerBound
         if target.count > 7, bytes.equalIgnoringCase(start..<start + 7, "http://") {
             start += 7
@@ -69,7 +69,7 @@ enum RequestTarget {
 
     /// RFC 3986 §2.1: two hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server
     /// has one, and it could deceive code that decodes it later. Only IP literals have brackets.
-    private static func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(RequestRefusal) {
+    private static func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
         var index = range.lowerBound
         while index < range.upperBound {
             let byte = bytes[index]
@@ -95,7 +95,7 @@ enum Authority {
         var index = range.lowerBound
         if bytes[index] == UInt8(ascii: "[") {
             guard let end = range.first(where: { bytes[$0] == UInt8(ascii: "]") }),
-                isIPLiteral(bytes, index + 1..<end)
+                IPAddress.bytes(bytes, index + 1..<end)?.count == 16
             else { return false }
             index = end + 1
         } else {
@@ -128,33 +128,6 @@ enum Authority {
             return index + 3
         }
         return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
-    }
-
-    /// True for the text between brackets (RFC 3986 §3.2.2): an IPv6 address or a future kind of address.
-    private static func isIPLiteral(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty else { return false }
-        return ASCII.lowercased(bytes[range.lowerBound]) == UInt8(ascii: "v")
-            ? isFuture(bytes, range) : IPAddress.ipv6(bytes, withoutZone(bytes, range)) != nil
-    }
-
-    /// RFC 6874 §2: removes a zone of at least one byte after `%25`. The range is unchanged if there is no such zone.
-    private static func withoutZone(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
-        guard let percent = range.first(where: { bytes[$0] == UInt8(ascii: "%") }), range.upperBound - percent > 3,
-            bytes.equal(percent..<percent + 3, "%25"),
-            (percent + 3..<range.upperBound).allSatisfy({ URIGrammar.isNameByte(bytes[$0]) })
-        else { return range }
-        return range.lowerBound..<percent
-    }
-
-    /// `"v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`
-    private static func isFuture(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        let digits = range.dropFirst()
-        guard let dot = digits.first(where: { Hexadecimal.value(bytes[$0]) == nil }), dot > digits.startIndex,
-            bytes[dot] == UInt8(ascii: "."), dot + 1 < range.upperBound
-        else { return false }
-        return (dot + 1..<range.upperBound).allSatisfy {
-            URIGrammar.isNameByte(bytes[$0]) || bytes[$0] == UInt8(ascii: ":")
-        }
     }
 }
 

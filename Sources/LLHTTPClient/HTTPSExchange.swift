@@ -136,11 +136,11 @@ extension HTTPSExchange {
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)
         while true {
-            do throws(ResponseRefusal) {
+            do throws(HTTPRefusal) {
                 if let head = try parser.parse(received.span) { return head }
             } catch {
-                if error == .headTooLarge { throw .headTooLarge(limit: limits.headBytes) }
-                throw .malformedResponse(reason: error.rawValue)
+                if error == .headerSectionTooLarge { throw .headTooLarge(limit: limits.headBytes) }
+                throw .malformedResponse(reason: error.clause)
             }
             let count = try read(into: &buffer)
             guard count > 0 else { throw .stream(.closed) }
@@ -187,7 +187,7 @@ extension HTTPSExchange {
         into body: inout [UInt8]
     ) throws(HTTPSClientError) -> Bool {
         var position = 0
-        do throws(RequestRefusal) {
+        do throws(HTTPRefusal) {
             while true {
                 switch try decoder.next(in: bytes, from: &position) {
                 case .data(let range): body.append(bytes, range)
@@ -197,7 +197,7 @@ extension HTTPSExchange {
             }
         } catch {
             if error == .bodyTooLarge { throw .bodyTooLarge(limit: limits.bodyBytes) }
-            throw .malformedResponse(reason: error.rawValue)
+            throw .malformedResponse(reason: error.clause)
         }
     }
 }

@@ -153,7 +153,7 @@ extension ConnectionEngine {
             case .body:
                 if !receiveBody(connection, &buffer, now) { return true }
             case .discarding:
-                do throws(RequestRefusal) {
+                do throws(HTTPRefusal) {
                     guard try buffer.discardBody() else { return true }
                     connection.phase = .idle
                 } catch {
@@ -233,7 +233,7 @@ extension ConnectionEngine {
         _ now: MonotonicInstant
     ) -> Bool {
         if buffer.parser.head.isChunked {
-            do throws(RequestRefusal) {
+            do throws(HTTPRefusal) {
                 guard try buffer.decodeBody() else { return false }
             } catch {
                 fail(connection, &buffer, .refused(error), .refused, now)

@@ -144,7 +144,7 @@ package struct RequestContext: Sendable {
 /// A refusal by the server itself, before or instead of its handler.
 package enum HTTPFailure: Equatable, Sendable {
     /// The grammar refuses the request: 400, 413, 414, 417, 431, 501 or 505.
-    case refused(RequestRefusal)
+    case refused(HTTPRefusal)
     /// The body exceeds the length that the handler asked for: 413.
     case bodyTooLarge
     /// Head or body did not arrive in time: 408.

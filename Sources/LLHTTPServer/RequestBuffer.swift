@@ -127,7 +127,7 @@ package struct RequestBuffer: ~Copyable {
         return parser.parse(bytes.span.extracting(start..<end))
     }
 
-    private mutating func nextEvent() throws(RequestRefusal) -> ChunkedDecoder.Event {
+    private mutating func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
         let event = try decoder.next(in: bytes.span.extracting(0..<end), from: &position)
@@ -146,7 +146,7 @@ package struct RequestBuffer: ~Copyable {
     /// coding only adds bytes.
     /// - Parameter keepsContent: False if the content is dropped.
     /// - Returns: True if the body is complete; it ends at ``rawOffset``.
-    mutating func decodeBody(keepsContent: Bool = true) throws(RequestRefusal) -> Bool {
+    mutating func decodeBody(keepsContent: Bool = true) throws(HTTPRefusal) -> Bool {
         while true {
             switch try nextEvent() {
             case .data(let range):
@@ -165,7 +165,7 @@ package struct RequestBuffer: ~Copyable {
 
     /// Drops the received bytes of a body that is not read.
     /// - Returns: True if the whole body is dropped.
-    mutating func discardBody() throws(RequestRefusal) -> Bool {
+    mutating func discardBody() throws(HTTPRefusal) -> Bool {
         if discardCount < 0 {
             guard try decodeBody(keepsContent: false) else { return false }
             advance(by: rawOffset)

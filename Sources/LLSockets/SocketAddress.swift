@@ -90,36 +90,12 @@ extension SocketAddress {
     /// Reads an address literal (`127.0.0.1`, `::1`, without brackets) or `localhost`; nil for any other text.
     package init?(host: String, port: UInt16 = 0) {
         let text = Array((host == "localhost" ? "127.0.0.1" : host).utf8)
-        let isIPv6 = text.contains(UInt8(ascii: ":"))
-        let bytes = isIPv6 ? IPAddress.ipv6(text.span, text.indices) : IPAddress.ipv4(text.span, text.indices)
-        guard let bytes else { return nil }
+        guard let bytes = IPAddress.bytes(text.span, text.indices) else { return nil }
         self.init(validated: bytes, port: port)
     }
 
     /// The address without its port, in its usual short form (RFC 5952 for IPv6).
-    package var host: String {
-        if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
-        let groups = stride(from: 0, to: 16, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
-        guard let zeros = Self.longestZeroRun(groups) else {
-            return groups.map { String($0, radix: 16) }.joined(separator: ":")
-        }
-        let front = groups[..<zeros.lowerBound].map { String($0, radix: 16) }.joined(separator: ":")
-        let back = groups[zeros.upperBound...].map { String($0, radix: 16) }.joined(separator: ":")
-        return front + "::" + back
-    }
-
-    /// The first longest run of at least two zero groups (RFC 5952 §4.2).
-    private static func longestZeroRun(_ groups: [Int]) -> Range<Int>? {
-        var best: Range<Int>?
-        var start = 0
-        while start < groups.count {
-            var end = start
-            while end < groups.count, groups[end] == 0 { end += 1 }
-            if end - start >= 2, end - start > (best?.count ?? 0) { best = start..<end }
-            start = max(end, start + 1)
-        }
-        return best
-    }
+    package var host: String { IPAddress.text(bytes) }
 }
 
 /// The addresses that begin with the same bits: `10.0.0.0/8`, `fd00::/8`, or one address alone.

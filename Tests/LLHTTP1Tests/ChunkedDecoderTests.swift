@@ -16,7 +16,7 @@ struct ChunkedDecoderTests {
         var visible = inSingleBytes ? 0 : bytes.count
         while true {
             let end: End
-            do throws(RequestRefusal) {
+            do throws(HTTPRefusal) {
                 switch try decoder.next(in: bytes.span.extracting(0..<visible), from: &position) {
                 case .data(let range):
                     content += bytes[range]
@@ -34,14 +34,14 @@ struct ChunkedDecoderTests {
         }
     }
 
-    private enum End: Equatable { case complete, needMore, reject(RequestRefusal) }
+    private enum End: Equatable { case complete, needMore, reject(HTTPRefusal) }
 
     @Test(
         "Content is decoded from any pieces, and the next message is left alone",
         arguments: [
             ("0\r\n\r\n", ""), ("5\r\nhello\r\n0\r\n\r\n", "hello"), ("5;a\r\nhello\r\n00\r\n\r\n", "hello"),
             ("A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789"),
-            ("1 ; a = \"b;\\\" c\" ;d\r\nx\r\n0\r\nTrailer: v\r\nOther:\r\n\r\n", "x"),
+            ("1 ; a=\"b;\\\" c\" ;d\r\nx\r\n0\r\nTrailer: v\r\nOther:\r\n\r\n", "x"),
             ("2\r\n\r\n\r\n0\r\n\r\n", "\r\n"),
         ]
     )
@@ -62,17 +62,17 @@ struct ChunkedDecoderTests {
             ("5\n", .malformedChunk), ("5\r\r", .malformedLineEnd), ("-1\r\n", .malformedChunk),
             ("11111111111111111\r\n", .malformedChunk), ("ffffffffffffffff\r\n", .malformedChunk),
             ("1\r\nxx", .malformedChunk), ("1\r\nx\n", .malformedChunk), ("1\r\nx\rx", .malformedChunk),
-            ("1;\r\n", .malformedChunk), ("1;=a\r\n", .malformedChunk), ("1;a=\r\n", .malformedChunk),
+            ("1;\r\n", .malformedChunk), ("1;=a\r\n", .malformedChunk), ("1;a =b\r\n", .malformedChunk),
             ("1;a=\"b\r\n", .malformedChunk), ("1;a=b c\r\n", .malformedChunk), ("1;a\n", .malformedChunk),
             ("1;a\0\r\n", .malformedChunk), ("1;a=\"\n\"\r\n", .malformedChunk), ("1;a\r\r", .malformedLineEnd),
             ("0\r\nX : a\r\n", .malformedTrailer), ("0\r\n X: a\r\n", .malformedTrailer),
-            ("0\r\nX: a\r\n b\r\n", .malformedTrailer), ("0\r\nX: a\n", .malformedTrailer),
+            ("0\r\nX: a\r\n b\r\n", .malformedTrailer), ("0\r\nX: a\n", .malformedLineEnd),
             ("0\r\nX\r\n", .malformedTrailer), ("0\r\nX: \0\r\n", .malformedTrailer), ("0\r\n\rx", .malformedLineEnd),
             ("0\r\ncontent-LENGTH: 5\r\n", .malformedTrailer), ("0\r\nHost: a\r\n", .malformedTrailer),
             ("0\r\nTransfer-Encoding: a\r\n", .malformedTrailer),
-        ] as [(String, RequestRefusal)]
+        ] as [(String, HTTPRefusal)]
     )
-    func refusals(text: String, refusal: RequestRefusal) {
+    func refusals(text: String, refusal: HTTPRefusal) {
         #expect(decode(text).end == .reject(refusal))
         #expect(decode(text, inSingleBytes: true).end == .reject(refusal))
     }

@@ -50,9 +50,9 @@ struct RequestParserTests {
             ("CONNECT / HTTP/1.1\r\n", .malformedTarget), ("GET h:443 HTTP/1.1\r\n", .malformedTarget),
             ("PRI * HTTP/2.0\r\n", .unsupportedVersion), ("GET / HTTP/0.9\r\n", .unsupportedVersion),
             ("\r\n\r\n\r\n\r\n\r\n", .malformedRequestLine), ("\n", .malformedRequestLine), ("\rG", .malformedLineEnd),
-        ] as [(String, RequestRefusal)]
+        ] as [(String, HTTPRefusal)]
     )
-    func requestLine(text: String, refusal: RequestRefusal) {
+    func requestLine(text: String, refusal: HTTPRefusal) {
         #expect(parse(text) == .reject(refusal))
     }
 
@@ -94,9 +94,9 @@ struct RequestParserTests {
             ("Host: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", .unsupportedTransferCoding),
             ("Host: a\r\nExpect: 200-ok\r\n\r\n", .expectationFailed),
             ("Host: a\r\nContent-Type: a/b\r\nContent-Type: a/b\r\n\r\n", .duplicateField),
-        ] as [(String, RequestRefusal)]
+        ] as [(String, HTTPRefusal)]
     )
-    func headerSection(text: String, refusal: RequestRefusal) {
+    func headerSection(text: String, refusal: HTTPRefusal) {
         #expect(parse("POST / HTTP/1.1\r\n" + text) == .reject(refusal))
     }
 
@@ -220,7 +220,7 @@ struct RequestParserTests {
                 value[place] = byte
                 let head = Array("GET / HTTP/1.1\r\nHost: a\r\nx: ".utf8) + value + Array("\r\n\r\n".utf8)
                 var parser = RequestParser(limits: HTTPLimits())
-                let refusal: RequestRefusal =
+                let refusal: HTTPRefusal =
                     byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
                 check(
                     parser.parse(head.span),

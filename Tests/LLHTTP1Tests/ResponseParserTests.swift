@@ -12,7 +12,7 @@ struct ResponseParserTests {
         enum Expected: Sendable, Equatable {
             case head(Int, ResponseHead.Framing)
             case needMore
-            case reject(ResponseRefusal)
+            case reject(HTTPRefusal)
         }
 
         init(_ text: String, _ expected: Expected, answersConnect: Bool = false) {
@@ -92,10 +92,10 @@ struct ResponseParserTests {
     func bounded() {
         var parser = ResponseParser(headLimit: 64, fieldLimit: 2)
         let long = "HTTP/1.1 200 " + String(repeating: "x", count: 60)
-        #expect(Self.outcome(&parser, Array(long.utf8)[...]) == .reject(.headTooLarge))
+        #expect(Self.outcome(&parser, Array(long.utf8)[...]) == .reject(.headerSectionTooLarge))
         parser = ResponseParser(headLimit: 64, fieldLimit: 2)
         let interim = String(repeating: "HTTP/1.1 102 Wait\r\n\r\n", count: 4)
-        #expect(Self.outcome(&parser, Array(interim.utf8)[...]) == .reject(.headTooLarge))
+        #expect(Self.outcome(&parser, Array(interim.utf8)[...]) == .reject(.headerSectionTooLarge))
         parser = ResponseParser(headLimit: 64, fieldLimit: 2)
         let fields = "HTTP/1.1 200 OK\r\nA: b\r\nA: b\r\nA: b\r\n\r\n"
         #expect(Self.outcome(&parser, Array(fields.utf8)[...]) == .reject(.tooManyFields))
@@ -135,14 +135,14 @@ struct ResponseParserTests {
             let early = Self.outcome(&pieces, bytes[..<cut])
             let late = early == .needMore ? Self.outcome(&pieces, bytes[...]) : early
             // A longer piece may run into the size limit first; otherwise the cut changes nothing.
-            if outcome != .reject(.headTooLarge), late != .reject(.headTooLarge) {
+            if outcome != .reject(.headerSectionTooLarge), late != .reject(.headerSectionTooLarge) {
                 #expect(late == outcome)
             }
         }
     }
 
     static func outcome(_ parser: inout ResponseParser, _ bytes: ArraySlice<UInt8>) -> Case.Expected {
-        do throws(ResponseRefusal) {
+        do throws(HTTPRefusal) {
             guard let head = try parser.parse(bytes.span) else { return .needMore }
             return .head(head.status, head.framing)
         } catch {

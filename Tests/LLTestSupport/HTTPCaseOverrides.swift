@@ -41,6 +41,14 @@ package enum HTTPCaseOverrides {
             ]
         ),
         (
+            "A host between brackets is an IPv6 address alone: no client of a service sends a zone or an address to come.",
+            [
+                #"go-net-http/host HTTP/1.1 'Host: [::1%25en0]:80\r\n'"#,
+                "nginx-tests/http_host IPvFuture all symbols (host header)",
+                "nginx-tests/http_host IPvFuture all symbols (absolute request)",
+            ]
+        ),
+        (
             "A NUL hidden in a percent-encoding is refused: no path of the server has one.",
             ["httparse/urltest_106"]
         ),

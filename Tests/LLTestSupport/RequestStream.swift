@@ -7,7 +7,7 @@ package struct RequestStream: ~Copyable {
         /// Whole requests accepted.
         package var accepted = 0
         /// Why the next one was refused.
-        package var refusal: RequestRefusal?
+        package var refusal: HTTPRefusal?
         /// True if a request has begun and is not finished.
         package var isIncomplete = false
 
@@ -66,7 +66,7 @@ package struct RequestStream: ~Copyable {
                 if remaining > count { return }
                 finish()
             case .chunkedBody:
-                do throws(RequestRefusal) {
+                do throws(HTTPRefusal) {
                     switch try decoder.next(in: bytes, from: &start) {
                     case .data(let range): append(bytes, range)
                     case .needMore: return
@@ -81,7 +81,7 @@ package struct RequestStream: ~Copyable {
         }
     }
 
-    private mutating func refuse(_ refusal: RequestRefusal) {
+    private mutating func refuse(_ refusal: HTTPRefusal) {
         verdict.refusal = refusal
         verdict.isIncomplete = false
         state = .over

@@ -8,13 +8,13 @@ func fuzzResponse(_ input: [UInt8]) {
     var whole = ResponseParser(headLimit: 4096, fieldLimit: 20, answersConnect: seed % 3 == 0)
     let outcome = judge(&whole, bytes.span)
     var pieces = ResponseParser(headLimit: 4096, fieldLimit: 20, answersConnect: seed % 3 == 0)
-    var last = Result<ResponseHead?, ResponseRefusal>.success(nil)
+    var last = Result<ResponseHead?, HTTPRefusal>.success(nil)
     for end in Array(stride(from: 0, to: bytes.count, by: max(1, Int(seed)))) + [bytes.count] {
         last = judge(&pieces, bytes.span.extracting(0..<end))
         if last != .success(nil) { break }
     }
     // With more bytes at hand, the parser may report the size limit instead of a fault.
-    if outcome != last, outcome != .failure(.headTooLarge), last != .failure(.headTooLarge) {
+    if outcome != last, outcome != .failure(.headerSectionTooLarge), last != .failure(.headerSectionTooLarge) {
         fatalError("the outcome depends on the splits: \(outcome), \(last)")
     }
     guard case .success(let head?) = outcome else { return }
@@ -26,8 +26,8 @@ func fuzzResponse(_ input: [UInt8]) {
     }
 }
 
-private func judge(_ parser: inout ResponseParser, _ bytes: Span<UInt8>) -> Result<ResponseHead?, ResponseRefusal> {
-    do throws(ResponseRefusal) {
+private func judge(_ parser: inout ResponseParser, _ bytes: Span<UInt8>) -> Result<ResponseHead?, HTTPRefusal> {
+    do throws(HTTPRefusal) {
         return .success(try parser.parse(bytes))
     } catch {
         return .failure(error)

@@ -35,41 +35,36 @@ package enum ProcessArguments {
 /// The limits of the process's control group and of the groups above it (cgroups(7)).
 package struct ControlGroup {
     private let root: String
-    /// The group's path below the root; nil if the system has control groups of version 1.
-    private let path: Substring?
+    /// The group's path below the root.
+    private let path: Substring
 
     /// - Parameters:
-    ///   - root: The directory of the mounted control groups.
+    ///   - root: The directory of the mounted control groups (version 2).
     ///   - membership: The file that names the process's own group.
     package init(root: String = "/sys/fs/cgroup", membership: String = "/proc/self/cgroup") {
         self.root = root
-        // In version 2 the one line is `0::/system.slice/x.service`.
-        let line = Self.read(membership)?.split(separator: "\n").first ?? "0::/"
-        path = line.hasPrefix("0::/") ? line.dropFirst(line.hasSuffix("/") ? 4 : 3) : nil
+        // `0::/system.slice/x.service`.
+        let line = Self.read(membership)?.split(separator: "\n").last { $0.hasPrefix("0::/") } ?? "0::/"
+        path = line.dropFirst(line.hasSuffix("/") ? 4 : 3)
     }
 
     /// The memory limit in bytes; nil if there is none.
-    package var memory: Int? {
-        guard path != nil else { return number("memory/memory.limit_in_bytes") }
-        return least(of: "memory.max") { Self.number($0) }
-    }
+    package var memory: Int? { least(of: "memory.max") { Self.number($0) } }
 
     /// The processor limit in whole processors, rounded up; nil if there is none.
     package var processorCount: Int? {
-        guard path != nil else {
-            return Self.processors(quota: number("cpu/cpu.cfs_quota_us"), period: number("cpu/cpu.cfs_period_us"))
-        }
         // `150000 100000`: the quota of each period, in microseconds; `max` for no quota.
-        return least(of: "cpu.max") { text in
-            let parts = text.split(separator: " ")
-            return parts.count == 2 ? Self.processors(quota: Self.number(parts[0]), period: Self.number(parts[1])) : nil
+        least(of: "cpu.max") { text in
+            let parts = text.split(separator: " ").map(Self.number)
+            guard parts.count == 2, let quota = parts[0], let period = parts[1] else { return nil }
+            return (quota + period - 1) / period
         }
     }
 
     /// The least limit in files of this name, from the group up to the root.
     private func least(of file: String, _ limit: (Substring) -> Int?) -> Int? {
         var least: Int?
-        var path = path ?? ""
+        var path = path
         while true {
             if let found = Self.read("\(root)\(path)/\(file)").flatMap(limit) { least = min(found, least ?? found) }
             guard let end = path.lastIndex(of: "/") else { return least }
@@ -77,14 +72,7 @@ package struct ControlGroup {
         }
     }
 
-    private func number(_ file: String) -> Int? { Self.read("\(root)/\(file)").flatMap(Self.number) }
-
-    private static func processors(quota: Int?, period: Int?) -> Int? {
-        guard let quota, let period else { return nil }
-        return quota / period + (quota % period == 0 ? 0 : 1)
-    }
-
-    /// Nil for `max`, for `-1`, and for the number of 19 digits that means no limit in version 1.
+    /// Nil for `max`, and for a number beyond any machine's.
     private static func number(_ digits: Substring) -> Int? {
         digits.utf8.count <= 15 ? Int(digits).flatMap { $0 > 0 ? $0 : nil } : nil
     }

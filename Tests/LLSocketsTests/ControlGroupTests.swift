@@ -20,8 +20,8 @@ struct ControlGroupTests {
         return (group.memory, group.processorCount)
     }
 
-    @Test("In version 2 the lowest limit counts, among the process's own group and the groups above it")
-    func version2() throws {
+    @Test("The lowest limit counts, among the process's own group and the groups above it")
+    func lowest() throws {
         let files = [
             "membership": "0::/a.slice/b.service\n", "memory.max": "max\n", "a.slice/memory.max": "67108864\n",
             "a.slice/b.service/memory.max": "134217728\n", "a.slice/cpu.max": "max 100000\n",
@@ -30,17 +30,6 @@ struct ControlGroupTests {
         #expect(try group(files) == (67_108_864, 2))
         #expect(try group(files.merging(["membership": "0::/a.slice\n"]) { $1 }) == (67_108_864, nil))
         #expect(try group(files.merging(["membership": "0::/\n", "cpu.max": "50000 100000\n"]) { $1 }) == (nil, 1))
-    }
-
-    @Test("In version 1 each limit is in its own file")
-    func version1() throws {
-        let files = [
-            "membership": "12:memory:/a\n0::/a\n", "memory/memory.limit_in_bytes": "1048576\n",
-            "cpu/cpu.cfs_quota_us": "200000\n", "cpu/cpu.cfs_period_us": "100000\n", "memory.max": "1\n",
-        ]
-        #expect(try group(files) == (1_048_576, 2))
-        let none = ["memory/memory.limit_in_bytes": "9223372036854771712\n", "cpu/cpu.cfs_quota_us": "-1\n"]
-        #expect(try group(files.merging(none) { $1 }) == (nil, nil))
     }
 
     @Test("There is no limit if no file can be read")

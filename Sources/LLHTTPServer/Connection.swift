@@ -77,7 +77,7 @@ package final class Connection {
     var lingerBytesLeft = 0
     var writeProgress = 0
     /// An incomplete or parked request, or pipelined requests that wait; nil while idle.
-    var input: KeptBuffer?
+    var input: OwnedBuffer?
 
     /// True until the TLS handshake is over: no request can have come.
     var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }

@@ -3,20 +3,17 @@ internal import LLHTTP1
 package import LLSockets
 
 extension ConnectionEngine {
-    /// Handles the received bytes in `buffer`, at most ``room(for:)`` of them. Afterwards `buffer` is empty.
-    package mutating func received(_ connection: Connection, _ buffer: inout RequestBuffer, now: MonotonicInstant) {
+    /// Handles received bytes, at most ``room(for:)`` of them.
+    package mutating func received(_ connection: Connection, _ bytes: Span<UInt8>, now: MonotonicInstant) {
         if connection.phase == .lingering || connection.phase == .closing {
-            connection.lingerBytesLeft -= buffer.count
-            buffer.clear()
+            connection.lingerBytesLeft -= bytes.count
             if connection.phase == .lingering, connection.lingerBytesLeft <= 0 { connection.phase = .ended }
             return
         }
-        if let own = connection.input.take() {
-            own.buffer.append(contentsOf: &buffer)
-            process(connection, own, now)
-        } else if process(connection, &buffer, isOwn: false, now) {
-            keep(&buffer, for: connection)
-        }
+        if connection.input == nil { connection.busySince = now }
+        let own = connection.input.take() ?? makeBuffer()
+        own.buffer.append(bytes)
+        process(connection, own, now)
     }
 
     /// The next step, after ``output`` was sent or waits for space in the socket; called once after each event.
@@ -104,9 +101,10 @@ extension ConnectionEngine {
 }
 
 extension ConnectionEngine {
-    /// Processes the bytes that the connection kept; the caller has taken them from it for the time of the call.
-    mutating func process(_ connection: Connection, _ own: KeptBuffer, _ now: MonotonicInstant) {
-        if process(connection, &own.buffer, isOwn: true, now) {
+    /// Processes a connection's bytes; the caller has taken them from it for the time of the call.
+    mutating func process(_ connection: Connection, _ own: OwnedBuffer, _ now: MonotonicInstant) {
+        if process(connection, &own.buffer, now) {
+            own.buffer.trim()
             connection.input = own
         } else {
             release(own)
@@ -116,12 +114,10 @@ extension ConnectionEngine {
 
     /// Reads requests from `buffer` and answers them in order. It stops when the bytes are used up, when a request is
     /// incomplete, or when other connections must be served.
-    /// - Parameter isOwn: True if the connection kept the buffer since an earlier event.
-    /// - Returns: True if the connection has to keep the bytes in the buffer.
-    mutating func process(
+    /// - Returns: True if the bytes in the buffer are still needed.
+    private mutating func process(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,
-        isOwn: Bool,
         _ now: MonotonicInstant
     ) -> Bool {
         var budget = limits.pipelineBudget
@@ -136,7 +132,6 @@ extension ConnectionEngine {
                 }
                 if budget == 0 || output.count >= limits.outputBytes || sharedOutput != nil { return true }
                 budget -= 1
-                if !isOwn { connection.busySince = now }
                 connection.phase = .head
                 connection.requestStart = now
                 connection.phaseDeadline = .never
@@ -161,9 +156,7 @@ extension ConnectionEngine {
                     close(connection, cause: .refused)
                 }
             case .parked: return true
-            case .closing, .lingering, .ended, .silent, .waiting, .handshaking:
-                buffer.clear()
-                return false
+            case .closing, .lingering, .ended, .silent, .waiting, .handshaking: return false
             }
         }
     }
@@ -178,7 +171,7 @@ extension ConnectionEngine {
         if isOverdue(arrivedAfter: earliest, now) || connection.isOverLimit {
             let isExempt = handler.isExemptFromOverload(
                 buffer.parser.head,
-                bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
+                bytes: buffer.bytes.span.extracting(buffer.start...)
             )
             if !isExempt {
                 overloadedCount += 1
@@ -186,15 +179,9 @@ extension ConnectionEngine {
                 return
             }
         }
-        exchange.response.reset()
-        exchange.context = context(connection, .first, now)
-        exchange.body = 0..<0
-        buffer.swapHead(with: &exchange.head)
-        let decision = handler.receiveHead(
-            &exchange,
-            bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end)
-        )
-        buffer.swapHead(with: &exchange.head)
+        let decision = ask(about: connection, &buffer, now) { [handler] exchange, bytes in
+            handler.receiveHead(&exchange, bytes: bytes)
+        }
         switch decision {
         case .respond: respond(connection, &buffer, bodyIsRead: false, now)
         case .readBody(let most): beginBody(connection, &buffer, min(most, limits.http.bodyBytes), now)
@@ -253,14 +240,11 @@ extension ConnectionEngine {
         _ visit: RequestVisit,
         _ now: MonotonicInstant
     ) {
-        exchange.response.reset()
-        exchange.context = context(connection, visit, now)
-        exchange.body = buffer.bodyRange
-        // A second reference during the call, as in `RequestBuffer.parseHead`.
-        let (bytes, end) = (buffer.bytes, buffer.start + buffer.requestEnd)
-        buffer.swapHead(with: &exchange.head)
-        let decision = handler.receiveRequest(&exchange, bytes: bytes.span.extracting(buffer.start..<end))
-        buffer.swapHead(with: &exchange.head)
+        let end = buffer.start + buffer.requestEnd
+        let body = buffer.bodyRange
+        let decision = ask(about: connection, &buffer, upTo: end, visit: visit, body: body, now) {
+            [handler] exchange, bytes in handler.receiveRequest(&exchange, bytes: bytes)
+        }
         switch decision {
         case .respond: respond(connection, &buffer, bodyIsRead: true, now)
         case .park(let deadline):

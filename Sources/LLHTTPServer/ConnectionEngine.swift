@@ -43,8 +43,8 @@ package struct ConnectionEngine: ~Copyable {
     /// The request that the handler sees, and its response.
     var exchange: HTTPExchange
     var encoder = ResponseEncoder()
-    /// A small buffer that a connection released, kept for the next request that comes in pieces.
-    private var spareBuffer: KeptBuffer?
+    /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
+    private var spareBuffer: OwnedBuffer?
     let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
@@ -104,19 +104,7 @@ package struct ConnectionEngine: ~Copyable {
         return now.nanoseconds(since: since) > queueDelayNanoseconds
     }
 
-    /// Moves the content of `buffer` to the connection, if the bytes are needed after this event.
-    mutating func keep(_ buffer: inout RequestBuffer, for connection: Connection) {
-        let own = spareBuffer.take() ?? KeptBuffer(limits: limits.http)
-        // A declared body of usual length is received behind its head without growing again. A longer one grows as it
-        // comes: the client may declare any length.
-        let declared = connection.phase == .body ? min(buffer.requestEnd, buffer.count + limits.receiveBytes) : 0
-        buffer.move(to: &own.buffer, reserving: declared)
-        connection.input = own
-        account(connection)
-    }
-
-    /// Counts the connection's memory again. It is called only when that changes, so a request that comes and goes in
-    /// one piece costs nothing here.
+    /// Counts the connection's memory again.
     mutating func account(_ connection: Connection) {
         let held = connection.slot >= 0 ? connection.heldBytes : 0
         heldBytes += held - connection.accountedBytes
@@ -137,11 +125,36 @@ package struct ConnectionEngine: ~Copyable {
 }
 
 extension ConnectionEngine {
-    /// Keeps a small buffer for later; a large one is freed.
-    mutating func release(_ own: KeptBuffer) {
-        guard own.buffer.bytes.capacity <= 8_192 else { return }
+    /// A buffer without content.
+    mutating func makeBuffer() -> OwnedBuffer { spareBuffer.take() ?? OwnedBuffer(limits: limits.http) }
+
+    /// Stores a buffer for the next request; one of an unusually long request is freed.
+    mutating func release(_ own: OwnedBuffer) {
+        guard own.buffer.bytes.capacity <= limits.receiveBytes else { return }
         own.buffer.clear()
         spareBuffer = own
+    }
+
+    /// Calls the handler with the request in `buffer`, up to `end`, and an empty response.
+    @inline(__always)
+    mutating func ask<Answer>(
+        about connection: Connection,
+        _ buffer: inout RequestBuffer,
+        upTo end: Int? = nil,
+        visit: RequestVisit = .first,
+        body: Range<Int> = 0..<0,
+        _ now: MonotonicInstant,
+        _ call: (inout HTTPExchange, Span<UInt8>) -> Answer
+    ) -> Answer {
+        exchange.response.reset()
+        exchange.context = context(connection, visit, now)
+        exchange.body = body
+        // A second reference during the call, as in `RequestBuffer.parseHead`.
+        let bytes = buffer.bytes
+        buffer.swapHead(with: &exchange.head)
+        let answer = call(&exchange, bytes.span.extracting(buffer.start..<(end ?? bytes.count)))
+        buffer.swapHead(with: &exchange.head)
+        return answer
     }
 
     /// Encodes the response and prepares for the bytes behind the request.
@@ -214,19 +227,12 @@ extension ConnectionEngine {
         _ buffer: inout RequestBuffer,
         _ now: MonotonicInstant
     ) {
-        exchange.response.reset()
-        exchange.response.status = failure.status
-        if failure == .overloaded {
+        ask(about: connection, &buffer, now) { [handler, limits] exchange, bytes in
+            exchange.response.status = failure.status
             // RFC 9110 §15.6.4.
-            exchange.response.addField("Retry-After", String(limits.retryAfterSeconds))
+            if failure == .overloaded { exchange.response.addField("Retry-After", String(limits.retryAfterSeconds)) }
+            handler.renderFailure(failure, &exchange, bytes: bytes)
         }
-        exchange.context = context(connection, .first, now)
-        exchange.body = 0..<0
-        // A head that was not read completely is not passed on.
-        let isComplete = buffer.parser.head.byteCount > 0
-        if isComplete { buffer.swapHead(with: &exchange.head) }
-        handler.renderFailure(failure, &exchange, bytes: buffer.bytes.span.extracting(buffer.start..<buffer.end))
-        if isComplete { buffer.swapHead(with: &exchange.head) }
         exchange.response.status = failure.status
         exchange.response.closesConnection = true
     }

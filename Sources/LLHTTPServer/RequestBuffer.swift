@@ -1,16 +1,15 @@
-package import LLHTTP1
+internal import LLBytes
+internal import LLHTTP1
 
-/// The bytes of a request as they come, with their parser. A worker has one buffer to receive into; a connection gets
-/// its own only while a request is incomplete or parked.
+/// The received bytes of a connection, with their parser. A connection has one only while a request is incomplete or
+/// parked, or while requests wait.
 ///
 /// It is a value for the same reason as ``ConnectionEngine``.
 package struct RequestBuffer: ~Copyable {
-    /// Storage; only `start ..< end` is valid.
-    private(set) var bytes: [UInt8]
+    /// Storage; the bytes before `start` belong to answered requests.
+    private(set) var bytes: [UInt8] = []
     /// The start of the current request.
     private(set) var start = 0
-    /// The end of the received bytes.
-    private(set) var end = 0
     private(set) var parser: RequestParser
     private var decoder: ChunkedDecoder
     /// Chunked: the length of the content found so far, which is moved to right behind the head.
@@ -20,15 +19,13 @@ package struct RequestBuffer: ~Copyable {
     /// Discarding a body of known length: the number of bytes still to come; below 0 for a chunked one.
     var discardCount = 0
 
-    /// - Parameter capacity: The number of bytes that may be received at once into the empty buffer.
-    package init(limits: HTTPLimits, capacity: Int) {
-        bytes = [UInt8](repeating: 0, count: capacity)
+    init(limits: HTTPLimits) {
         parser = RequestParser(limits: limits)
         decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
     }
 
     /// The number of bytes from the current request on.
-    var count: Int { end - start }
+    var count: Int { bytes.count - start }
 
     /// The range of the complete body, from `start`.
     var bodyRange: Range<Int> {
@@ -47,55 +44,27 @@ package struct RequestBuffer: ~Copyable {
     /// The greatest list of fields a parser keeps: 100 of 16 bytes each, rounded up as arrays grow.
     private static let parserBytes = 2_048
 
-    /// Hands out the storage to receive into; ``putBack(_:count:)`` returns it.
-    package mutating func takeStorage() -> [UInt8] {
-        var storage: [UInt8] = []
-        swap(&storage, &bytes)
-        return storage
-    }
-
-    /// - Parameter count: The number of bytes that were put at the front; below zero if there were none.
-    package mutating func putBack(_ storage: consuming [UInt8], count: Int) {
-        bytes = storage
-        start = 0
-        end = min(max(count, 0), bytes.count)
-    }
-
-    /// Adds the whole content of `other` at the end and empties it. Answered requests are removed first, which moves
-    /// each byte at most once: the next request then begins at the front.
-    mutating func append(contentsOf other: inout RequestBuffer) {
-        if end < bytes.count { bytes.removeLast(bytes.count - end) }
+    /// Adds received bytes. Answered requests are removed first, which moves each byte at most once: the next request
+    /// then begins at the front.
+    mutating func append(_ received: Span<UInt8>) {
         if start > 0 {
             bytes.removeFirst(start)
             start = 0
         }
-        let needed = bytes.count + other.count
+        let needed = bytes.count + received.count
         // The buffer grows by whole pages and does not double: it holds little more than the bytes that came.
         if needed > bytes.capacity { bytes.reserveCapacity((needed + 4_095) & ~4_095) }
-        bytes.append(contentsOf: other.bytes[other.start..<other.end])
-        end = bytes.count
-        other.start = 0
-        other.end = 0
+        bytes.append(received)
     }
 
-    /// Moves the current request and its parser into `other`, which must be empty.
-    mutating func move(to other: inout RequestBuffer, reserving capacity: Int) {
-        other.bytes.removeAll(keepingCapacity: true)
-        other.bytes.reserveCapacity(max(count, capacity))
-        other.bytes.append(contentsOf: bytes[start..<end])
-        other.start = 0
-        other.end = other.bytes.count
-        swap(&parser, &other.parser)
-        other.decoder = decoder
-        other.decodedCount = decodedCount
-        other.rawOffset = rawOffset
-        other.discardCount = discardCount
-        clear()
+    /// Frees memory that an earlier, longer request needed: a connection is about to keep the buffer.
+    mutating func trim() {
+        if bytes.capacity - bytes.count > 8_192 { bytes = Array(bytes[...]) }
     }
 
     /// Skips the first `count` bytes of the current request: the next one begins behind them.
     mutating func advance(by count: Int) {
-        start = min(start + count, end)
+        start = min(start + count, bytes.count)
         parser.reset()
         decodedCount = 0
         rawOffset = 0
@@ -105,32 +74,38 @@ package struct RequestBuffer: ~Copyable {
     /// the next request (RFC 9112 §6.3, §11.2): they are dropped, and the connection is not to be kept.
     mutating func dropBody() {
         guard parser.head.hasBody else { return }
-        end = min(start + parser.head.byteCount, end)
+        cut(at: min(start + parser.head.byteCount, bytes.count))
         parser.dropBody()
     }
 
-    /// Hands out the head for a call of the handler; a second swap puts it back.
-    mutating func swapHead(with head: inout RequestHead) { swap(&parser.head, &head) }
+    /// Removes the bytes from `end` on.
+    private mutating func cut(at end: Int) { bytes.removeLast(bytes.count - end) }
+
+    /// Hands out the head for a call of the handler; a second swap puts it back. A head that was not read completely
+    /// stays here.
+    mutating func swapHead(with head: inout RequestHead) {
+        if parser.head.byteCount > 0 || head.byteCount > 0 { swap(&parser.head, &head) }
+    }
 
     /// Clears everything except the storage.
     mutating func clear() {
-        advance(by: 0)
+        bytes.removeAll(keepingCapacity: true)
         start = 0
-        end = 0
         discardCount = 0
+        advance(by: 0)
     }
 
     /// Parses the bytes of the head received so far.
     mutating func parseHead() -> RequestParser.Outcome {
         // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
         let bytes = bytes
-        return parser.parse(bytes.span.extracting(start..<end))
+        return parser.parse(bytes.span.extracting(start...))
     }
 
     private mutating func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
-        let event = try decoder.next(in: bytes.span.extracting(0..<end), from: &position)
+        let event = try decoder.next(in: bytes.span, from: &position)
         rawOffset = position - start
         return event
     }
@@ -155,8 +130,8 @@ package struct RequestBuffer: ~Copyable {
                 decodedCount += range.count
             case .needMore:
                 // All raw bytes are used; the next ones are received right behind the content.
-                end = start + parser.head.byteCount + decodedCount
-                rawOffset = end - start
+                rawOffset = parser.head.byteCount + decodedCount
+                cut(at: start + rawOffset)
                 return false
             case .complete: return true
             }
@@ -181,7 +156,7 @@ package struct RequestBuffer: ~Copyable {
 
     private mutating func moveDown(_ range: Range<Int>, to target: Int) {
         guard target < range.lowerBound else { return }
-        // target < range.lowerBound and range.upperBound <= end <= bytes.count, so both areas lie within the array;
+        // target < range.lowerBound and range.upperBound <= bytes.count, so both areas lie within the array;
         // copyMemory allows them to overlap.
         unsafe bytes.withUnsafeMutableBytes { all in
             guard let base = all.baseAddress else { return }
@@ -190,9 +165,9 @@ package struct RequestBuffer: ~Copyable {
     }
 }
 
-/// A connection's own buffer, in an object of its own: most connections need none most of the time.
-final class KeptBuffer {
+/// A buffer in an object of its own: most connections need none most of the time.
+final class OwnedBuffer {
     var buffer: RequestBuffer
 
-    init(limits: HTTPLimits) { buffer = RequestBuffer(limits: limits, capacity: 0) }
+    init(limits: HTTPLimits) { buffer = RequestBuffer(limits: limits) }
 }

@@ -28,14 +28,15 @@ extension Worker {
             close(connection, .memory)
             return
         }
-        var storage = receiveBuffer.takeStorage()
+        var storage: [UInt8] = []
+        swap(&storage, &receiveBuffer)
+        defer { swap(&storage, &receiveBuffer) }
         let result =
             connection.tls == nil
             ? system.receive(connection.descriptor, into: &storage, atMost: room)
             : receiveTLS(connection, into: &storage, atMost: room)
-        receiveBuffer.putBack(storage, count: result)
         if result > 0 {
-            engine.received(connection, &receiveBuffer, now: now)
+            engine.received(connection, storage.span.extracting(0..<result), now: now)
             flush(connection)
         } else if result == 0 {
             engine.inputEnded(connection)

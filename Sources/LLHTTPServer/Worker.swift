@@ -18,8 +18,8 @@ struct Worker: ~Copyable {
     let handle: WorkerHandle
     let system: SystemCalls
     var engine: ConnectionEngine
-    /// The buffer that receives bytes, for one event at a time.
-    var receiveBuffer: RequestBuffer
+    /// The memory that receives bytes, for one event at a time.
+    var receiveBuffer: [UInt8]
     let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
@@ -66,7 +66,7 @@ struct Worker: ~Copyable {
         self.system = system
         tls = configuration.tls.map { Published.Copy($0) }
         engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
-        receiveBuffer = RequestBuffer(limits: limits.http, capacity: max(limits.receiveBytes, 1))
+        receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
         handler.attach(RequestWaker(handle))
         now = MonotonicClock.now()
         polledAt = now

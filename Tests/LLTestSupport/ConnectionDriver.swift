@@ -6,7 +6,6 @@ package final class ConnectionDriver {
     package static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     package var engine: ConnectionEngine
-    private var receiveBuffer: RequestBuffer
     package let connection: Connection
     /// The current time. It starts far enough from zero that no test reaches a moment before the clock's start.
     package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
@@ -28,7 +27,6 @@ package final class ConnectionDriver {
         isOverLimit: Bool = false
     ) {
         engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)
-        receiveBuffer = RequestBuffer(limits: limits.http, capacity: 0)
         engine.waitingSince = now
         engine.unixSeconds = 784_111_777
         connection = engine.open(id: 1, descriptor: -1, isOverLimit: isOverLimit, now: now)
@@ -92,8 +90,7 @@ package final class ConnectionDriver {
     }
 
     private func receive(_ bytes: [UInt8]) {
-        receiveBuffer.putBack(bytes, count: bytes.count)
-        perform { $0.received(connection, &receiveBuffer, now: now) }
+        perform { $0.received(connection, bytes.span, now: now) }
     }
 
     /// Wakes a parked request.

@@ -26,7 +26,6 @@ private final class SilentSource: JWKSetSource {
 /// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.
 final class Service {
     private var engine: ConnectionEngine
-    private var receiveBuffer: RequestBuffer
     private var connection: Connection
     private let revocations: Revocations
     private var requests = 0
@@ -60,7 +59,6 @@ final class Service {
         revocations = core.revocations
         let handler = ServiceHandler(core: core, listener: .service)
         engine = ConnectionEngine(limits: HTTPServerLimits(), worker: 0, handler: handler)
-        receiveBuffer = RequestBuffer(limits: HTTPLimits(), capacity: HTTPServerLimits().receiveBytes)
         engine.waitingSince = now
         engine.unixSeconds = WallClock.unixSeconds()
         connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now)
@@ -96,8 +94,7 @@ final class Service {
         // A connection ends after some number of requests, so open a new one in time.
         if requests % 5_000 == 0 { connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now) }
         engine.output.removeAll(keepingCapacity: true)
-        receiveBuffer.putBack(request, count: request.count)
-        engine.received(connection, &receiveBuffer, now: now)
+        engine.received(connection, request.span, now: now)
         guard engine.next(connection, now: now) == .wait, engine.output.count > 12,
             engine.output[9] == UInt8(ascii: "2")
         else {

@@ -6,26 +6,23 @@ internal import Synchronization
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
-    private let system: SystemCalls
+    private let system = SystemCalls()
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
     /// The number of running workers, and the tasks that wait until it is 0.
     private let workers = Monitor((running: 0, waiting: [CheckedContinuation<Void, Never>]()))
 
     /// - Parameters:
-    ///   - faults: Makes system calls fail, for tests.
     ///   - makeHandler: Makes the handler of the worker with the given number, from 0. It is called on that worker's
     ///     thread.
     package init(
         configuration: HTTPServerConfiguration,
-        faults: FaultPlan? = nil,
         makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
     ) {
         var configuration = configuration
         let most = configuration.tls == nil ? .max : configuration.limits.secureConnections
         configuration.limits.connections = min(configuration.limits.connections, most)
         self.configuration = configuration
-        system = SystemCalls(faults: faults)
         self.makeHandler = makeHandler
     }
 
@@ -34,7 +31,6 @@ package final class HTTPServer: Sendable {
     ///   Nothing is left open then, and the server may be started again.
     package func start() throws(SocketError) {
         let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
-        for listener in listening.listeners.joined() { system.opened(listener.descriptor) }
         var handles: [WorkerHandle] = []
         do throws(SocketError) {
             for listeners in listening.listeners { handles.append(try prepare(listeners)) }
@@ -171,7 +167,6 @@ package final class HTTPServer: Sendable {
 /// The listeners of a server: each worker has one on each address. Workers share a TCP port, each with its own queue.
 /// Workers share a Unix socket together with its one queue.
 struct ListenerSet {
-    /// The listeners of each worker.
     private(set) var listeners: [[Listener]]
     /// The bound addresses, in the order of the configuration.
     private(set) var addresses: [ListenAddress] = []
@@ -223,7 +218,6 @@ struct ListenerSet {
     }
 }
 
-/// A listening socket of one worker.
 struct Listener: Sendable {
     /// The worker's own descriptor. The worker closes it.
     let descriptor: Int32
@@ -289,7 +283,6 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case memory
     /// Closed to make room: its peer address had the most connections.
     case peer = "peer_limit"
-    /// The server stopped.
     case stopped
     /// A system call failed.
     case failed

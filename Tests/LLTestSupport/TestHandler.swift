@@ -16,6 +16,9 @@ package final class TestHandler: HTTPRequestHandler {
     /// Called for a parked request when its client disconnects.
     package var onAbandon: (ParkedRequest) -> Void = { _ in }
 
+    /// The worker's system calls follow a plan of faults as long as its handler lives.
+    var following: FaultPlan.Following?
+
     /// - Parameters:
     ///   - writesFailures: False leaves failures without a body, for readers that do not know that the request was
     ///     HEAD.

@@ -43,9 +43,14 @@ package final class TestServer: Sendable {
                 limits: limits,
                 tls: tls
             ),
-            faults: faults,
-            makeHandler: makeHandler
+            makeHandler: { index in
+                let handler = makeHandler(index)
+                (handler as? TestHandler)?.following = faults?.follow()
+                return handler
+            }
         )
+        let following = faults?.follow()
+        defer { withExtendedLifetime(following) {} }
         try server.start()
     }
 

@@ -1,0 +1,130 @@
+#define _GNU_SOURCE
+#include "CLLTestProcess.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct fault_plan {
+    enum fault_call call;
+    int error_number;
+    long first, most;
+    atomic_long end, open_descriptors, counts[FAULT_CALL_COUNT];
+};
+
+enum { DESCRIPTORS = 65536 };
+
+static _Thread_local struct fault_plan *plan;
+/* The plan of the thread that opened each descriptor. */
+static _Atomic(struct fault_plan *) owners[DESCRIPTORS];
+
+/* The C library's function of the same name. */
+#define ORIGINAL(name)                              \
+    ({                                              \
+        static __typeof__(&name) found;             \
+        if (!found)                                 \
+            found = dlsym(RTLD_NEXT, #name);        \
+        found;                                      \
+    })
+
+struct fault_plan *fault_plan_make(enum fault_call call, long first, long end, int error_number, long most) {
+    struct fault_plan *made = calloc(1, sizeof *made);
+    if (!made)
+        abort();
+    made->call = call;
+    made->error_number = error_number;
+    made->first = first;
+    made->most = most;
+    made->end = end;
+    return made;
+}
+
+void fault_plan_use(struct fault_plan *used) { plan = used; }
+void fault_plan_end(struct fault_plan *ended) { ended->end = 0; }
+long fault_plan_count(struct fault_plan *counted, enum fault_call call) { return counted->counts[call]; }
+long fault_plan_open_descriptors(struct fault_plan *counted) { return counted->open_descriptors; }
+
+static int fails(enum fault_call call) {
+    if (!plan)
+        return 0;
+    long number = atomic_fetch_add(&plan->counts[call], 1) + 1;
+    if (plan->call != call || number < plan->first || number >= plan->end)
+        return 0;
+    errno = plan->error_number;
+    return 1;
+}
+
+static int opened(int fd) {
+    if (plan && fd >= 0 && fd < DESCRIPTORS) {
+        plan->open_descriptors++;
+        owners[fd] = plan;
+    }
+    return fd;
+}
+
+int close(int fd) {
+    struct fault_plan *owner = fd >= 0 && fd < DESCRIPTORS ? atomic_exchange(&owners[fd], NULL) : NULL;
+    if (owner)
+        owner->open_descriptors--;
+    return ORIGINAL(close)(fd);
+}
+
+int socket(int domain, int type, int protocol) { return opened(ORIGINAL(socket)(domain, type, protocol)); }
+
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    return fails(FAULT_ACCEPT) ? -1 : opened(ORIGINAL(accept4)(fd, address, length, flags));
+}
+
+ssize_t recv(int fd, void *buffer, size_t count, int flags) {
+    return fails(FAULT_RECEIVE) ? -1 : ORIGINAL(recv)(fd, buffer, count, flags);
+}
+
+ssize_t send(int fd, const void *buffer, size_t count, int flags) {
+    if (fails(FAULT_SEND))
+        return -1;
+    size_t most = plan && (size_t)plan->most < count ? (size_t)plan->most : count;
+    return ORIGINAL(send)(fd, buffer, most, flags);
+}
+
+int shutdown(int fd, int how) { return how == SHUT_WR && fails(FAULT_SHUTDOWN) ? -1 : ORIGINAL(shutdown)(fd, how); }
+
+int epoll_create1(int flags) { return fails(FAULT_CREATE_POLL) ? -1 : opened(ORIGINAL(epoll_create1)(flags)); }
+
+int epoll_ctl(int poll, int operation, int fd, struct epoll_event *event) {
+    return operation != EPOLL_CTL_DEL && fails(FAULT_CONTROL) ? -1 : ORIGINAL(epoll_ctl)(poll, operation, fd, event);
+}
+
+int epoll_wait(int poll, struct epoll_event *events, int most, int milliseconds) {
+    return fails(FAULT_WAIT) ? -1 : ORIGINAL(epoll_wait)(poll, events, most, milliseconds);
+}
+
+int eventfd(unsigned int value, int flags) {
+    return fails(FAULT_CREATE_EVENT_DESCRIPTOR) ? -1 : opened(ORIGINAL(eventfd)(value, flags));
+}
+
+int open(const char *path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    if (!plan || strcmp(path, "/dev/null") != 0)
+        return ORIGINAL(open)(path, flags, mode);
+    return fails(FAULT_CREATE_SPARE_DESCRIPTOR) ? -1 : opened(ORIGINAL(open)(path, flags, mode));
+}
+
+int fcntl(int fd, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    int result = ORIGINAL(fcntl)(fd, command, argument);
+    return command == F_DUPFD_CLOEXEC ? opened(result) : result;
+}

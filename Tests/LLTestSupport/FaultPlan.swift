@@ -1,0 +1,39 @@
+internal import CLLTestProcess
+
+/// Makes chosen system calls of a server fail, for tests of its error handling. It counts the calls of the server's
+/// workers, and the descriptors that the server has opened.
+@safe package final class FaultPlan: Sendable {
+    package enum Call: UInt32, CaseIterable, Sendable {
+        case accept, receive, send, shutdown, createPoll, control, wait, createEventDescriptor, createSpareDescriptor
+    }
+
+    /// The plan in C is never freed and changes by atomic operations alone.
+    nonisolated(unsafe) private let plan: OpaquePointer
+
+    /// The calls of kind `call` numbered `numbers` (from 1) fail with `errorNumber`.
+    /// - Parameter greatestTransfer: The greatest number of bytes that one send takes.
+    package init(_ call: Call, _ numbers: Range<Int>, errorNumber: Int32, greatestTransfer: Int = .max) {
+        let call = fault_call(call.rawValue)
+        let (first, end) = (numbers.lowerBound, numbers.upperBound)
+        unsafe plan = fault_plan_make(call, first, end, errorNumber, greatestTransfer)
+    }
+
+    /// From now on no call fails.
+    package func end() { unsafe fault_plan_end(plan) }
+
+    package func count(_ call: Call) -> Int { unsafe fault_plan_count(plan, fault_call(call.rawValue)) }
+
+    /// Descriptors the server has opened and not closed.
+    package var openDescriptors: Int { unsafe fault_plan_open_descriptors(plan) }
+
+    /// The calls of this thread follow the plan until the result ends.
+    package func follow() -> Following {
+        unsafe fault_plan_use(plan)
+        return Following()
+    }
+
+    /// Ends on the thread that made it.
+    package final class Following {
+        deinit { fault_plan_use(nil) }
+    }
+}

@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LLHTTPClient
 
 /// The addresses and the version of Graph.
@@ -56,7 +57,7 @@ package struct GraphConfiguration: Sendable, Equatable {
 
     /// The URL of a path below the version. The types of its parts have already checked them.
     func url(_ path: String, _ query: [(name: String, value: String)]) throws(Fault) -> HTTPURL {
-        try Self.parse("\(base)/\(version)/\(path)?\(FormEncoding.encode(query))")
+        try Self.parse("\(base)/\(version)/\(path)?\(FormParameters.encode(query))")
     }
 
     private static func parse(_ text: String) throws(Fault) -> HTTPURL {

@@ -12,7 +12,6 @@ package struct HTTPSRequest: Sendable {
         package var isIdempotent: Bool { self != .post }
     }
 
-    /// Content and its declared media type.
     package struct Body: Sendable, Equatable {
         package let mediaType: String
         package let bytes: [UInt8]
@@ -23,7 +22,7 @@ package struct HTTPSRequest: Sendable {
 
         /// A form of these parameters, in this order.
         package static func form(_ parameters: [(name: String, value: String)]) -> Body {
-            Body(mediaType: "application/x-www-form-urlencoded", bytes: Array(FormEncoding.encode(parameters).utf8))
+            Body(mediaType: "application/x-www-form-urlencoded", bytes: Array(FormParameters.encode(parameters).utf8))
         }
     }
 
@@ -84,15 +83,5 @@ package struct HTTPSResponse: Sendable {
     package func value(of name: String) -> String? {
         let values = fields.filter { $0.name == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
-    }
-}
-
-/// Writes `application/x-www-form-urlencoded` text: a form's content, or a query.
-package enum FormEncoding {
-    /// `name=value` pairs joined with `&`.
-    package static func encode(_ parameters: [(name: String, value: String)]) -> String {
-        parameters.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }.joined(
-            separator: "&"
-        )
     }
 }

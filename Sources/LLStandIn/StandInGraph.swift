@@ -205,16 +205,12 @@ extension StandInIssuer {
     }
 }
 
-/// Reads `application/x-www-form-urlencoded` text: a query, or a form.
+/// Reads a query, or a form.
 enum FormText {
-    /// The parameters by name; the last one of a repeated name.
+    /// The parameters by name; none if the text is malformed.
     static func parameters(of text: String) -> [String: String] {
-        var parameters: [String: String] = [:]
-        for part in text.split(separator: "&") {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            parameters[decoded(pair[0])] = pair.count > 1 ? decoded(pair[1]) : ""
-        }
-        return parameters
+        let bytes = Array(text.utf8)
+        return FormParameters(bytes.span, bytes.indices)?.texts ?? [:]
     }
 
     /// The query of `/tokens` with the status of permissions that the token does not show:
@@ -228,12 +224,6 @@ enum FormText {
             }
         }
         return statuses
-    }
-
-    private static func decoded(_ text: Substring) -> String {
-        let bytes = Array(text.utf8)
-        // A malformed escape stays as it is.
-        return String(decoding: PercentEncoding.decode(bytes.span, bytes.indices, isForm: true) ?? bytes, as: UTF8.self)
     }
 }
 

@@ -81,7 +81,7 @@ extension StandInIssuer {
         }
         if let state = query["state"] { answer.append((name: "state", value: state)) }
         let separator = types == ["code"] ? (target.contains("?") ? "&" : "?") : "#"
-        return target + separator + FormEncoding.encode(answer)
+        return target + separator + FormParameters.encode(answer)
     }
 
     /// `GET /oauth/access_token`: the exchange of a code by its verifier. It needs no secret.

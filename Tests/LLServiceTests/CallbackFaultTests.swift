@@ -1,4 +1,5 @@
 import Foundation
+import LLBytes
 import LLHTTPClient
 import LLHTTPServer
 import LLSockets
@@ -236,7 +237,7 @@ struct CallbackFaultTests {
     }
 
     private static func request(user: Int) throws -> String {
-        let form = FormEncoding.encode([("signed_request", try CallbackService.good(user: user))])
+        let form = FormParameters.encode([("signed_request", try CallbackService.good(user: user))])
         return CallbackService.request("deauthorize", form: form)
     }
 
@@ -289,7 +290,7 @@ struct CallbackFaultTests {
         let limits = CallbackService.limits(attemptTime: .seconds(1))
         let service = try await CallbackService(limits: limits) { _, peer in peer.waitUntilClosed() }
         let client = try service.connect()
-        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
+        let form = FormParameters.encode([("signed_request", try CallbackService.good())])
         client.send(CallbackService.request("data-deletion", form: form))
         await eventually("the backend is asked") { service.backend.requestCount >= 1 }
         client.reset()

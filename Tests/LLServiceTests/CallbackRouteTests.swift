@@ -58,7 +58,7 @@ struct CallbackRouteTests {
     func trace() async throws {
         let service = try await CallbackService()
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        let form = FormEncoding.encode([("signed_request", try CallbackService.good())])
+        let form = FormParameters.encode([("signed_request", try CallbackService.good())])
         let fields = [CallbackService.formType, "traceparent: \(parent)"]
         #expect(try service.send("deauthorize", form: form, fields: fields).status == 200)
         #expect(try service.call("deauthorize", CallbackService.good(user: 2)).status == 200)

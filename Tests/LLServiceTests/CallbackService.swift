@@ -1,3 +1,4 @@
+import LLBytes
 import LLHTTP1
 import LLHTTPClient
 import LLHTTPServer
@@ -114,7 +115,7 @@ final class CallbackService: Sendable {
 
     /// Sends a callback on a new connection and reads the answer.
     func call(_ name: String, _ signedRequest: String) throws -> TestResponse {
-        try send(name, form: FormEncoding.encode([("signed_request", signedRequest)]))
+        try send(name, form: FormParameters.encode([("signed_request", signedRequest)]))
     }
 
     /// Sends any form on a new connection and reads the answer.

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LLBytes
 internal import LLCrypto
 internal import LLHTTP1
 internal import LLSockets

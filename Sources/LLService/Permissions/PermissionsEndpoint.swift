@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LLGraph
 internal import LLHTTP1
 internal import LLHTTPServer

@@ -2,11 +2,6 @@ internal import CLLSystem
 
 /// A listening Unix socket with its file.
 package struct UnixListener: ~Copyable {
-    /// The longest wait for the lock: 1 s. A service needs the lock for microseconds, so a start that waits longer
-    /// fails.
-    private static let lockWait: Duration = .seconds(1)
-    private static let lockPause: Duration = .milliseconds(2)
-
     private let socket: Socket
     package let file: UnixSocketFile
 
@@ -48,17 +43,12 @@ package struct UnixListener: ~Copyable {
     /// every user that can read it.
     private static func lockFile(of path: UnixSocketPath) -> String { path.description + ".lock" }
 
+    /// Fails if another start holds the lock: it holds it for microseconds and takes the path.
     /// - Returns: The lock file's descriptor, which holds the lock until the caller closes it.
     private static func lock(_ path: UnixSocketPath) throws(SocketError) -> Int32 {
-        let deadline = MonotonicClock.now() + Self.lockWait
-        while true {
-            let result = unsafe lockFile(of: path).withCString { unsafe platform_lock_file($0) }
-            if result >= 0 { return result }
-            guard result == -ErrorNumber.again, MonotonicClock.now() < deadline else {
-                throw SocketError(.lock, errorNumber: -result, address: .unix(path))
-            }
-            _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + Self.lockPause)
-        }
+        let result = unsafe lockFile(of: path).withCString { unsafe platform_lock_file($0) }
+        try Socket.check(result, .lock, .unix(path))
+        return result
     }
 
     private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
@@ -103,7 +93,6 @@ package struct UnixListener: ~Copyable {
 
 /// The file of a Unix socket that this process has bound.
 package final class UnixSocketFile: Sendable {
-    /// The identity of the file at a path.
     package struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64

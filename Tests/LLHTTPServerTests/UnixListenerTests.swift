@@ -199,7 +199,7 @@ struct UnixListenerTests {
         for server in servers { server.waitUntilEnded() }
     }
 
-    @Test("While another start holds the lock, a start fails and does not wait for ever")
+    @Test("While another start holds the lock, a start fails")
     func locked() throws {
         // Without O_CLOEXEC a process that another test starts meanwhile would keep the lock.
         let file = unsafe open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

@@ -52,6 +52,7 @@ final class ProcessMetrics: Sendable {
         gauge("http_server_connections_limit", [], Double(limits.connections))
         gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
         gauge("http_server_connections_memory_limit_bytes", [], Double(limits.connectionBytes))
+        gauge("http_server_overloaded_total", [], Double(counters.overloaded))
         gauge("http_server_workers", [], Double(application.server.workerCount))
         for cause in ConnectionCloseCause.allCases {
             let labels = [("cause", cause.rawValue)]

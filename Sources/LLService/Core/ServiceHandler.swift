@@ -122,7 +122,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         worker.clientOfForm = nil
         let dialect = route?.dialect ?? .plain
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
-        noteRefusal(problem.code, &exchange, bytes)
+        // The server counts what it refuses for overload; a line for each would add to the load.
+        if failure != .overloaded { noteRefusal(problem.code, &exchange, bytes) }
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {

@@ -35,6 +35,7 @@ package final class ServiceMetrics: Sendable {
         "http_server_connections_limit": "Connections that may be open at once.",
         "http_server_connections_memory_bytes": "Memory that connections take now.",
         "http_server_connections_memory_limit_bytes": "Memory that connections may take; then idle ones close.",
+        "http_server_overloaded_total": "Requests refused because too many wait or connections hold too much.",
         "http_server_workers": "Event loops that serve requests, each on a core of its own.",
         "http_server_connections_closed_total": "Connections closed, by cause.",
         "jwks_fetches_total": "Fetches of the JWK Set, by result.",

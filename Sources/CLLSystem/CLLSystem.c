@@ -293,6 +293,17 @@ int platform_raise_descriptor_limit(void) {
     return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
 }
 
+void platform_set_stack_size(size_t bytes) {
+#ifdef __GLIBC__
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    if (pthread_attr_setstacksize(&attributes, bytes) == 0)
+        pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+#endif
+}
+
 void platform_release_memory(void) { malloc_trim(0); }
 
 int platform_allowed_processors(void) {

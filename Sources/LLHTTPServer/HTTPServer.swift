@@ -1,3 +1,4 @@
+internal import Dispatch
 package import LLSockets
 internal import Synchronization
 
@@ -9,12 +10,12 @@ package final class HTTPServer: Sendable {
     private let system = SystemCalls()
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
-    /// The number of running workers, and the tasks that wait until it is 0.
-    private let workers = Monitor((running: 0, waiting: [CheckedContinuation<Void, Never>]()))
+    /// The running workers.
+    private let workers = DispatchGroup()
 
     /// - Parameters:
     ///   - makeHandler: Makes the handler of the worker with the given number, from 0. It is called on that worker's
-    ///     thread.
+    ///     queue.
     package init(
         configuration: HTTPServerConfiguration,
         makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
@@ -27,8 +28,8 @@ package final class HTTPServer: Sendable {
     }
 
     /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
-    /// - Throws: The error of an address that cannot be bound, or of a descriptor or thread that cannot be created.
-    ///   Nothing is left open then, and the server may be started again.
+    /// - Throws: The error of an address that cannot be bound, or of a descriptor that cannot be created. Nothing is
+    ///   left open then, and the server may be started again.
     package func start() throws(SocketError) {
         let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
         var handles: [WorkerHandle] = []
@@ -39,25 +40,18 @@ package final class HTTPServer: Sendable {
             for handle in handles { system.close(handle.poll) }
             throw error
         }
-        // Workers run only after every thread has started.
-        let gate = Monitor(Gate.closed)
-        for (index, handle) in handles.enumerated() where !startThread(handle, index, gate) {
-            gate.withLock { $0 = .givenUp }
-            gate.wake()
-            waitUntilEnded()
-            for listener in listening.listeners.joined() { listener.close(system) }
-            for handle in handles { system.close(handle.poll) }
-            throw SocketError(.startThread, errorNumber: ErrorNumber.again)
-        }
         shared.runningWorkers.store(handles.count, ordering: .relaxed)
         shared.handles.withLock { $0 = handles }
         addresses.withLock { $0 = listening.addresses }
-        gate.withLock { $0 = .open }
-        gate.wake()
+        for (index, handle) in handles.enumerated() {
+            // A queue of its own for each worker, which keeps one of Dispatch's threads until the worker ends.
+            DispatchQueue(label: "http-worker-\(index)").async(group: workers) { [self] in
+                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
+                worker.run()
+                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
+            }
+        }
     }
-
-    /// The state that new worker threads wait on.
-    private enum Gate { case closed, open, givenUp }
 
     private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
         let poll = system.createPoll()
@@ -69,32 +63,6 @@ package final class HTTPServer: Sendable {
             throw failure
         }
         return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
-    }
-
-    private func startThread(_ handle: WorkerHandle, _ index: Int, _ gate: Monitor<Gate>) -> Bool {
-        workers.withLock { $0.running += 1 }
-        let isStarted = DedicatedQueue.start("http-worker-\(index)") { [self] in
-            let isOpen = gate.wait { $0 == .closed ? .wait(until: .never) : .done($0 == .open) }
-            if isOpen {
-                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
-                worker.run()
-                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
-            }
-            workerEnded()
-        }
-        if !isStarted { workerEnded() }
-        return isStarted
-    }
-
-    private func workerEnded() {
-        let waiting = workers.withLock { workers -> [CheckedContinuation<Void, Never>] in
-            workers.running -= 1
-            guard workers.running == 0 else { return [] }
-            defer { workers.waiting = [] }
-            return workers.waiting
-        }
-        workers.wake()
-        for continuation in waiting { continuation.resume() }
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
@@ -110,6 +78,14 @@ package final class HTTPServer: Sendable {
 
     /// True once ``stop(drainDelay:grace:)`` was called.
     package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
+
+    /// Does the same as ``stop(drainDelay:grace:)`` for tasks; blocks the calling thread meanwhile.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        waitUntilEnded()
+        return cutOffRequests
+    }
 
     /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
     /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
@@ -137,23 +113,19 @@ package final class HTTPServer: Sendable {
     /// Returns when every worker has ended.
     package func untilEnded() async {
         await withCheckedContinuation { continuation in
-            let hasEnded = workers.withLock { workers in
-                if workers.running > 0 { workers.waiting.append(continuation) }
-                return workers.running == 0
-            }
-            if hasEnded { continuation.resume() }
+            workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }
         }
     }
 
-    /// Blocks the calling thread until every worker has ended; for a main thread that has nothing else to do.
-    package func waitUntilEnded() { workers.wait { $0.running == 0 ? .done(()) : .wait(until: .never) } }
+    /// Blocks the calling thread until every worker has ended.
+    package func waitUntilEnded() { workers.wait() }
 
     /// The number of a worker with a loop that has not run for longer than `limit`; nil if all run.
     package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
         // Stopped workers end one after the other, so a silent worker is not a fault.
         if isDraining { return nil }
         return shared.handles.withLock { $0 }.firstIndex { handle in
-            !handle.pulse.isBeating(at: now, within: limit) { handle.wake.set() }
+            !handle.isRunning(at: now, within: limit)
         }
     }
 

@@ -7,7 +7,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var addresses: [ListenAddress]
     /// The permissions of Unix sockets among them.
     package var socketMode: UnixSocketMode
-    /// Worker threads, at least 1; nil: one for each processor this process may use.
+    /// The number of workers, at least 1; nil: one for each processor this process may use.
     package var workerCount: Int?
     package var limits: HTTPServerLimits
     /// The TLS settings of the listeners; nil: they speak plain HTTP.

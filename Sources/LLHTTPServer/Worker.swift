@@ -1,7 +1,7 @@
 internal import LLSockets
 internal import Synchronization
 
-/// One thread of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+/// One serial queue of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
 ///
 /// It is a value for the same reason as ``ConnectionEngine``.
 struct Worker: ~Copyable {
@@ -124,7 +124,7 @@ struct Worker: ~Copyable {
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
         if event.tag == Self.wakeTag {
             handle.wake.clear()
-            handle.pulse.beat()
+            handle.answerCheck()
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
             if position < listeners.count { acceptReady(listeners[position]) }
@@ -229,11 +229,11 @@ struct WorkerCommand: OptionSet {
 /// One worker as other threads see it.
 final class WorkerHandle: Sendable {
     let wake: WakeSignal
-    /// Shows that the worker's loop still runs; an ended worker is not checked any more.
-    let pulse = Pulse()
     /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
     let poll: Int32
     let listeners: [Listener]
+    /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
+    private let checkedAt = Atomic<UInt64>(0)
     /// The worker's commands besides serving, as bits of ``WorkerCommand``; nearly always 0.
     private let commands = Atomic<UInt8>(0)
     /// The parked requests that are to be visited again one by one.
@@ -278,6 +278,19 @@ final class WorkerHandle: Sendable {
         if isTaken { send(.makeRoom) }
         return isTaken
     }
+
+    /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later
+    /// check sees the answer.
+    func isRunning(at now: MonotonicInstant, within limit: Duration) -> Bool {
+        let checked = checkedAt.load(ordering: .acquiring)
+        guard checked == 0 else { return now <= MonotonicInstant(nanoseconds: checked) + limit }
+        checkedAt.store(max(now.nanoseconds, 1), ordering: .releasing)
+        wake.set()
+        return true
+    }
+
+    /// Records that the worker's loop runs.
+    func answerCheck() { checkedAt.store(0, ordering: .releasing) }
 
     func send(_ command: WorkerCommand) {
         commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)

@@ -1,9 +1,10 @@
+internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
 /// Finds the addresses of hosts and never blocks its caller beyond a deadline.
 ///
-/// The system's resolver has no deadline, so it runs on a thread of its own. A look-up that takes too long is left to
+/// The system's resolver has no deadline, so it runs on a queue of its own. A look-up that takes too long is left to
 /// end by itself.
 package final class NameResolver: Sendable {
     /// Finds a host's addresses, or fails with `nameNotResolved`; it may block for any time.
@@ -43,7 +44,7 @@ package final class NameResolver: Sendable {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
         let progress = Locked(Progress())
-        let isStarted = DedicatedQueue.start("name-resolution") { [self] in
+        DispatchQueue(label: "name-resolution").async { [self] in
             let result = lookup(host)
             progress.withLock { progress in
                 if progress.isLeft { left.subtract(1, ordering: .relaxed) }
@@ -51,7 +52,6 @@ package final class NameResolver: Sendable {
             }
             done.set()
         }
-        guard isStarted else { throw .nameNotResolved(host: host, reason: "the system has no thread left") }
         let isDone = (descriptor: done.descriptor, wantsInput: true, wantsSpace: false)
         let event = BlockingWait.wait(for: [isDone], or: cancellation, until: deadline)
         let outcome = progress.withLock { progress in

@@ -2,10 +2,15 @@ internal import CLLSystem
 
 /// The resources that the system lets this process use.
 package enum ProcessLimits {
-    /// The processors of the affinity mask, cut to the control group's quota; at least 1.
+    /// The processors of the affinity mask, cut to the control group's quota; 1 to 192. Dispatch has at most 255 threads,
+    /// and each worker keeps one.
     package static func processorCount() -> Int {
-        max(1, min(Int(platform_allowed_processors()), ControlGroup().processorCount ?? .max))
+        max(1, min(Int(platform_allowed_processors()), ControlGroup().processorCount ?? .max, 192))
     }
+
+    /// Gives Dispatch's threads stacks of 1 MiB in place of the limit of the process, which may be 64 KiB or 8 MiB. Below
+    /// 2 MiB, an older kernel does not back a whole stack with one huge page. The main thread calls it first.
+    package static func setStackSize() { platform_set_stack_size(1 << 20) }
 
     /// The wanted memory in bytes, cut to the control group's limit.
     package static func memory(of wanted: Int) -> Int { min(wanted, ControlGroup().memory ?? .max) }

@@ -18,7 +18,6 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case setMode = "set the permissions of"
         case replace
         case duplicate = "duplicate the descriptor of"
-        case startThread = "start a thread"
     }
 
     package let operation: Operation

@@ -1,5 +1,5 @@
 internal import CLLSystem
-@_exported public import LLThreads
+@_exported public import LLBytes
 
 /// The system calls of the event loop, in one place.
 package struct SystemCalls: Sendable {

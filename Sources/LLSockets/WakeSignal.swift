@@ -64,9 +64,6 @@ package enum BlockingWait {
         }
         // poll(2) ignores a negative descriptor.
         polled.append(pollfd(fd: signal?.descriptor ?? -1, events: Int16(POLLIN), revents: 0))
-        let pulse = Pulse.ofThread
-        pulse?.wait(until: deadline)
-        defer { pulse?.beat() }
         while true {
             if let signal, signal.isGiven { return .signal }
             var time = milliseconds(until: deadline)

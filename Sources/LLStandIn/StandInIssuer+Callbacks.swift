@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import LLBytes
 internal import LLHTTP1
 internal import LLHTTPClient
@@ -8,7 +9,7 @@ internal import LLSockets
 
 /// The stand-in's callbacks. Like Facebook, it signs a request and sends it to the service.
 extension StandInIssuer {
-    /// The greatest number of callbacks at a time, each on its own thread.
+    /// The greatest number of callbacks at a time, each on its own queue.
     static let callbackLimit = 64
     /// The greatest time for the service's answer: twice the time that the service promises.
     private static let patience = Duration.seconds(18)
@@ -48,7 +49,7 @@ extension StandInIssuer {
             let deadline = MonotonicClock.now() + Self.patience
             let isBegun = callbacks.begin(exchange.context, keeping: (), until: deadline) { request in
                 guard let signed else { return false }
-                DedicatedQueue.start("callback") {
+                DispatchQueue(label: "callback").async {
                     self.callbacks.finish(request, self.send(signed, url), now: MonotonicClock.now())
                 }
                 return true

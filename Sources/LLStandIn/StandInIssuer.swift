@@ -58,9 +58,9 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// The address it listens on, once started.
     package var address: SocketAddress? { server.withLock { $0 }?.localAddresses.first?.network }
 
-    package func stop() async {
+    package func stop() {
         client.cancel()
-        await server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
+        server.withLock { $0 }?.stop(drainDelay: .zero, grace: .seconds(1))
     }
 
     /// A token in Facebook's format with these claims (the text of a JSON object), signed by the newest key.

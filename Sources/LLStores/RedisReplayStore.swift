@@ -1,3 +1,4 @@
+internal import Dispatch
 package import LLSockets
 
 /// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
@@ -64,15 +65,13 @@ package final class RedisReplayStore: Sendable {
         revocations = Revocations(skew: skew, observe: observe, wake: { signal.set() })
     }
 
-    /// Starts the thread, which connects at once.
-    /// - Returns: False if the system cannot start another thread.
-    @discardableResult
-    package func start() -> Bool {
+    /// Starts the queue, which connects at once.
+    package func start() {
         let mustStart = state.withLock { state in
             defer { state.isRunning = true }
             return !state.isRunning && !state.isStopped
         }
-        return !mustStart || DedicatedQueue.start("replay-store") { [self] in run() }
+        if mustStart { DispatchQueue(label: "replay-store").async { [self] in run() } }
     }
 
     /// Ends the thread. Pending questions and all later ones are answered as unavailable.

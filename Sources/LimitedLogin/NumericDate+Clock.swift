@@ -1,4 +1,4 @@
-internal import LLThreads
+internal import LLBytes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,6 +1,6 @@
+internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
-internal import LLThreads
 
 /// The buffers and the prepared keys of one verdict of the library's public functions. The next verdict reuses both.
 ///

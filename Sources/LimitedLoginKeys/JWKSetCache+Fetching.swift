@@ -1,9 +1,9 @@
+internal import Dispatch
 internal import LLBytes
 internal import LLJOSE
-internal import LLThreads
 
 extension JWKSetCache {
-    /// Asks the sources and applies the outcome. It runs on the cache's thread; the state has begun this fetch.
+    /// Asks the sources and applies the outcome. It runs on the cache's queue; the state has begun this fetch.
     func runFetch(_ reason: JWKSetEvent.Reason) {
         events(.fetchStarted(reason: reason))
         announcePhase(at: clock())
@@ -34,16 +34,20 @@ extension JWKSetCache {
         if let due { runFetch(due) } else { arm() }
     }
 
-    /// Schedules ``tick()`` for the next due time, in place of the alarm before.
-    ///
-    /// It runs on the cache's thread. Two threads could set their alarms in the wrong order, and the earlier one would
-    /// be lost.
+    /// Schedules ``tick()`` for the next due time, in place of an earlier one. It runs on the cache's queue.
     func arm() {
         let now = clock()
         guard let wake = storage.withLock({ $0.machine.nextWake(after: now) }) else { return }
-        // Tests give the cache another clock.
-        let moment = MonotonicClock.now().adding(nanoseconds: wake.nanoseconds(since: now))
-        queue.setAlarm(at: moment) { [weak self] in self?.tick() }
+        let timer = unsafe alarm ?? makeAlarm()
+        timer.schedule(deadline: .now() + .nanoseconds(Int(clamping: wake.nanoseconds(since: now))))
+    }
+
+    private func makeAlarm() -> any DispatchSourceTimer {
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler { [weak self] in self?.tick() }
+        timer.activate()
+        unsafe alarm = timer
+        return timer
     }
 
     /// Resumes the requests that wait for this fetch or an earlier one. The next fetch may have begun already; its
@@ -177,28 +181,34 @@ extension JWKSetCache {
         return [current] + sources.indices.filter { $0 != current }
     }
 
-    /// Runs the call on this thread, which is the cache's own.
+    /// Calls a source and waits for its answer. A source that suspends and does not bound its own time is cancelled.
     private func fetch(
         from source: any JWKSetSource,
         validator: String?
     ) throws(JWKSetSourceError) -> JWKSetAnswer {
-        // A source that suspends and does not bound its own time is cancelled.
-        let deadline = MonotonicClock.now() + JWKSetCacheLimits.fetchTimeout
-        let answer = ThreadExecutor(until: deadline).run { () async -> Result<JWKSetAnswer, JWKSetSourceError> in
+        let (answer, ended) = (Locked<Result<JWKSetAnswer, JWKSetSourceError>?>(nil), DispatchSemaphore(value: 0))
+        let task = Task(executorPreference: QueueExecutor(queue: sourceQueue)) {
+            let result: Result<JWKSetAnswer, JWKSetSourceError>
             do throws(JWKSetSourceError) {
-                return .success(try await source.fetch(validator: validator))
+                result = .success(try await source.fetch(validator: validator))
             } catch {
-                return .failure(error)
+                result = .failure(error)
             }
-        } started: { task in
-            let isStopped = storage.withLock { storage in
-                storage.fetch = task
-                return storage.machine.isStopped
-            }
-            if isStopped { task.cancel() }
+            answer.withLock { $0 = result }
+            ended.signal()
+        }
+        let isStopped = storage.withLock { storage in
+            storage.fetch = task
+            return storage.machine.isStopped
+        }
+        if isStopped { task.cancel() }
+        let limit = Int(JWKSetCacheLimits.fetchTimeout.components.seconds)
+        if ended.wait(timeout: .now() + .seconds(limit)) == .timedOut {
+            task.cancel()
+            ended.wait()
         }
         storage.withLock { $0.fetch = nil }
-        guard let answer else { throw JWKSetSourceError("the fetch was not run") }
+        guard let answer = answer.withLock({ $0 }) else { throw JWKSetSourceError("the fetch was not run") }
         return try answer.get()
     }
 
@@ -226,5 +236,17 @@ extension JWKSetCache {
         }
         guard !keySet.keys.isEmpty else { throw JWKSetSourceError("the JWK Set holds no usable key") }
         return keySet
+    }
+}
+
+/// Runs asynchronous code on a queue. It does not use Swift's own pool: one use of that wakes the process once a second.
+private final class QueueExecutor: TaskExecutor {
+    private let queue: DispatchQueue
+
+    init(queue: DispatchQueue) { self.queue = queue }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -1,5 +1,6 @@
+internal import Dispatch
+package import LLBytes
 public import LLJOSE
-package import LLThreads
 
 extension JWKSetCache {
     /// The current keys, for a token with this key ID. The call waits for a fetch that may bring the key.
@@ -42,8 +43,8 @@ extension JWKSetCache {
         return status
     }
 
-    /// Ends waits at their deadlines: the cache's own thread is busy with the fetch. It starts with the first wait that has one.
-    private static let waitQueue = SerialThread("key-set-waits")
+    /// Ends waits at their deadlines: the cache's own queue is busy with the fetch.
+    private static let waitQueue = DispatchQueue(label: "key-set-waits")
 
     /// The reason why there are no keys: `reason`, unless a better one is known.
     private func unavailable(_ reason: String) -> JWKSetCacheError {
@@ -75,9 +76,10 @@ extension JWKSetCache {
                 }
                 guard waits else { return continuation.resume() }
                 guard deadline != .never else { return }
-                // The cache's clock is another one in tests.
-                let moment = MonotonicClock.now().adding(nanoseconds: deadline.nanoseconds(since: clock()))
-                Self.waitQueue.async(at: moment) { [weak self] in self?.release(number) }
+                let left = Int(clamping: deadline.nanoseconds(since: clock()))
+                Self.waitQueue.asyncAfter(deadline: .now() + .nanoseconds(left)) { [weak self] in
+                    self?.release(number)
+                }
             }
         } onCancel: {
             release(number)

@@ -1,13 +1,14 @@
+internal import Dispatch
+package import LLBytes
 internal import LLCrypto
 @_exported public import LLJOSE
-package import LLThreads
 
 /// Keeps an issuer's JWK Set available. It refreshes the set in the background before it expires, fetches it again when
 /// a token names an unknown key, keeps it through outages, and drops it when it is too old.
 ///
 /// Give the cache its sources in order of preference, ``start()`` or ``run()`` it, and take the keys from ``snapshot``
 /// (or from ``keySet(containing:)``, which waits for a key that was only just published). The only call that blocks is
-/// the reading of a seed file at the start: fetches run on a thread of the cache's own, one at a time.
+/// the reading of a seed file at the start: fetches run on a queue of the cache's own, one at a time.
 public final class JWKSetCache: Sendable {
     /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
     public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
@@ -20,10 +21,16 @@ public final class JWKSetCache: Sendable {
     let seedFile: String?
     let clock: @Sendable () -> MonotonicInstant
     let events: EventHandler
-    let queue = SerialThread("key-set-cache")
-    /// Writes the seed file. It has its own thread, because a slow volume blocks a write.
-    let seedQueue = SerialThread("key-set-file")
-    let seedWrites = Monitor(SeedWrites())
+    let queue = DispatchQueue(label: "key-set-cache")
+    /// Runs ``tick()`` at the next due time. Only `queue` uses it.
+    nonisolated(unsafe) var alarm: (any DispatchSourceTimer)?
+    /// Runs the sources' asynchronous calls, while `queue` waits for them.
+    let sourceQueue = DispatchQueue(label: "key-set-source")
+    /// Writes the seed file. It has its own queue, because a slow volume blocks a write.
+    let seedQueue = DispatchQueue(label: "key-set-file")
+    let seedWrites = Locked(SeedWrites())
+    /// The job on `seedQueue`, if there is one.
+    let seedWriting = DispatchGroup()
     /// The function that writes the seed file; nil for ``KeySetFile/save(_:to:)``.
     let writeFile: FileWriter?
     let storage: Locked<Storage>
@@ -91,7 +98,7 @@ public final class JWKSetCache: Sendable {
         return last.isUsable(at: clock()) ? last : .empty
     }
 
-    /// Calls `handler`, for the life of the cache, after every fetch, good or bad, on the cache's thread. It is also
+    /// Calls `handler`, for the life of the cache, after every fetch, good or bad, on the cache's queue. It is also
     /// called when the cache stops, on the stopping thread. At these moments waiting requests should ask again.
     public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
@@ -122,19 +129,20 @@ public final class JWKSetCache: Sendable {
         start()
         // No fetch has this number: only a stop or the task's cancellation ends the wait.
         await wait(until: .never) { _ in .max }
-        await stopAndWait()
+        stop()
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.waitForSeedWrites()
+                continuation.resume()
+            }
+        }
     }
 
     /// Stops, and returns when the running fetch has ended. Keys that it published are in the seed file then, unless
     /// the write takes longer than a second.
-    package func stopAndWait() async {
+    package func stopAndWait() {
         stop()
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.waitForSeedWrites(until: MonotonicClock.now() + .seconds(1))
-                continuation.resume()
-            }
-        }
+        queue.sync { waitForSeedWrites() }
     }
 
     /// Fetches now, independent of times and budgets, unless a fetch is running. It does not wait.
@@ -145,14 +153,10 @@ public final class JWKSetCache: Sendable {
         if storage.withLock({ $0.machine.begin(at: now) }) { run(reason) }
     }
 
-    /// Starts the cache's threads before they are needed: that of fetches, and that of the seed file's writes.
-    /// - Returns: False if the system cannot start a thread; the work then begins as soon as it can.
-    package func startThreads() -> Bool { queue.start() && (seedFile == nil || seedQueue.start()) }
-
-    /// True if the thread of fetches still runs its loop. A wait for a source within the fetch's own deadline counts as
-    /// running.
+    /// False if a fetch takes this much longer than its sources may.
     package func isAlive(at now: MonotonicInstant, within limit: Duration) -> Bool {
-        queue.isAlive(at: now, within: limit)
+        guard case .underWay(let began) = storage.withLock({ $0.machine.fetch }) else { return true }
+        return now <= began + JWKSetCacheLimits.fetchTimeout * sources.count + limit
     }
 
     /// Runs a fetch that was begun under the lock.

@@ -1,4 +1,4 @@
-internal import LLThreads
+internal import LLBytes
 
 extension JWKSetCacheState {
     /// A token's key is missing: decides how to answer the request, and begins a fetch if needed.

@@ -1,4 +1,4 @@
-internal import LLThreads
+internal import LLBytes
 
 /// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
 ///

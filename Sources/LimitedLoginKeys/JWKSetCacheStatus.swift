@@ -1,6 +1,6 @@
+internal import LLBytes
 internal import LLCrypto
 internal import LLJOSE
-internal import LLThreads
 
 /// The state of a key cache, by its most serious property.
 @nonexhaustive  // SE-0487

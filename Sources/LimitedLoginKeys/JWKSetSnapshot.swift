@@ -1,5 +1,5 @@
+package import LLBytes
 public import LLJOSE
-package import LLThreads
 
 /// A published key set: immutable, shared by all workers, safe to drop while another thread still uses it.
 public final class JWKSetSnapshot: Sendable {

@@ -1,6 +1,6 @@
 /// A source of a JWK Set.
 ///
-/// The cache calls one source at a time, on its own thread: a source may suspend, as with an asynchronous HTTP client,
+/// The cache calls one source at a time, on its own queue: a source may suspend, as with an asynchronous HTTP client,
 /// or block. The source limits its own time to ten seconds, and the size of its input. It does not validate: the cache
 /// parses the bytes and decides.
 public protocol JWKSetSource: Sendable {

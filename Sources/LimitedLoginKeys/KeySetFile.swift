@@ -1,5 +1,6 @@
+internal import Dispatch
+internal import LLBytes
 internal import LLJOSE
-internal import LLThreads
 
 #if canImport(Glibc)
 internal import Glibc
@@ -114,7 +115,7 @@ extension stat {
 }
 
 extension JWKSetCache {
-    /// Puts the seed file's keys in force if there are none yet, and reports that on the cache's thread, without
+    /// Puts the seed file's keys in force if there are none yet, and reports that on the cache's queue, without
     /// waiting for the report. A missing file is not reported; a bad one is reported and left unchanged.
     func loadSeed() {
         guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
@@ -143,7 +144,7 @@ extension JWKSetCache {
         }
     }
 
-    /// Keeps the current bytes for the next start, without waiting. The seed file's own thread makes one write at a
+    /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a
     /// time; of the requests during a write it keeps only the last.
     func writeSeed(_ bytes: [UInt8]) {
         guard let seedFile, !bytes.isEmpty else { return }
@@ -156,13 +157,13 @@ extension JWKSetCache {
             return false
         }
         if begins {
-            seedQueue.async { self.write(bytes, to: seedFile) }
+            seedQueue.async(group: seedWriting) { self.write(bytes, to: seedFile) }
         } else {
             events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
         }
     }
 
-    /// Performs a write, and those requested until it has ended. It runs on the seed file's thread.
+    /// Performs a write, and those requested until it has ended. It runs on the seed file's queue.
     private func write(_ bytes: [UInt8], to path: String) {
         var next: [UInt8]? = bytes
         while let bytes = next {
@@ -178,15 +179,10 @@ extension JWKSetCache {
                 return writes.next
             }
         }
-        seedWrites.wake()
     }
 
-    /// Returns when the last write has ended, or at this moment.
-    func waitForSeedWrites(until deadline: MonotonicInstant) {
-        seedWrites.wait { writes in
-            writes.isUnderWay && MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(())
-        }
-    }
+    /// Returns when the last write has ended, or after a second.
+    func waitForSeedWrites() { _ = seedWriting.wait(timeout: .now() + .seconds(1)) }
 }
 
 /// The writes of a seed file.

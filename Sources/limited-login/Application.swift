@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import FoundationEssentials
 internal import LLHTTPServer
 internal import LLService
@@ -100,9 +101,8 @@ struct Application {
     /// The replay store connects meanwhile.
     /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
-        var threads = cache.startThreads() && DedicatedQueue.canStart(Need(configuration).threads)
-        if case .redis(let store) = replayStore { threads = threads && store.start() }
-        guard threads else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
+        Threads.require(Need(configuration).threads)
+        if case .redis(let store) = replayStore { store.start() }
         try start(administration, .adminListen, until: MonotonicClock.now() + time)
         try start(server, .listen, until: MonotonicClock.now() + time)
         cache.start()
@@ -133,9 +133,8 @@ struct Application {
                 return try server.start()
             } catch {
                 let mayPass = [ErrorNumber.addressInUse, ErrorNumber.addressNotAvailable, ErrorNumber.again]
-                let now = MonotonicClock.now()
-                guard mayPass.contains(error.errorNumber), now < deadline,
-                    !ProcessSignals.shared.waitForStop(until: now + Self.bindingPause)
+                guard mayPass.contains(error.errorNumber), MonotonicClock.now() < deadline,
+                    !ProcessSignals.shared.stopComes(before: .now() + Self.bindingPause)
                 else { throw StartError(error, "--\(key.flagName)") }
                 if !isTold { core.logger.warning("trying on", metadata: ["reason": "\(error)"]) }
                 isTold = true
@@ -143,7 +142,7 @@ struct Application {
         }
     }
 
-    private static let bindingPause: Duration = .milliseconds(100)
+    private static let bindingPause = DispatchTimeInterval.milliseconds(100)
 
     func warnOfTimes(of tls: TLSContext) {
         let now = WallClock.unixSeconds()
@@ -155,7 +154,7 @@ struct Application {
         }
     }
 
-    /// The name of a thread with a loop that has not run for 10 s; nil if all run. Only this check wakes the threads.
+    /// The name of a queue that has not run for 10 s; nil if all run.
     private func stuckThread(at now: MonotonicInstant) -> String? {
         if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
         return cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
@@ -183,15 +182,15 @@ struct Application {
     }
 
     /// Drains, and stops all parts in the reverse order.
-    func stop() async {
+    func stop() {
         core.beginDraining()
         notify(.stopping, "Stopping")
         let delay = configuration.drainDelaySeconds
         core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
         // Open requests may take 10 s to end after the listeners have closed.
-        let cut = await server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
-        await administration.stop(drainDelay: .zero, grace: .seconds(1))
-        await cache.stopAndWait()
+        let cut = server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
+        administration.stop(drainDelay: .zero, grace: .seconds(1))
+        cache.stopAndWait()
         // Graph stops first: the store remembers the revocations of its last calls.
         core.graph?.stop()
         core.webhooks?.stop()
@@ -216,8 +215,9 @@ private struct Need {
         self.calls = calls
     }
 
-    /// The workers, the administrative listener's worker, calls with their look-ups, and a reload.
-    var threads: Int { workers + 1 + 2 * calls + 1 }
+    /// The workers, the administrative listener's worker, calls with their look-ups, and the queues of the keys, the seed
+    /// file, the store, the signals and a reload.
+    var threads: Int { workers + 1 + 2 * calls + 5 }
 
     /// A worker has an epoll set, a wake-up signal, a listener and a spare descriptor. A call has a connection and a
     /// wake-up signal, and two more for its look-up. 16 are for Redis, files, and the check that an address is free.

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import Glibc
 internal import LLBytes
 internal import LLCrypto
 internal import LLHTTP1
@@ -10,7 +11,7 @@ internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 
-struct Demo: AsyncParsableCommand {
+struct Demo: ServingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service and a stand-in for Facebook in one process, with a page that shows every check.",
         discussion: """
@@ -67,26 +68,27 @@ struct Demo: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    func run() throws {
         // A container publishes fixed ports.
         let all = SocketAddress("0.0.0.0:0")
         let listen = container ? all?.with(port: 8080) : nil
         let issuerListen = container ? all?.with(port: 8090) : nil
-        try await run(
+        try run(
             listen: listen ?? place(self.listen, "service", 8080),
             adminListen: place(adminListen, "administrative listener", 8081),
             issuerListen: issuerListen ?? place(self.issuerListen, "stand-in issuer", 8090)
         )
     }
 
-    private func run(listen: SocketAddress, adminListen: SocketAddress, issuerListen: SocketAddress) async throws {
+    private func run(listen: SocketAddress, adminListen: SocketAddress, issuerListen: SocketAddress) throws {
         let webhookKey = try RandomBytes.make(count: 32)
         let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(key: webhookKey) }
         try backend.start()
         let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
         let files = DemonstrationFiles()
-        ProcessSignals.shared.onDeath { files.remove() }
+        // The files are removed before a signal ends the program.
+        ProcessSignals.block(ProcessSignals.endings)
         defer { files.remove() }
         let (appSecret, settings) = try files.make(appID: Self.appID, webhookKey: webhookKey)
         let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
@@ -125,7 +127,8 @@ struct Demo: AsyncParsableCommand {
             isForThisMachineAlone: true
         )
         files.remove()
-        try await Lifecycle.run { () throws(StartError) in
+        ProcessSignals.endAtOnce([SIGHUP])
+        try Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: .zero)
             let service = application.ownAddress.map(\.description)
             issuer.service.withLock { $0 = service.map { "http://\($0)" } }
@@ -133,9 +136,9 @@ struct Demo: AsyncParsableCommand {
             let stand = issuer.address.map(\.reachable.description)
             StandardOutput.write(Self.text(service: service ?? "?", issuer: stand ?? "?"))
         } stop: {
-            await application.stop()
-            await issuer.stop()
-            await backend.stop(drainDelay: .zero, grace: .seconds(1))
+            application.stop()
+            issuer.stop()
+            backend.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
 
@@ -168,16 +171,14 @@ struct Demo: AsyncParsableCommand {
     }
 }
 
-/// The configuration files of a demonstration's service: they exist only while it starts. If a signal ends the program
-/// meanwhile, another thread removes them.
-final class DemonstrationFiles: Sendable {
+/// The configuration files of a demonstration's service: they exist only while it starts.
+struct DemonstrationFiles {
     /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
     static let clientKey = "demo"
-    /// A folder that only its user can open. The lock guards the flag of its removal.
+    /// A folder that only its user can open.
     private let folder = FileManager.default.temporaryDirectory.appending(
         path: "limited-login-demo-\(UUID().uuidString)"
     )
-    private let isRemoved = Locked(false)
 
     /// Writes the files.
     /// - Returns: The secret of the demonstration's app, newly made each time, and the settings that name the files.
@@ -191,12 +192,8 @@ final class DemonstrationFiles: Sendable {
             .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
             .signingKeysFile: try SigningKey(generating: .es256).privatePEM(),
         ]
-        try isRemoved.withLock { isRemoved in
-            // The program is ending.
-            if isRemoved { return }
-            try makeFolder()
-            for (key, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: key.rawValue)) }
-        }
+        try makeFolder()
+        for (key, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: key.rawValue)) }
         return (
             appSecret,
             Dictionary(uniqueKeysWithValues: texts.keys.map { ($0, folder.appending(path: $0.rawValue).path) })
@@ -216,13 +213,7 @@ final class DemonstrationFiles: Sendable {
         }
     }
 
-    func remove() {
-        isRemoved.withLock { isRemoved in
-            guard !isRemoved else { return }
-            isRemoved = true
-            try? FileManager.default.removeItem(at: folder)
-        }
-    }
+    func remove() { try? FileManager.default.removeItem(at: folder) }
 }
 
 /// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,

@@ -6,7 +6,7 @@ internal import LLSockets
 internal import LimitedLogin
 internal import LimitedLoginKeys
 
-struct Inspect: AsyncParsableCommand {
+struct Inspect: ServingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
         discussion: """
@@ -21,7 +21,7 @@ struct Inspect: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions<PageSettings>
 
-    func run() async throws {
+    func run() throws {
         let place = options.given(.listen) ?? "127.0.0.1:0"
         guard let address = SocketAddress(place), address.isLoopback else {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
@@ -45,11 +45,11 @@ struct Inspect: AsyncParsableCommand {
         }
         let own = server.localAddresses.first?.description ?? place
         StandardOutput.write("Open the page: http://\(own)/\nControl-C stops it.")
-        await Lifecycle.run {
+        Lifecycle.run {
             page.cache.start()
         } stop: {
             page.cache.stop()
-            await server.stop(drainDelay: .zero, grace: .seconds(1))
+            server.stop(drainDelay: .zero, grace: .seconds(1))
         }
     }
 }

@@ -4,7 +4,7 @@ internal import LLHTTPClient
 internal import LLSockets
 internal import LLStandIn
 
-struct Issuer: AsyncParsableCommand {
+struct Issuer: ServingCommand {
     static let configuration = CommandConfiguration(
         abstract:
             "Runs a stand-in issuer: keys, POST /tokens, /refresh and /rotate, Graph, callbacks. Never for production.",
@@ -55,10 +55,10 @@ struct Issuer: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    func run() throws {
         let standIn = try StandInIssuer(issuer: issuer, audience: appID, maxAgeSeconds: maxAge, appSecret: appSecret)
         standIn.service.withLock { $0 = serviceURL }
-        try await Lifecycle.run { () throws(StartError) in
+        try Lifecycle.run { () throws(StartError) in
             do throws(SocketError) {
                 try standIn.start(at: listen)
             } catch {
@@ -70,7 +70,7 @@ struct Issuer: AsyncParsableCommand {
             StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
             StandardOutput.write("curl -sS -X POST \(base)/rotate")
         } stop: {
-            await standIn.stop()
+            standIn.stop()
         }
     }
 }

@@ -1,9 +1,10 @@
 internal import ArgumentParser
+internal import Dispatch
 internal import LLJOSE
 internal import LLService
 internal import LimitedLoginKeys
 
-struct Keys: AsyncParsableCommand {
+struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Fetches the issuer's keys and shows each.",
         discussion: "Exit code 0 when there are usable keys, 3 when there are none, 64 usage, 78 configuration."
@@ -14,8 +15,8 @@ struct Keys: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions<KeySettings>
 
-    func run() async throws {
-        let status = try await KeySetLoader.fetch(options.load().configuration).status
+    func run() throws {
+        let status = try KeySetLoader.fetch(options.load().configuration).status
         if json {
             StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) })
         }
@@ -38,11 +39,11 @@ struct Keys: AsyncParsableCommand {
 
 /// Gets the keys for one verdict on the command line: from a file, a URL, or the configured sources in order.
 enum KeySetLoader {
-    static func load(_ place: String?, _ configuration: ServiceConfiguration) async throws -> JSONWebKeySet {
+    static func load(_ place: String?, _ configuration: ServiceConfiguration) throws -> JSONWebKeySet {
         if let place, !place.contains("://") { return try file(place) }
         var configuration = configuration
         if let place { configuration.jwksURLs = [place] }
-        let (keys, status) = try await fetch(configuration)
+        let (keys, status) = try fetch(configuration)
         guard status.isUsable else {
             StandardError.write("limited-login: the issuer's keys could not be fetched")
             throw Exit.unavailable
@@ -54,17 +55,20 @@ enum KeySetLoader {
     /// if a fetch takes longer than a moment.
     static func fetch(
         _ configuration: ServiceConfiguration
-    ) async throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
+    ) throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
         let cache = try cache(configuration)
         defer { cache.stop() }
-        let notice = Task {
-            try await Task.sleep(for: .milliseconds(700))
+        // The queues of the keys and of their source, two name look-ups, and Dispatch's own.
+        Threads.require(5)
+        let fetched = DispatchSemaphore(value: 0)
+        cache.onUpdate { fetched.signal() }
+        cache.refreshNow()
+        if fetched.wait(timeout: .now() + .milliseconds(700)) == .timedOut {
             let sources = configuration.jwksURLs.joined(separator: ", then ")
             StandardError.write("limited-login: fetching the issuer's keys from \(sources) ...")
+            fetched.wait()
         }
-        defer { notice.cancel() }
-        let status = await cache.refresh()
-        return (cache.snapshot.keySet, status)
+        return (cache.snapshot.keySet, cache.status)
     }
 
     /// A cache that names failing sources on standard error. It has no seed file: that belongs to the service alone,

@@ -1,142 +1,136 @@
+internal import Dispatch
 internal import Glibc
 internal import LLSockets
 
 /// Runs servers until the program is told to stop.
 enum Lifecycle {
     /// Calls `start`, waits for SIGTERM or SIGINT, and calls `stop`. A signal during `start` is an orderly stop too.
-    static func run<Failure>(start: () throws(Failure) -> Void, stop: () async -> Void) async throws(Failure) {
-        let (untilSignal, signal) = AsyncStream.makeStream(of: Never.self)
-        ProcessSignals.shared.onStop { signal.finish() }
+    static func run<Failure>(start: () throws(Failure) -> Void, stop: () -> Void) throws(Failure) {
+        ProcessSignals.shared.takeStops()
         do throws(Failure) {
             try start()
         } catch {
             // A start that ended because of the signal is an orderly end.
-            if ProcessSignals.shared.waitForStop(until: MonotonicClock.now()) { return }
+            if ProcessSignals.shared.stopComes(before: .now()) { return }
             throw error
         }
-        for await _ in untilSignal {}
-        await stop()
+        _ = ProcessSignals.shared.stopComes(before: .distantFuture)
+        stop()
     }
 }
 
-/// The executor of the program's asynchronous work: one thread, which exists from the start.
+/// The signals that stop the program or make it read its configuration again.
 ///
-/// Swift's own executor uses libdispatch's shared thread pool. After its first use a monitor of that pool wakes the
-/// process once a second for ever. If the system has no thread left, SIGTERM would wait for one.
-final class LifecycleExecutor: TaskExecutor {
-    static let shared = LifecycleExecutor()
-
-    private let thread = SerialThread("lifecycle")
-
-    /// - Returns: False if the system cannot start a thread.
-    func start() -> Bool { thread.start() }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        thread.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
-    }
-}
-
-/// The signals that stop the program or make it read its configuration again. The main thread handles them one by one.
-///
-/// It uses no dispatch source: libdispatch reads signals from a descriptor and also catches and raises them again, and
-/// one SIGTERM has been seen to count as two, which here means "end at once". The signals are blocked before any other
-/// thread exists, all threads inherit that, and `sigwait` takes each once.
+/// A dispatch source reads a signal that every thread blocks: Dispatch's own threads block all, and the main thread
+/// blocks it first. If a thread could receive the signal, Dispatch would raise it again, and one SIGTERM could count as
+/// two, which here means "end at once".
 final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
-    private struct Handlers {
-        var stop: (@Sendable () -> Void)?
-        var reload: (@Sendable () -> Void)?
-        /// Runs before a signal without a handler ends the program.
-        var cleanUp: (@Sendable () -> Void)?
-        var isStopping = false
-        /// True while SIGHUP is kept for `reload`, which may not be set yet; false if it ends the program.
-        var keepsHangUps = true
-        var keptHangUp = false
-    }
+    /// The signals that end the program by default.
+    static let endings = [SIGTERM, SIGINT, SIGHUP]
 
-    private let handlers = Monitor(Handlers())
+    private let queue = DispatchQueue(label: "signals")
+    /// Left at the first SIGTERM or SIGINT.
+    private let running = DispatchGroup()
+    private let isStopping = Locked(false)
+    /// A source ends when it is released. Only the main thread uses them.
+    private nonisolated(unsafe) var sources: [any DispatchSourceSignal] = []
 
-    /// `body` runs at the first SIGTERM or SIGINT; the second ends the process at once.
-    func onStop(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.stop = body } }
-
-    /// `body` runs at each SIGHUP, and at once if one came before. It must not block.
-    func onReload(_ body: @escaping @Sendable () -> Void) {
-        let isDue = handlers.withLock { handlers in
-            handlers.reload = body
-            return handlers.keptHangUp
+    /// From now on the first SIGTERM or SIGINT is an orderly stop, and the second one ends the process at once.
+    func takeStops() {
+        running.enter()
+        for number in [SIGTERM, SIGINT] {
+            take(number, on: queue) { [running, isStopping] in
+                let isFirst = isStopping.withLock { isStopping in
+                    defer { isStopping = true }
+                    return !isStopping
+                }
+                // The exit code that a shell reports for a process killed by the signal.
+                guard isFirst else { _exit(128 + number) }
+                running.leave()
+            }
         }
-        if isDue { body() }
     }
 
-    /// From now on SIGHUP ends the program. An earlier one ends it now.
-    func endAtHangUp() {
-        let hasCome = handlers.withLock { handlers in
-            handlers.keepsHangUps = false
-            return handlers.keptHangUp
-        }
-        if hasCome { dieOf(SIGHUP) }
+    /// Calls `body` at each SIGHUP, and at once if one came since ``block(_:)``. SIGHUPs that come while `body` runs
+    /// cause one more call.
+    func takeReloads(_ body: @escaping @Sendable () -> Void) {
+        // A queue of its own: a file on a hanging volume must not delay SIGTERM.
+        take(SIGHUP, on: DispatchQueue(label: "reload"), body)
     }
 
-    /// `body` runs before a signal ends the program at once.
-    func onDeath(_ body: @escaping @Sendable () -> Void) { handlers.withLock { $0.cleanUp = body } }
+    private func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        Self.block([number])
+        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+        source.setEventHandler(handler: body)
+        source.activate()
+        unsafe sources.append(source)
+    }
 
     /// Waits for the first SIGTERM or SIGINT.
     /// - Returns: False if none comes in time.
-    func waitForStop(until deadline: MonotonicInstant) -> Bool {
-        handlers.wait { handlers in
-            if handlers.isStopping { return .done(true) }
-            return MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(false)
-        }
+    func stopComes(before deadline: DispatchTime) -> Bool { running.wait(timeout: deadline) == .success }
+
+    /// Keeps the signals until they are taken. The main thread calls it.
+    static func block(_ numbers: [Int32]) {
+        for number in numbers { mask(SIG_BLOCK, number) }
     }
 
-    /// Blocks the signals for this thread and all threads it starts; called by the main thread first.
-    static func block() {
-        var set = signals()
-        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-    }
-
-    /// Takes the signals for the rest of the process's life.
-    func takeForEver() -> Never {
-        var set = Self.signals()
-        while true {
-            var number: Int32 = 0
-            if unsafe sigwait(&set, &number) == 0 { take(number) }
-        }
-    }
-
-    private func take(_ number: Int32) {
-        let body: (@Sendable () -> Void)? = handlers.withLock { handlers in
-            if number == SIGHUP {
-                guard handlers.reload == nil, handlers.keepsHangUps else { return handlers.reload }
-                handlers.keptHangUp = true
-                return {}
+    /// Lets the signals end the program from now on, also those that were kept. The main thread calls it.
+    static func endAtOnce(_ numbers: [Int32]) {
+        for number in numbers {
+            // Its calls may be made in the handler of a signal (signal-safety(7)).
+            signal(number) { number in
+                signal(number, SIG_DFL)
+                ProcessSignals.mask(SIG_UNBLOCK, number)
+                raise(number)
+                // The system does not kill the first process of a container.
+                _exit(128 + number)
             }
-            // The exit code that a shell reports for a process killed by the signal.
-            if handlers.isStopping { _exit(128 + number) }
-            handlers.isStopping = handlers.stop != nil
-            return handlers.stop
+            mask(SIG_UNBLOCK, number)
         }
-        handlers.wake()
-        if let body { body() } else { dieOf(number) }
     }
 
-    /// Ends the program as the signal does by default.
-    private func dieOf(_ number: Int32) -> Never {
-        handlers.withLock { $0.cleanUp }?()
-        signal(number, SIG_DFL)
-        var set = Self.signals([number])
-        unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
-        raise(number)
-        // The system does not kill the first process of a container.
-        _exit(128 + number)
-    }
-
-    private static func signals(_ numbers: [Int32] = [SIGTERM, SIGINT, SIGHUP]) -> sigset_t {
+    fileprivate static func mask(_ change: Int32, _ number: Int32) {
         var set = sigset_t()
         unsafe sigemptyset(&set)
-        for number in numbers { unsafe sigaddset(&set, number) }
-        return set
+        unsafe sigaddset(&set, number)
+        unsafe pthread_sigmask(change, &set, nil)
+    }
+}
+
+/// The threads that Dispatch starts for the queues.
+enum Threads {
+    /// Enough for the servers of `demo` and for the first steps of every other command.
+    static let few = 8
+
+    /// Takes this many threads at once, and gives them back. Without a thread left Dispatch waits for ever, so the
+    /// program ends with ``Exit/configuration`` and a sentence if the system does not give them within two seconds.
+    static func require(_ count: Int) {
+        signal(SIGALRM) { _ in
+            let sentence: StaticString = """
+                limited-login: the system gives this process fewer threads than the configuration needs: set workers lower, \
+                or raise its limit of processes (ulimit -u, TasksMax=, pids.max)
+
+                """
+            unsafe write(STDERR_FILENO, sentence.utf8Start, sentence.utf8CodeUnitCount)
+            _exit(78)
+        }
+        ProcessSignals.mask(SIG_UNBLOCK, SIGALRM)
+        alarm(2)
+        let (started, gate, ended) = (DispatchGroup(), DispatchGroup(), DispatchGroup())
+        gate.enter()
+        for _ in 0..<count {
+            started.enter()
+            DispatchQueue(label: "thread").async(group: ended) {
+                started.leave()
+                gate.wait()
+            }
+        }
+        started.wait()
+        gate.leave()
+        ended.wait()
+        alarm(0)
     }
 }

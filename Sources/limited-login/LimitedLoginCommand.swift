@@ -5,7 +5,7 @@ internal import LLService
 internal import LLSockets
 internal import LimitedLogin
 
-struct LimitedLoginCommand: AsyncParsableCommand {
+struct LimitedLoginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limited-login",
         abstract: "Decides whether a Facebook Limited Login id token is genuine, meant for this app, fresh and tied "
@@ -26,31 +26,27 @@ struct LimitedLoginCommand: AsyncParsableCommand {
     )
 }
 
+/// A command that runs until a signal stops it.
+protocol ServingCommand: ParsableCommand {}
+
 /// The entry of the program. It differs from the library's own in three points: the messages of usage mistakes,
 /// `--help-all`, and the exit code of `verify`'s usage mistakes.
 @main
 enum Main {
     static func main() {
-        ProcessSignals.block()
+        // `serve` takes it later, for a reload.
+        ProcessSignals.block([SIGHUP])
+        ProcessSignals.endAtOnce([SIGTERM, SIGINT])
         StandardStreams.prepare()
-        guard LifecycleExecutor.shared.start() else {
-            let sentence = "the system gives this process no second thread: raise its limit of processes (ulimit -u)"
-            Glibc.exit(Exit.refusing(sentence).rawValue)
-        }
+        ProcessLimits.setStackSize()
         ProcessExit.leavesOpenSSLInPlace()
-        Task(executorPreference: LifecycleExecutor.shared) {
-            end(await run())
-        }
-        ProcessSignals.shared.takeForEver()
-    }
-
-    /// Writes the remaining log lines first, as long as the reader of the log accepts them.
-    private static func end(_ code: ExitCode) -> Never {
+        let code = run()
+        // The reader of the log gets the remaining lines first, as long as it accepts them.
         LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
         Glibc.exit(code.rawValue)
     }
 
-    private static func run() async -> ExitCode {
+    private static func run() -> ExitCode {
         let arguments = Array(ProcessArguments.all().dropFirst())
         let named = NamedCommand(arguments)
         if let mistake = named.mistake { return refuse(usage: mistake, of: named) }
@@ -59,13 +55,10 @@ enum Main {
             let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
             let known = arguments[..<end].map { $0 == "--help-all" ? "--help-hidden" : $0 } + arguments[end...]
             var command = try LimitedLoginCommand.parseAsRoot(known)
-            if !(command is Serve) { ProcessSignals.shared.endAtHangUp() }
+            if !(command is Serve) { ProcessSignals.endAtOnce([SIGHUP]) }
             try requireAlgorithms()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
-            }
+            if command is any ServingCommand { Threads.require(Threads.few) }
+            try command.run()
             return .success
         } catch let error as StartError {
             return Exit.refusing("\(error)", error.exitCode)

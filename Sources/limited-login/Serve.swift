@@ -4,7 +4,7 @@ internal import LLService
 internal import LLSockets
 internal import Logging
 
-struct Serve: AsyncParsableCommand {
+struct Serve: ServingCommand {
     static let configuration = CommandConfiguration(
         abstract: "Runs the service: the HTTP API, health and metrics.",
         discussion: """
@@ -15,61 +15,24 @@ struct Serve: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigurationOptions<ServiceSettings>
 
-    func run() async throws {
+    func run() throws {
         let loaded = try options.load()
         let (logger, level) = try LoggingSetup.bootstrap(loaded.configuration)
         let application = try Application(loaded.configuration, logger: logger)
         let inForce = Locked(loaded)
-        let reloads = Reloads { [options] in application.reload(options, level, inForce) }
-        try await Lifecycle.run { () throws(StartError) in
+        try Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: Self.bindingTime)
             logger.notice("configuration in force", metadata: ["file": "\(loaded.file ?? "none")"])
             // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
-            ProcessSignals.shared.onReload {
-                if !reloads.begin() {
-                    logger.error(
-                        "configuration not reloaded, the old one stays",
-                        metadata: ["reason": "no thread left"]
-                    )
-                }
-            }
+            ProcessSignals.shared.takeReloads { [options] in application.reload(options, level, inForce) }
         } stop: {
-            await application.stop()
+            application.stop()
         }
     }
 
     /// The time for which an unavailable address is retried: 5 s, for a process that is ending, or an interface that is
     /// coming up.
     private static let bindingTime: Duration = .seconds(5)
-}
-
-/// Reloads, one after the other, on a thread that nothing waits for: a file on a hanging volume must not delay SIGTERM.
-private final class Reloads: Sendable {
-    private let body: @Sendable () -> Void
-    private let state = Locked((isRunning: false, isAskedFor: false))
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    /// Begins a reload, or lets another one follow the running one.
-    /// - Returns: False if the system cannot start a thread.
-    func begin() -> Bool {
-        let mustStart = state.withLock { state in
-            state.isAskedFor = true
-            defer { state.isRunning = true }
-            return !state.isRunning
-        }
-        guard mustStart, !DedicatedQueue.start("reload", { while self.isDue() { self.body() } }) else { return true }
-        state.withLock { $0 = (false, false) }
-        return false
-    }
-
-    private func isDue() -> Bool {
-        state.withLock { state in
-            state.isRunning = state.isAskedFor
-            state.isAskedFor = false
-            return state.isRunning
-        }
-    }
 }
 
 extension Application {

@@ -291,11 +291,6 @@ struct StartError: Error, CustomStringConvertible {
     /// The error of a server that cannot be started at the address of this flag.
     init(_ error: SocketError, _ flag: String) {
         switch error.errorNumber {
-        case _ where error.operation == .startThread:
-            self.init(
-                "the system gives this process fewer threads than the configuration needs: set workers lower, "
-                    + "or raise its limit of processes (ulimit -u, TasksMax=, pids.max)"
-            )
         case ErrorNumber.addressInUse, ErrorNumber.again:
             let remedy = "stop the program that has it, or choose another address with \(flag)"
             self.init("\(error); \(remedy)", Exit.addressUnavailable)

@@ -116,10 +116,9 @@ enum LoggingSetup {
             default: isatty(STDERR_FILENO) == 1 ? .text : .json
             }
         let own = LineLogHandler(label: "limited-login", level: level, format: format) { _ in }
-        let isStarted = writer.start { count in
+        writer.start { count in
             own.line(.warning, "log lines dropped", ["count": "\(count)"])
         }
-        guard isStarted else { throw StartError(SocketError(.startThread, errorNumber: ErrorNumber.again), "") }
         LoggingSystem.bootstrap { label in
             let share: LogWriter.Share = label == auditLabel ? .audit : .other
             return LineLogHandler(label: label, level: level, format: format) { writer.write($0, share) }

@@ -3,7 +3,7 @@ internal import LLJOSE
 internal import LLService
 internal import LimitedLogin
 
-struct Verify: AsyncParsableCommand {
+struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
             "Judges an id token or access token: each check, then the Profile, or the remedy.",
@@ -85,7 +85,7 @@ struct Verify: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    func run() throws {
         var configuration = try options.load().configuration
         // On the command line --unbound decides; the service has a setting for it.
         if unbound { configuration.bindingIsRequired = false }
@@ -119,7 +119,7 @@ struct Verify: AsyncParsableCommand {
         }
         // Without keys only the shape is judged: a token of another kind needs no keys.
         var verdict = try report(JSONWebKeySet(keys: []))
-        if verdict.lacksKey { verdict = try report(await KeySetLoader.load(jwks, configuration)) }
+        if verdict.lacksKey { verdict = try report(KeySetLoader.load(jwks, configuration)) }
         try tell(verdict)
     }
 

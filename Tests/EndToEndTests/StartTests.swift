@@ -75,30 +75,6 @@ struct StartTests {
     }
 
     @Test(
-        "All named threads run once the service listens: key set, its file, replay store, log and lifecycle"
-    )
-    func threads() throws {
-        let folder = try ShortFolder()
-        let process = try ServiceProcess(
-            ["serve", "--listen", "127.0.0.1:0", "--replay-store", "redis://127.0.0.1:1"],
-            environment: Self.required.merging(["LIMITED_LOGIN_JWKS_FILE": "\(folder.path)/keys.json"]) { $1 }
-        )
-        #expect(process.waitForError("\"message\":\"listening\""), "\(process.errorText)")
-        let tasks = "/proc/\(process.identifier)/task"
-        // A thread has its parent's name until it has run.
-        var missing = Set(["key-set-cache", "key-set-file", "replay-store", "log-writer", "lifecycle"])
-        let areThere = try becomesTrue {
-            for task in try FileManager.default.contentsOfDirectory(atPath: tasks) {
-                guard let name = try? String(contentsOfFile: "\(tasks)/\(task)/comm", encoding: .utf8) else { continue }
-                missing.remove(name.trimmingCharacters(in: .newlines))
-            }
-            return missing.isEmpty
-        }
-        #expect(areThere, "missing: \(missing)")
-        process.end()
-    }
-
-    @Test(
         "Inherited limits, ignored signals, a strict umask and a missing folder do not stop a start",
         arguments: [
             "trap '' TERM HUP INT PIPE; exec \"$0\" serve",

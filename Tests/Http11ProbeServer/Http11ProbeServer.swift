@@ -21,8 +21,7 @@ struct Http11ProbeServer {
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(addresses: [.network(address)], workerCount: workerCount)
         ) { _ in isAgreeable ? TestHandler() : .probe() }
-        // Blocked before the workers start, so that they inherit it and this thread alone takes the signals. No
-        // dispatch source: libdispatch's thread pool, once used, wakes the process every second.
+        // Dispatch's threads block all signals, so that this thread alone takes these.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe sigaddset(&signals, SIGTERM)

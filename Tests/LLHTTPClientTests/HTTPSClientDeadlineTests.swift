@@ -170,7 +170,7 @@ struct HTTPSClientDeadlineTests {
             return .success([.loopback(port: 0)])
         }
         for _ in 0..<callers {
-            DedicatedQueue.start("caller") {
+            DispatchQueue(label: "caller").async {
                 let found = try? names.addresses(of: "issuer.test", port: 443, cancelledBy: nil, until: .never)
                 (found == nil ? refused : served).withLock { $0 += 1 }
             }

@@ -51,7 +51,7 @@ struct LogWriterTests {
 
     private static func start(_ descriptor: Int32) -> LogWriter {
         let writer = LogWriter(descriptor: descriptor)
-        #expect(writer.start { Array("dropped \($0)\n".utf8) })
+        writer.start { Array("dropped \($0)\n".utf8) }
         return writer
     }
 

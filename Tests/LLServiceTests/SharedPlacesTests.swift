@@ -10,14 +10,14 @@ import Testing
 struct SharedPlacesTests {
     /// One thread that waits at a gate, and a log of the jobs that ran or were dropped.
     private final class Desk: Sendable {
-        let threads = BlockingThreads("test", threadLimit: 1, queueLimit: 6)
+        let places = SharedPlaces("test", placeLimit: 1, queueLimit: 6)
         let log = Locked<[String]>([])
         private let isOpen = Locked(false)
 
         /// Blocks the thread until the gate opens.
         init() async {
             let began = Locked(false)
-            _ = threads.submit(owner: .all) { [isOpen] in
+            _ = places.submit(owner: .all) { [isOpen] in
                 began.withLock { $0 = true }
                 _ = becomesTrue { isOpen.withLock { $0 } }
             }
@@ -25,7 +25,7 @@ struct SharedPlacesTests {
         }
 
         func submit(_ name: String, by owner: Int) -> Bool {
-            threads.submit(
+            places.submit(
                 owner: .client(owner),
                 drop: { [log] in log.withLock { $0.append("-" + name) } },
                 { [log] in log.withLock { $0.append(name) } }
@@ -60,7 +60,7 @@ struct SharedPlacesTests {
         let desk = await Desk()
         let hasLeft = Locked(Set<Int>())
         for index in 0..<6 {
-            let isTaken = desk.threads.submit(
+            let isTaken = desk.places.submit(
                 owner: .client(index % 2),
                 drop: { desk.log.withLock { $0.append("-\(index)") } },
                 isWanted: { !hasLeft.withLock { $0.contains(index) } },

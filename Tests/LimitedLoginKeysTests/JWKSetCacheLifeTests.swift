@@ -161,6 +161,22 @@ struct JWKSetCacheLifeTests {
         #expect(source.endCount == 1 && !cache.isFetching && !source.hasTimedOut)
     }
 
+    @Test("A cache is alive unless a fetch takes ten seconds longer than its source may")
+    func liveness() async throws {
+        let source = GatedSource()
+        let fixture = try CacheFixture([source])
+        let (cache, began, limit) = (fixture.cache, fixture.clock.now, Duration.seconds(10))
+        #expect(cache.isAlive(at: began + .seconds(3_600), within: limit))
+        cache.start()
+        let last = began + JWKSetCacheLimits.fetchTimeout + limit
+        #expect(cache.isAlive(at: last, within: limit))
+        #expect(!cache.isAlive(at: last + .milliseconds(1), within: limit))
+        source.open()
+        await fixture.settle()
+        #expect(cache.isAlive(at: last + .milliseconds(1), within: limit) && !source.hasTimedOut)
+        cache.stop()
+    }
+
     @Test("A cancelled task stops waiting and leaves no waiter behind")
     func cancellation() async throws {
         let source = GatedSource()

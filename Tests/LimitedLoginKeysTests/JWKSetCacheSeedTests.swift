@@ -162,7 +162,7 @@ struct JWKSetCacheSeedTests {
             source.setKeySet(TestKeySet.json(keyIDs))
             #expect(await fixture.cache.refresh().keys.map(\.id) == keyIDs)
         }
-        await fixture.cache.stopAndWait()
+        fixture.cache.stopAndWait()
         let reason = "the write before has not ended"
         #expect(fixture.events.count { $0 == .seedNotWritten(file: path, reason: reason) } == 2)
         #expect(written.withLock { $0 }.isEmpty)

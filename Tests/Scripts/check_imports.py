@@ -18,24 +18,23 @@ import tempfile
 PLATFORM = {"Glibc", "Musl", "Darwin", "Synchronization"}
 LOGGING = {"Logging"}
 ROOMS = {"LLSockets", "LLHTTPServer", "LLHTTPClient"}
-OWN = {"LLThreads", "LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
+OWN = {"LLBytes", "LLCrypto", "LLJOSE", "LimitedLogin", "LLHTTP1", "LimitedLoginKeys", "LLGraph", "LLStores"} | ROOMS
 
 ALLOWED = {
-    "LLBytes": set(),
-    "LLThreads": PLATFORM | {"CLLThreads", "LLBytes"},
+    "LLBytes": PLATFORM,
     "LLCrypto": {"CLLOpenSSL", "LLBytes"},
     "LLJOSE": {"LLBytes"},
-    "LimitedLogin": {"LLJOSE", "LLCrypto", "LLThreads", "LLBytes"},
+    "LimitedLogin": {"LLJOSE", "LLCrypto", "LLBytes"},
     "LLHTTP1": {"LLBytes"},
-    "LLSockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLCrypto", "LLThreads", "LLBytes", "Dispatch"},
+    "LLSockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLCrypto", "LLBytes", "Dispatch"},
     "LLHTTPServer": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "Dispatch"},
     "LLHTTPClient": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"},
-    "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLThreads", "LLBytes", "Dispatch"},
+    "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLBytes", "Dispatch"},
     "LimitedLoginHTTPS": {"LimitedLoginKeys", "LLSockets", "LLHTTPClient"},
     "LLMint": {"LLJOSE", "LLCrypto", "LLBytes"},
     "LimitedLoginTesting": {"LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"},
     "LLGraph": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"},
-    "LLStores": PLATFORM | {"LLCrypto", "LLSockets", "LLBytes"},
+    "LLStores": PLATFORM | {"LLCrypto", "LLSockets", "LLBytes", "Dispatch"},
     "LLStandIn": PLATFORM | OWN - {"LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores"}
     | {"LLMint", "Dispatch", "FoundationEssentials"},
     "LLService": PLATFORM | LOGGING | OWN | {"CLLOpenAPI", "Dispatch", "FoundationEssentials"},
@@ -51,8 +50,8 @@ IMPORT = re.compile(
 )
 
 # A user of the libraries needs one import for each product, so the products re-export the types of keys. LLSockets re-exports
-# the locks, threads and clocks that all its users need, and LLStandIn re-exports the minting.
-RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLSockets", "LLThreads"),
+# the locks and clocks that all its users need, and LLStandIn re-exports the minting.
+RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLSockets", "LLBytes"),
                ("LLStandIn", "LLMint")}
 
 # The table of bad tokens uses the codes of the verdict, and nothing else of that module.
@@ -80,7 +79,7 @@ def findings(sources: pathlib.Path) -> list[str]:
                     found.append(f"{file}:{line}: {target} may not import {match.group(1)}")
                 if "@_exported" in match.group(0) and (target, match.group(1)) not in RE_EXPORTED:
                     found.append(f"{file}:{line}: {target} may not re-export {match.group(1)}")
-            for match in MUTEX.finditer(text):
+            for match in MUTEX.finditer(text) if file.name != "Locked.swift" else ():
                 line = text.count("\n", 0, match.start()) + 1
                 found.append(f"{file}:{line}: the thread sanitizer does not know Mutex; use Locked")
     return found

@@ -39,7 +39,6 @@ def symbol_graphs(folder):
         command = [
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
             "-I", str(ROOT / "Sources/CLLOpenSSL"), "-I", f"{modules}/CLLSystem.build",
-            "-I", f"{modules}/CLLThreads.build",
             "-I", f"{modules}/CLLOpenAPI.build",
             "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
         ]

@@ -61,7 +61,7 @@ def can_compile():
 
 def compile_c(folder):
     faults = []
-    for source in sorted(ROOT.glob("Sources/CLLThreads/*.c")) + sorted(ROOT.glob("Sources/CLLSystem/*.c")):
+    for source in sorted(ROOT.glob("Sources/CLLSystem/*.c")):
         command = [COMPILER, "-std=gnu17", "-Wall", "-Werror", "-I", str(source.parent / "include"), "-c", str(source),
                    "-o", f"{folder}/{source.stem}.o"]
         run = subprocess.run(command, capture_output=True, text=True)

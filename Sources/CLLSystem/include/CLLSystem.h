@@ -96,6 +96,8 @@ int platform_event_signal(int fd);
 int platform_event_clear(int fd);
 /* Opens /dev/null, closed on exec. Close the descriptor to free one when the process has run out. */
 int platform_spare_descriptor(void);
+/* Sets the size of the stacks of threads that start later; does nothing without glibc. */
+void platform_set_stack_size(size_t bytes);
 /* Returns free memory of this process to the system. */
 void platform_release_memory(void);
 /* Raises this process's limit of open descriptors to its hard limit; returns the new limit. */

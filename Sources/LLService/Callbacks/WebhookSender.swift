@@ -61,7 +61,7 @@ extension WebhookFailure {
     }
 }
 
-/// Sends callbacks to the backend, on threads of its own: no worker waits for a backend.
+/// Sends callbacks to the backend, on queues of its own: no worker waits for a backend.
 package final class WebhookSender: Sendable {
     /// The backend accepted it, and perhaps returned a page on which the person can read the state of the deletion.
     package typealias Outcome = Result<DeletionStatus?, WebhookFailure>
@@ -70,14 +70,14 @@ package final class WebhookSender: Sendable {
     private let client: HTTPSClient
     private let metrics: ServiceMetrics
     private let logger: Logger
-    private let threads: BlockingThreads
+    private let places: SharedPlaces
 
     package init(client: HTTPSClient, limits: WebhookLimits = .init(), metrics: ServiceMetrics, logger: Logger) {
         self.client = client
         self.limits = limits
         self.metrics = metrics
         self.logger = logger
-        threads = BlockingThreads("webhooks", threadLimit: limits.threadCount, queueLimit: limits.queueLength)
+        places = SharedPlaces("webhooks", placeLimit: limits.threadCount, queueLimit: limits.queueLength)
     }
 
     /// Sends the event to the backend and calls `done` with the outcome, from another thread unless too many wait
@@ -89,7 +89,7 @@ package final class WebhookSender: Sendable {
         trace: String?,
         _ done: @escaping @Sendable (Outcome) -> Void
     ) {
-        let isQueued = threads.submit {
+        let isQueued = places.submit {
             let outcome = CallTrace.$parent.withValue(trace) { self.deliver(event, to: target, until: deadline) }
             done(self.finish(event, outcome))
         }

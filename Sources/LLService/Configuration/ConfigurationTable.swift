@@ -29,7 +29,7 @@ extension ConfigurationKey {
         case .listen: (.text, .text("127.0.0.1:8080"), .needsRestart)
         case .listenMode: (.text, .text(UnixSocketMode.standard.description), .needsRestart)
         case .adminListen: (.text, .text("127.0.0.1:8081"), .needsRestart)
-        case .workers: (.integer(1...256), .nothing("the cores this process may use"), .needsRestart)
+        case .workers: (.integer(1...192), .nothing("the cores this process may use"), .needsRestart)
         // The program itself needs more than 16 MiB; 1 TiB is more than any machine that it is made for.
         case .memoryLimit: (.size(16_777_216...1_099_511_627_776), .number(64 * 1_048_576), .needsRestart)
         // Load balancers keep connections for at most 600 s at Google, and at most 4,000 s at AWS.

@@ -1,7 +1,7 @@
 internal import Glibc
+internal import LLBytes
 internal import LLSockets
 internal import LLStores
-internal import LLThreads
 
 extension ServiceConfiguration {
     /// Warnings, one sentence each, about accepted settings that may be a mistake. They are not errors: a refusal could

@@ -1,7 +1,8 @@
+internal import Dispatch
 internal import Glibc
 package import LLSockets
 
-/// Writes log lines to a descriptor on its own thread, so that no other thread waits for the reader of the log.
+/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log.
 ///
 /// Lines wait in a bounded queue. A line that does not fit, or that the descriptor does not accept, is dropped and
 /// counted. When writing succeeds again, one line reports the number of dropped lines.
@@ -33,8 +34,13 @@ package final class LogWriter: Sendable {
         /// True if the last write succeeded.
         var canWrite = true
         var isWriting = false
-        /// True while the thread waits for a line.
+        /// True while the queue waits for a line.
         var isAsleep = false
+        /// Signalled once all lines are written.
+        var flushes: [DispatchSemaphore] = []
+
+        /// True if no line waits, and the reader knows of all that were dropped or reads no more.
+        var isFlushed: Bool { chunks.isEmpty && !isWriting && (told == dropped || !canWrite) }
     }
 
     private enum Work {
@@ -44,19 +50,20 @@ package final class LogWriter: Sendable {
     }
 
     private let descriptor: Int32
-    private let state = Monitor(State())
+    private let state = Locked(State())
+    private let hasLine = DispatchSemaphore(value: 0)
 
     package init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Starts the thread, which lives as long as the process.
+    /// Starts the queue, which keeps its thread as long as the process lives: a line never waits for a new thread.
     /// - Parameter line: Makes the line that reports the number of dropped lines, including its line feed.
-    /// - Returns: False if the system cannot start a thread.
-    package func start(tellingOfDropped line: @escaping @Sendable (Int) -> [UInt8]) -> Bool {
-        DedicatedQueue.start("log-writer") { [self] in
+    package func start(tellingOfDropped line: @escaping @Sendable (Int) -> [UInt8]) {
+        DispatchQueue(label: "log-writer").async { [self] in
             // True if the last write ended inside a line.
             var isWithinLine = false
             while true {
                 switch next() {
+                case nil: hasLine.wait()
                 case .lines(let bytes):
                     let written = write(bytes, after: &isWithinLine)
                     finish(bytes.count, dropped: bytes[written...].count { $0 == Self.lineFeed })
@@ -86,7 +93,7 @@ package final class LogWriter: Sendable {
             defer { state.isAsleep = false }
             return state.isAsleep
         }
-        if mustWake { state.wake() }
+        if mustWake { hasLine.signal() }
     }
 
     /// The number of lines dropped since the start.
@@ -94,48 +101,53 @@ package final class LogWriter: Sendable {
 
     /// Waits until all lines are written, or until `deadline`.
     package func flush(until deadline: MonotonicInstant) {
-        state.wait { state in
-            let isTold = state.told == state.dropped || !state.canWrite
-            if state.chunks.isEmpty && !state.isWriting && isTold { return .done(()) }
-            return MonotonicClock.now() < deadline ? .wait(until: deadline) : .done(())
+        let flushed = DispatchSemaphore(value: 0)
+        let waits = state.withLock { state in
+            if !state.isFlushed { state.flushes.append(flushed) }
+            return !state.isFlushed
         }
+        let left = deadline.nanoseconds(since: MonotonicClock.now())
+        if waits { _ = flushed.wait(timeout: .now() + .nanoseconds(Int(clamping: left))) }
     }
 }
 
-/// The work of the thread.
+/// The work of the queue.
 extension LogWriter {
     private static let lineFeed: UInt8 = 0x0A
 
-    private func next() -> Work {
-        state.wait { state in
+    /// The next work; nil if there is none.
+    private func next() -> Work? {
+        state.withLock { state in
             let dropped = state.dropped - state.told
             let mustTell = dropped > 0 && state.canWrite
             if mustTell, state.chunks.isEmpty || MonotonicClock.now() >= state.tellAgainAt {
                 state.tellAgainAt = MonotonicClock.now() + Self.tellingPause
                 state.isWriting = true
-                return .done(.telling(dropped))
+                return .telling(dropped)
             }
             guard let chunk = state.chunks.first else {
                 state.isAsleep = true
-                return .wait(until: .never)
+                return nil
             }
             state.chunks.removeFirst()
             state.isWriting = true
-            return .done(.lines(chunk))
+            return .lines(chunk)
         }
     }
 
     /// - Parameter told: The number of dropped lines that were reported; nil if the write was no report, or failed.
     private func finish(_ bytes: Int, dropped: Int, told: Int? = nil) {
-        let isDone = state.withLock { state in
+        let flushes = state.withLock { state -> [DispatchSemaphore] in
             state.bytes -= bytes
             state.dropped += dropped
             state.told += told ?? 0
             state.canWrite = bytes > 0 ? dropped == 0 : told != nil
             state.isWriting = false
-            return state.chunks.isEmpty
+            guard state.isFlushed else { return [] }
+            defer { state.flushes = [] }
+            return state.flushes
         }
-        if isDone { state.wake() }
+        for flush in flushes { flush.signal() }
     }
 
     /// Writes all bytes, and waits until the descriptor accepts them.

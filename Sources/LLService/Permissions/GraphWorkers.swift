@@ -10,7 +10,7 @@ package import LLStores
 /// Graph succeeded: the revoked login could then not be shared with the other replicas.
 typealias GraphOutcome = Result<UserPermissions?, Problem>
 
-/// The threads that call Graph. Calls about permissions and calls about access tokens use different threads, so that
+/// The queues that call Graph. Calls about permissions and calls about access tokens have different ones, so that
 /// neither kind waits for the other.
 package final class GraphWorkers: Sendable {
     /// The greatest number of calls about permissions at a time. 4: with Graph's usual tenth of a second these make 40
@@ -32,8 +32,8 @@ package final class GraphWorkers: Sendable {
 
     private let client: GraphClient
     private let metrics: ServiceMetrics
-    private let permissions: BlockingThreads
-    private let accessTokens: BlockingThreads
+    private let permissions: SharedPlaces
+    private let accessTokens: SharedPlaces
     private let revocations: Revocations
     /// The calls about permissions without a delivered outcome.
     private let unfinished = DispatchGroup()
@@ -43,10 +43,10 @@ package final class GraphWorkers: Sendable {
         self.client = client
         self.metrics = metrics
         self.revocations = revocations
-        permissions = BlockingThreads("graph", threadLimit: Self.threadLimit, queueLimit: Self.queueLimit)
-        accessTokens = BlockingThreads(
+        permissions = SharedPlaces("graph", placeLimit: Self.threadLimit, queueLimit: Self.queueLimit)
+        accessTokens = SharedPlaces(
             "graph-tokens",
-            threadLimit: Self.accessTokenThreadLimit,
+            placeLimit: Self.accessTokenThreadLimit,
             queueLimit: Self.accessTokenQueueLimit
         )
     }

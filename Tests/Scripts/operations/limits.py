@@ -16,7 +16,7 @@ from live import APP_ID, check, request
 from .world import Folder, Issuer, binary, verify_body
 
 DESCRIPTORS = (10, 12, 14, 16, 18, 20, 25, 30, 40, *range(50, 150, 10), 150, 170, 200, 230, 250, 280, 300)
-WORKERS = (1, 2, 16, 60, 256)
+WORKERS = (1, 2, 16, 60, 192)
 THREADS = range(1, 21)
 # A user without other processes: RLIMIT_NPROC counts all threads of a user, but not root's.
 USER = 54_321

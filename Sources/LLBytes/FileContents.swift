@@ -1,5 +1,3 @@
-internal import LLBytes
-
 #if canImport(Glibc)
 package import Glibc
 #elseif canImport(Musl)

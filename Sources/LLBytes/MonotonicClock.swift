@@ -1,4 +1,10 @@
-internal import CLLThreads
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
 
 /// A moment of the monotonic clock, in nanoseconds since an arbitrary start (the boot of the machine).
 package struct MonotonicInstant: Comparable, Hashable, Sendable {
@@ -44,25 +50,40 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
 /// The system's monotonic clock (`CLOCK_MONOTONIC`): it never jumps when the wall clock is set.
 package enum MonotonicClock {
     package static func now() -> MonotonicInstant {
-        MonotonicInstant(nanoseconds: platform_monotonic_nanoseconds())
+        MonotonicInstant(nanoseconds: UInt64(bitPattern: systemTime(CLOCK_MONOTONIC).wholeNanoseconds))
     }
 }
 
 /// The wall clock, for the `Date` field and token times.
 package enum WallClock {
     /// Nanoseconds since 1970-01-01T00:00:00Z.
-    package static func unixNanoseconds() -> Int64 { platform_unix_nanoseconds() }
+    package static func unixNanoseconds() -> Int64 { systemTime(CLOCK_REALTIME).wholeNanoseconds }
 
     /// Whole seconds since 1970-01-01T00:00:00Z, from the coarse clock: it is the cheapest, and a few milliseconds
     /// late.
     package static func unixSeconds() -> Int64 {
-        platform_unix_seconds()
+        #if os(Linux)
+        Int64(systemTime(CLOCK_REALTIME_COARSE).tv_sec)
+        #else
+        Int64(systemTime(CLOCK_REALTIME).tv_sec)
+        #endif
     }
 
     /// Whole milliseconds since 1970-01-01T00:00:00Z; 0 before.
     package static func unixMilliseconds() -> UInt64 {
-        UInt64(clamping: platform_unix_nanoseconds() / 1_000_000)
+        UInt64(clamping: unixNanoseconds() / 1_000_000)
     }
+}
+
+/// The time of a clock that every system has, so that the call cannot fail.
+private func systemTime(_ clock: clockid_t) -> timespec {
+    var time = timespec()
+    _ = unsafe clock_gettime(clock, &time)
+    return time
+}
+
+extension timespec {
+    fileprivate var wholeNanoseconds: Int64 { Int64(tv_sec) &* 1_000_000_000 &+ Int64(tv_nsec) }
 }
 
 extension Duration {

@@ -1,13 +1,14 @@
+internal import Dispatch
 internal import LLHTTPServer
 internal import LLSockets
 
-/// Threads for work that blocks, such as asking another server. Their number is small. They start when there is work
-/// and end when there is none. The queue of waiting jobs is bounded.
+/// A few places for work that blocks, such as asking another server, and a bounded list of jobs that wait for one. Each
+/// place is a serial queue, which exists while there is work.
 ///
 /// Jobs may have owners, which then take turns. When the queue is full, jobs that are no longer wanted are dropped. If
 /// there are none, a job of an owner with fewer waiting jobs replaces the newest job of the owner with the most: a
 /// flood from one owner leaves room for all others.
-final class BlockingThreads: Sendable {
+final class SharedPlaces: Sendable {
     /// One piece of work; it must end by itself.
     typealias Job = @Sendable () -> Void
 
@@ -24,41 +25,41 @@ final class BlockingThreads: Sendable {
         var turns: [JobOwner] = []
         /// The number of jobs that wait or run.
         var unfinished = 0
-        var threads = 0
+        var places = 0
     }
 
     private let name: String
-    private let threadLimit: Int
+    private let placeLimit: Int
     private let queueLimit: Int
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - name: The threads' name, at most 15 bytes.
-    ///   - threadLimit: The most jobs at a time.
-    ///   - queueLimit: The most jobs that wait for a thread.
-    init(_ name: String, threadLimit: Int, queueLimit: Int) {
+    ///   - name: The label of the queues.
+    ///   - placeLimit: The most jobs at a time.
+    ///   - queueLimit: The most jobs that wait for a place.
+    init(_ name: String, placeLimit: Int, queueLimit: Int) {
         self.name = name
-        self.threadLimit = threadLimit
+        self.placeLimit = placeLimit
         self.queueLimit = queueLimit
     }
 
-    /// Queues a job for another thread.
+    /// Adds a job.
     /// - Parameters:
     ///   - owner: The client that caused the job.
-    ///   - drop: Called in place of the job if it loses its place while it waits. It must not block.
+    ///   - drop: Called in place of the job if another one replaces it while it waits. It must not block.
     ///   - isWanted: False if the job is no longer needed because its client has left. It is then dropped as soon as
     ///     another job needs its place.
-    /// - Returns: False if the queue is full, or the system cannot start a thread; the job is then not queued.
+    /// - Returns: False if too many jobs wait; the job is then not added.
     func submit(
         owner: JobOwner = .all,
         drop: @escaping Job = {},
         isWanted: @escaping @Sendable () -> Bool = { true },
         _ job: @escaping Job
     ) -> Bool {
-        let (isTaken, needsThread, dropped) = state.withLock { state -> (Bool, Bool, [Waiting]) in
+        let (isTaken, needsPlace, dropped) = state.withLock { state -> (Bool, Bool, [Waiting]) in
             var dropped: [Waiting] = []
-            // The waiting jobs alone are the wrong count: a thread that has just started has not taken its job yet.
-            if state.unfinished >= threadLimit + queueLimit {
+            // The waiting jobs alone are the wrong count: a place that was just opened has not taken its job yet.
+            if state.unfinished >= placeLimit + queueLimit {
                 dropped = Self.removeUnwanted(&state)
                 if dropped.isEmpty, let newest = Self.takePlace(for: owner, &state) { dropped = [newest] }
                 if dropped.isEmpty { return (false, false, []) }
@@ -67,24 +68,13 @@ final class BlockingThreads: Sendable {
             state.unfinished += 1
             if state.waiting[owner] == nil { state.turns.append(owner) }
             state.waiting[owner, default: []].append(Waiting(job: job, drop: drop, isWanted: isWanted))
-            let needsThread = state.threads < threadLimit
-            if needsThread { state.threads += 1 }
-            return (true, needsThread, dropped)
+            let needsPlace = state.places < placeLimit
+            if needsPlace { state.places += 1 }
+            return (true, needsPlace, dropped)
         }
         for one in dropped { one.drop() }
-        guard needsThread, !DedicatedQueue.start(name, { self.work() }) else { return isTaken }
-        return state.withLock { state in
-            state.threads -= 1
-            // A running thread takes the job.
-            guard state.threads == 0 else { return true }
-            _ = state.waiting[owner]?.popLast()
-            if state.waiting[owner]?.isEmpty == true {
-                state.waiting[owner] = nil
-                state.turns.removeAll { $0 == owner }
-            }
-            state.unfinished -= 1
-            return false
-        }
+        if needsPlace { DispatchQueue(label: name).async { self.work() } }
+        return isTaken
     }
 
     /// Removes the waiting jobs that are no longer wanted. It visits every waiting job.
@@ -119,7 +109,7 @@ final class BlockingThreads: Sendable {
         state.withLock { state in
             // Each owner in the list has a job: an owner that loses one keeps at least one other.
             guard let owner = state.turns.first, let next = state.waiting[owner]?.first else {
-                state.threads -= 1
+                state.places -= 1
                 return nil
             }
             state.turns.removeFirst()

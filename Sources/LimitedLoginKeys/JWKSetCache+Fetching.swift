@@ -225,8 +225,9 @@ extension JWKSetCache {
 
     /// Parses a source's document. A set without a usable key is a failure of its source: the good keys stay.
     func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JSONWebKeySet {
-        guard document.bytes.count <= limits.keySetBytes else {
-            throw JWKSetSourceError("the answer is larger than \(DecimalNumber.grouped(limits.keySetBytes)) bytes")
+        guard document.bytes.count <= JWKSetCacheLimits.keySetBytes else {
+            let size = DecimalNumber.grouped(JWKSetCacheLimits.keySetBytes)
+            throw JWKSetSourceError("the answer is larger than \(size) bytes")
         }
         let keySet: JSONWebKeySet
         do {

@@ -5,8 +5,7 @@ public import LLJOSE
 extension JWKSetCache {
     /// The current keys, for a token with this key ID. The call waits for a fetch that may bring the key.
     ///
-    /// It waits at most ``JWKSetCacheLimits/waitForUnknownKeyID``, or ``JWKSetCacheLimits/waitForFetch`` if there are
-    /// no keys. The returned set may still lack the key: then no source has it, and the token is to be rejected.
+    /// It waits at most 6 s, or 2 s if there are no keys. The returned set may still lack the key: then no source has it, and the token is to be rejected.
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` if there are no usable keys, or if the key is unknown and the
     ///   sources fail, which is not the token's fault. It is also thrown if the task is cancelled while it waits.
     ///   ``JWKSetCacheError/exhausted(retryAfterSeconds:)`` if too many tasks wait already.

@@ -201,7 +201,7 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     /// says that the cache was not started or was stopped, or that the waiting task was cancelled.
     case unavailable(String)
     /// The key is unknown, and the sources, which answer, could not be asked about it: more than
-    /// ``JWKSetCacheLimits/waitingTaskCount`` tasks wait for unknown keys, or this one has waited its full time. Any
+    /// 512 tasks wait for unknown keys, or this one has waited its full time. Any
     /// client can cause this with made-up tokens: answer 429 and never 503, because balancers remove a server that
     /// answers 503.
     case exhausted(retryAfterSeconds: Int)

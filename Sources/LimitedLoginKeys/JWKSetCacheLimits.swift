@@ -1,7 +1,6 @@
-internal import LLBytes
 internal import LLJOSE
 
-/// Every limit of the key cache, with its default and reason.
+/// The times of the key cache, each with its default and reason. Those that only tests change are not public.
 ///
 /// `init` accepts any values; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
 public struct JWKSetCacheLimits: Sendable, Equatable {
@@ -16,43 +15,40 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Part of the time to live by which a refresh precedes the expiry. 0.1: for keys of an hour that leaves time for
     /// several attempts before they become stale. Jitter makes it half to one and a half of that, so that a fleet does
     /// not fetch all at once.
-    public var refreshAheadFraction = 0.1
+    static let refreshAheadFraction = 0.1
     /// The time for which the last good keys are used past their expiry. 86400 s: longer than any outage seen, short
     /// enough that a withdrawn key does not verify for ever.
     public var maximumStaleness: Duration = .seconds(86_400)
     /// The time a request waits for the first keys if there are none, counted from its arrival. 2 s: a login tolerates
     /// it.
-    public var waitForFetch: Duration = .seconds(2)
+    package var waitForFetch: Duration = .seconds(2)
     /// Time between two fetches for unknown key IDs. 5 s: the longest delay of a rotation by a flood of made-up key
     /// IDs, and twelve small conditional requests a minute while it lasts. Ordinary refreshes are separate, and no
     /// flood delays them.
-    public var unknownKeyIDInterval: Duration = .seconds(5)
+    package var unknownKeyIDInterval: Duration = .seconds(5)
     /// The time a request with an unknown key ID waits for the next fetch, counted from its arrival. 6 s: the interval,
     /// and a second for the fetch.
-    public var waitForUnknownKeyID: Duration = .seconds(6)
+    package var waitForUnknownKeyID: Duration = .seconds(6)
     /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second:
     /// each holds a token.
-    public var waitingTaskCount = 512
+    package var waitingTaskCount = 512
     /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory stays bounded in a flood.
-    public var negativeEntryCount = 1024
+    static let negativeEntryCount = 1024
     /// The time a key ID stays unknown after a good fetch without it. 60 s: a key ID that keeps coming is refused
     /// meanwhile and takes no place among the waiting ones. A changed set ends that time earlier. While the key ID
     /// keeps coming, one more fetch after the interval checks it, since an edge server of the issuer may have answered
     /// with the previous set.
-    public var negativeLifetime: Duration = .seconds(60)
+    package var negativeLifetime: Duration = .seconds(60)
     /// The same for a key that has just left the set: such an edge server must not keep it out longer. It is also the
     /// time for which a fetch answers the requests that waited for it. 2 s.
-    public var joinedNegativeLifetime: Duration = .seconds(2)
+    package var joinedNegativeLifetime: Duration = .seconds(2)
     /// Wait after a first failed fetch, doubled by each further one. 1 s.
-    public var minimumBackOff: Duration = .seconds(1)
+    static let minimumBackOff: Duration = .seconds(1)
     /// Greatest wait after failed fetches, also for `Retry-After`. 60 s: keys return within a minute after the source
     /// does.
-    public var maximumBackOff: Duration = .seconds(60)
-    /// Bytes of a JWK Set, 1 to 65,536. 64 KiB: Facebook's takes 1 KiB.
-    public var keySetBytes = greatestKeySetBytes
-
-    /// Greatest size of a JWK Set. 64 KiB: a larger one is not parsed.
-    static let greatestKeySetBytes = JSONWebKeySet.Limits.byteCount
+    static let maximumBackOff: Duration = .seconds(60)
+    /// Bytes of a JWK Set. 64 KiB: Facebook's takes 1 KiB, and a larger one is not parsed.
+    package static let keySetBytes = JSONWebKeySet.Limits.byteCount
 
     /// The time that one source may take. 10 s: a source that takes longer stops the cache's other work, and the
     /// service reports itself as not alive.
@@ -76,20 +72,6 @@ extension JWKSetCacheLimits {
             ),
             (maximumTimeToLive <= year, "the maximum time to live exceeds a year"),
             ((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year"),
-            // Above a half, jitter could put the refresh before the fetch.
-            ((0...0.5).contains(refreshAheadFraction), "the refresh-ahead fraction lies outside 0 … 0.5"),
-            (waitForFetch >= .zero && waitForUnknownKeyID >= .zero, "a wait for a fetch is negative"),
-            (waitingTaskCount >= 0, "the number of waiting tasks is negative"),
-            (unknownKeyIDInterval > .zero, "the interval of refetches is not above zero"),
-            ((4...1_000_000).contains(negativeEntryCount), "the negative entries lie outside 4 … 1000000"),
-            (negativeLifetime >= .zero && joinedNegativeLifetime >= .zero, "a negative lifetime is below zero"),
-            (minimumBackOff > .zero, "the minimum back-off is not above zero"),
-            (minimumBackOff <= maximumBackOff, "the minimum back-off exceeds the maximum"),
-            (maximumBackOff <= .seconds(86_400), "the maximum back-off exceeds a day"),
-            (
-                (1...Self.greatestKeySetBytes).contains(keySetBytes),
-                "the size of a key set lies outside 1 … \(DecimalNumber.grouped(Self.greatestKeySetBytes)) bytes"
-            ),
         ]
         if let broken = rules.first(where: { !$0.holds }) { throw .invalidLimits(broken.reason) }
     }

@@ -46,7 +46,7 @@ struct JWKSetCacheState: Sendable {
     init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
         self.limits = limits
         self.jitter = jitter
-        memory = UnknownKeyIDMemory(capacity: limits.negativeEntryCount)
+        memory = UnknownKeyIDMemory(capacity: JWKSetCacheLimits.negativeEntryCount)
     }
 
     var isFetching: Bool {
@@ -137,7 +137,7 @@ extension JWKSetCacheState {
     /// The running fetch has ended: a source gave another set or the same one, or confirmed the held one.
     mutating func confirm(_ freshness: JWKSetFreshness, isReplaced: Bool, at now: MonotonicInstant) {
         let life = timeToLive(of: freshness)
-        let lead = life * (limits.refreshAheadFraction * (0.5 + jitter()))
+        let lead = life * (JWKSetCacheLimits.refreshAheadFraction * (0.5 + jitter()))
         times = Times(
             confirmedAt: now,
             refreshAt: now + (life - lead),
@@ -156,9 +156,9 @@ extension JWKSetCacheState {
     private func backOff(retryAfterSeconds: Int?) -> Duration {
         // Twenty doublings of a second are twelve days; the count itself may grow without end.
         let doublings = min(max(consecutiveFailures - 1, 0), 20)
-        let step = min(limits.minimumBackOff * (1 << doublings), limits.maximumBackOff) * (0.75 + 0.25 * jitter())
+        let (least, greatest) = (JWKSetCacheLimits.minimumBackOff, JWKSetCacheLimits.maximumBackOff)
+        let step = min(least * (1 << doublings), greatest) * (0.75 + 0.25 * jitter())
         guard let retryAfterSeconds else { return step }
-        let greatest = limits.maximumBackOff
         let asked = Duration.seconds(min(Int64(retryAfterSeconds), greatest.components.seconds &+ 1))
         return max(step, min(asked, greatest))
     }

@@ -81,9 +81,9 @@ public struct FileJWKSetSource: JWKSetSource {
     private let byteLimit: Int
 
     /// A source that reads this file, at most `byteLimit` bytes of it, and never more than 64 KiB.
-    public init(path: String, byteLimit: Int = JWKSetCacheLimits().keySetBytes) {
+    public init(path: String, byteLimit: Int = .max) {
         name = path
-        self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.greatestKeySetBytes)
+        self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.keySetBytes)
     }
 
     /// Reads the file; returns `notModified` if the validator was made from this very file.

@@ -120,7 +120,8 @@ extension JWKSetCache {
     func loadSeed() {
         guard let seedFile, published.epoch == 0, !storage.withLock({ $0.machine.isStopped }) else { return }
         do throws(JWKSetSourceError) {
-            guard let seed = try KeySetFile.load(path: seedFile, byteLimit: limits.keySetBytes) else { return }
+            let limit = JWKSetCacheLimits.keySetBytes
+            guard let seed = try KeySetFile.load(path: seedFile, byteLimit: limit) else { return }
             guard seed.age < limits.maximumStaleness else {
                 throw JWKSetSourceError("it is older than the maximum staleness")
             }

@@ -83,7 +83,7 @@ enum KeySetLoader {
     }
 
     private static func file(_ path: String) throws -> JSONWebKeySet {
-        let limit = JWKSetCacheLimits().keySetBytes
+        let limit = JWKSetCacheLimits.keySetBytes
         let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.unavailable)
         do throws(JSONWebKeySetError) {
             return try JSONWebKeySet(parsing: bytes.span)

@@ -263,11 +263,6 @@ struct JWKSetCacheTests {
             { $0.minimumTimeToLive = .milliseconds(999) }, { $0.minimumTimeToLive = .seconds(90_000) },
             { $0.timeToLive = .seconds(299) }, { $0.timeToLive = .seconds(90_000) },
             { $0.maximumTimeToLive = .seconds(40_000_000) }, { $0.maximumStaleness = .seconds(-1) },
-            { $0.refreshAheadFraction = 0.6 }, { $0.refreshAheadFraction = .nan }, { $0.waitForFetch = .seconds(-1) },
-            { $0.waitingTaskCount = -1 }, { $0.waitForUnknownKeyID = .seconds(-1) },
-            { $0.unknownKeyIDInterval = .zero }, { $0.negativeEntryCount = 3 },
-            { $0.minimumBackOff = .zero }, { $0.maximumBackOff = .milliseconds(1) }, { $0.keySetBytes = 0 },
-            { $0.keySetBytes = 65_537 }, { $0.keySetBytes = .max }, { $0.negativeLifetime = .seconds(-1) },
         ]
         for change in changes {
             var limits = JWKSetCacheLimits()

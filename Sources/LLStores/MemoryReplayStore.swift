@@ -1,4 +1,5 @@
 internal import LLSockets
+internal import Synchronization
 
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
@@ -6,30 +7,35 @@ internal import LLSockets
 /// because every start would otherwise log people out. The store is bounded: when it is full it reports so, and nothing
 /// is accepted until entries expire. Its only lock is held for a look-up and an insertion, and only by requests that
 /// use the store.
+///
+/// The rule for clocks: an entry is forgotten once both clocks are past its end. One is the wall clock, the other the
+/// wall clock at the start plus the time since by the monotonic clock. A wall clock that is set ahead therefore forgets
+/// nothing, and one that is set back delays forgetting. A full store goes by the wall clock alone, so that a clock that
+/// was right to jump costs room only. An entry whose end is no later than a forgotten one's may have been forgotten as
+/// well, so it is refused.
 package final class MemoryReplayStore: Sendable {
     /// The width in milliseconds of a bucket of entries that are forgotten together: 8 s, so that a day's nonces lie in
     /// ten thousand buckets.
     private static let bucketWidth: UInt64 = 8_192
 
-    private struct Bucket {
-        var keys: [ReplayKey] = []
-        var latest = LatestTimes()
-    }
-
     private struct State {
         var known: Set<ReplayKey> = []
         /// The entries by the end of their bucket. At that time they need not be remembered any longer.
-        var buckets: [UInt64: Bucket] = [:]
+        var buckets: [UInt64: [ReplayKey]] = [:]
         /// The end of the first bucket; the greatest number if there is none.
         var firstBucket = UInt64.max
-        var clock: ForgettingClock
-        /// The latest times of the forgotten entries.
-        var forgotten = LatestTimes()
+        /// The wall clock at the start less the monotonic clock, in milliseconds.
+        var offset: Int64
+        /// The end of the last forgotten bucket.
+        var forgottenUntil: UInt64 = 0
         /// The latest date that this store gave a nonce.
         var latestDate: UInt64 = 0
         var quota: ProofQuota
         /// The time, by the monotonic clock, of the last report that the clock was set back.
-        var toldAt: UInt64?
+        var reportedAt: UInt64?
+
+        /// The time by which entries are forgotten.
+        func time(_ now: UInt64, _ steady: UInt64) -> UInt64 { min(now, UInt64(max(0, Int64(steady) + offset))) }
     }
 
     package let capacity: Int
@@ -37,7 +43,7 @@ package final class MemoryReplayStore: Sendable {
     package let completeSince: UInt64
     package let revocations: Revocations
     private let observe: @Sendable (ReplayStoreEvent) -> Void
-    private let state: Locked<State>
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - now: the present in milliseconds since 1970. Entries from before may have been used.
@@ -55,7 +61,7 @@ package final class MemoryReplayStore: Sendable {
         self.observe = observe
         completeSince = now &+ ReplayLimits.clockMargin
         let quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
-        state = Locked(State(clock: ForgettingClock(now: now, steady: steady), quota: quota))
+        state = Mutex(State(offset: Int64(clamping: now) - Int64(clamping: steady), quota: quota))
     }
 
     /// A device can make any number of proofs, so a quarter of the room stays for the nonces and tokens of the
@@ -70,10 +76,9 @@ package final class MemoryReplayStore: Sendable {
     /// The number of entries that must be remembered at this moment. Counting forgets no entry.
     func count(now: UInt64, steady: UInt64) -> Int {
         state.withLock { state in
-            var clock = state.clock
-            clock.advance(now: now, steady: steady)
-            guard state.firstBucket <= clock.time else { return state.known.count }
-            return state.buckets.reduce(0) { $1.key > clock.time ? $0 + $1.value.keys.count : $0 }
+            let time = state.time(now, steady)
+            guard state.firstBucket <= time else { return state.known.count }
+            return state.buckets.reduce(0) { $1.key > time ? $0 + $1.value.count : $0 }
         }
     }
 
@@ -95,18 +100,15 @@ package final class MemoryReplayStore: Sendable {
     ) -> ReplayVerdict {
         var event: ReplayStoreEvent?
         let verdict = state.withLock { state in
-            state.clock.advance(now: now, steady: steady)
-            forget(&state)
-            let answers = answers(question, now: now, steady: steady, &state, &event)
-            let verdict = question.verdict(of: answers)
+            forget(&state, at: state.time(now, steady))
+            let verdict = question.verdict(of: answers(question, now, steady, &state, &event))
             guard verdict == .accepted else { return verdict }
-            let room = question.has(.proof) ? Self.roomForProofs(capacity) : capacity
-            if state.known.count + question.entries.count > room {
-                // A full store accepts a clock that jumped ahead, so that it need not refuse new entries.
-                state.clock.believe(now)
-                forget(&state)
+            let room = (question.has(.proof) ? Self.roomForProofs(capacity) : capacity) - question.entries.count
+            if state.known.count > room, state.time(now, steady) < now {
+                state.offset = Int64(clamping: now) - Int64(clamping: steady)
+                forget(&state, at: now)
             }
-            guard state.known.count + question.entries.count <= room else { return .unavailable }
+            guard state.known.count <= room else { return .unavailable }
             if let proof = question.counted(at: steady, now: now),
                 let seconds = state.quota.take(proof.owner, until: proof.end, now: steady)
             {
@@ -121,8 +123,8 @@ package final class MemoryReplayStore: Sendable {
 
     private func answers(
         _ question: ReplayLookup,
-        now: UInt64,
-        steady: UInt64,
+        _ now: UInt64,
+        _ steady: UInt64,
         _ state: inout State,
         _ event: inout ReplayStoreEvent?
     ) -> [ReplayAnswer] {
@@ -130,11 +132,11 @@ package final class MemoryReplayStore: Sendable {
         return zip(question.entries, areKnown).map { entry, isKnown in
             if state.known.contains(entry.key) { return .seen }
             if !isKnown { return .olderThanStore }
-            guard let end = doubt(entry, now: now, state) else { return .first }
+            guard let end = doubt(entry, now, state) else { return .first }
             // The entry is too old by this clock as well.
             if entry.keepUntil <= now { return .olderThanStore }
-            if state.toldAt.map({ steady - min($0, steady) >= ReplayLimits.tellingPause }) ?? true {
-                state.toldAt = steady
+            if state.reportedAt.map({ steady - min($0, steady) >= ReplayLimits.reportPause }) ?? true {
+                state.reportedAt = steady
                 event = .clockSetBack(until: end)
             }
             return .unavailable
@@ -143,70 +145,27 @@ package final class MemoryReplayStore: Sendable {
 
     /// The time until which an earlier use of an entry cannot be excluded, because the clock was ahead and is set back;
     /// nil if the store knows.
-    private func doubt(_ entry: ReplayEntry, now: UInt64, _ state: State) -> UInt64? {
-        let last = state.forgotten[entry.kind]
-        if entry.bornAt <= last.bornAt, entry.keepUntil <= last.keepUntil { return last.keepUntil }
+    private func doubt(_ entry: ReplayEntry, _ now: UInt64, _ state: State) -> UInt64? {
+        if entry.keepUntil <= state.forgottenUntil { return state.forgottenUntil }
         // This store gives no nonce a future date. Such a nonce comes from a process with a clock that was ahead, and
         // the memory of that process is lost.
         let latest = max(now, state.latestDate, completeSince) + ReplayLimits.clockMargin
-        return entry.kind == .nonce && entry.bornAt > latest ? entry.bornAt : nil
+        return entry.kind == .nonce && entry.issuedAt > latest ? entry.issuedAt : nil
     }
 
     private func insert(_ entry: ReplayEntry, _ state: inout State) {
         let end = (entry.keepUntil / Self.bucketWidth + 1) &* Self.bucketWidth
         state.known.insert(entry.key)
-        state.buckets[end, default: Bucket()].keys.append(entry.key)
-        state.buckets[end, default: Bucket()].latest[entry.kind].include(entry.bornAt, entry.keepUntil)
+        state.buckets[end, default: []].append(entry.key)
         state.firstBucket = min(state.firstBucket, end)
     }
 
-    private func forget(_ state: inout State) {
-        guard state.firstBucket <= state.clock.time else { return }
-        for end in state.buckets.keys.filter({ $0 <= state.clock.time }) {
-            guard let bucket = state.buckets.removeValue(forKey: end) else { continue }
-            for key in bucket.keys { state.known.remove(key) }
-            state.forgotten.include(bucket.latest)
+    private func forget(_ state: inout State, at time: UInt64) {
+        guard state.firstBucket <= time else { return }
+        for end in state.buckets.keys.filter({ $0 <= time }) {
+            for key in state.buckets.removeValue(forKey: end) ?? [] { state.known.remove(key) }
+            state.forgottenUntil = max(state.forgottenUntil, end)
         }
         state.firstBucket = state.buckets.keys.min() ?? .max
-    }
-}
-
-/// The latest birth and the latest end for each kind of entry, in milliseconds since 1970; 0 if there was none.
-private struct LatestTimes {
-    struct Times {
-        var bornAt: UInt64 = 0
-        var keepUntil: UInt64 = 0
-
-        mutating func include(_ bornAt: UInt64, _ keepUntil: UInt64) {
-            self.bornAt = max(self.bornAt, bornAt)
-            self.keepUntil = max(self.keepUntil, keepUntil)
-        }
-    }
-
-    private var nonces = Times()
-    private var tokens = Times()
-    private var proofs = Times()
-
-    subscript(kind: ReplayKey.Kind) -> Times {
-        get {
-            switch kind {
-            case .nonce: nonces
-            case .proof: proofs
-            case .token, .login: tokens
-            }
-        }
-        set {
-            switch kind {
-            case .nonce: nonces = newValue
-            case .proof: proofs = newValue
-            case .token, .login: tokens = newValue
-            }
-        }
-    }
-
-    mutating func include(_ other: LatestTimes) {
-        for kind in [ReplayKey.Kind.nonce, .token, .proof] {
-            self[kind].include(other[kind].bornAt, other[kind].keepUntil)
-        }
     }
 }

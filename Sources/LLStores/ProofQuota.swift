@@ -7,28 +7,38 @@ struct ProofQuota: Sendable {
     static let proofsOfOneKey = 1_024
     /// Most counted keys: 16,384, in about 2 MB. Beyond this the keys with the fewest proofs start again at zero.
     static let keyLimit = 16_384
-    /// The length of a step: 33 s, in milliseconds. 32 steps are longer than the eleven minutes for which a proof is
-    /// remembered at most.
+    /// The length of a step: 33 s, in milliseconds.
     private static let step: UInt64 = 32_768
+    /// The number of steps: they are longer than the eleven minutes for which a proof is remembered at most.
+    private static let stepCount: UInt64 = 32
 
     private struct Tally {
         /// The number of proofs that end in each step, at the step's number modulo 32.
-        var counts = SIMD32<UInt16>()
+        private var counts = [UInt16](repeating: 0, count: Int(stepCount))
         /// The first step that has not ended.
-        var first: UInt64
+        private var first: UInt64
 
-        var total: Int { Int(counts.wrappedSum()) }
+        init(first: UInt64) { self.first = first }
 
-        mutating func advance(to step: UInt64) {
-            if step - min(first, step) >= 32 {
-                counts = SIMD32()
-            } else {
-                for over in first..<max(first, step) { counts[Self.lane(over)] = 0 }
-            }
-            first = max(first, step)
+        var total: Int { counts.reduce(0) { $0 + Int($1) } }
+        /// The first step in which a proof ends.
+        var next: UInt64 { (first..<first + stepCount).first { self[$0] > 0 } ?? first }
+
+        subscript(step: UInt64) -> UInt16 {
+            get { counts[Int(step % stepCount)] }
+            set { counts[Int(step % stepCount)] = newValue }
         }
 
-        static func lane(_ step: UInt64) -> Int { Int(step & 31) }
+        mutating func advance(to step: UInt64) {
+            guard step > first else { return }
+            for over in first..<min(step, first + stepCount) { self[over] = 0 }
+            first = step
+        }
+
+        /// The step of a proof's end, within those that are counted.
+        func step(of end: UInt64) -> UInt64 { min(max(end / ProofQuota.step, first), first + stepCount - 1) }
+
+        func isOver(_ end: UInt64) -> Bool { end / ProofQuota.step < first }
     }
 
     let limit: Int
@@ -44,25 +54,20 @@ struct ProofQuota: Sendable {
         if tallies[key] == nil, tallies.count >= Self.keyLimit { makeRoom(step) }
         var tally = tallies[key] ?? Tally(first: step)
         tally.advance(to: step)
-        defer { tallies[key] = tally }
-        guard tally.total < limit else {
-            let next = (tally.first...tally.first + 31).first { tally.counts[Tally.lane($0)] > 0 } ?? tally.first
-            return Int((next + 1) * Self.step - now + 999) / 1_000
-        }
-        tally.counts[Tally.lane(Self.stepOfEnd(end, tally.first))] += 1
-        return nil
+        let isFull = tally.total >= limit
+        if !isFull { tally[tally.step(of: end)] += 1 }
+        tallies[key] = tally
+        return isFull ? Int((tally.next + 1) * Self.step - now + 999) / 1_000 : nil
     }
 
     /// Gives back a place that was taken until `end`.
     mutating func giveBack(_ key: ReplayKey, until end: UInt64) {
-        guard var tally = tallies[key], end / Self.step >= tally.first else { return }
-        let lane = Tally.lane(Self.stepOfEnd(end, tally.first))
-        guard tally.counts[lane] > 0 else { return }
-        tally.counts[lane] -= 1
+        guard var tally = tallies[key], !tally.isOver(end) else { return }
+        let step = tally.step(of: end)
+        guard tally[step] > 0 else { return }
+        tally[step] -= 1
         tallies[key] = tally
     }
-
-    private static func stepOfEnd(_ end: UInt64, _ first: UInt64) -> UInt64 { min(max(end / step, first), first + 31) }
 
     /// Forgets at least half of the keys, those with the fewest proofs. A busy key therefore cannot hide among many
     /// others.

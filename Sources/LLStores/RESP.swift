@@ -1,9 +1,9 @@
 /// The bounds of one answer in RESP2. The connection ends if the server exceeds one.
 package struct RESPLimits: Sendable {
-    /// An array holds no other array, because only a cluster's nodes and roles are told in nested arrays.
+    /// An array holds no other array: only a cluster's nodes and roles are told in nested ones.
     static let usual = RESPLimits(wholeBytes: answerBytes, elements: arrayElements, depth: 1)
     /// The bounds for the map of a cluster and for ROLE. 512 KiB: 4,096 ranges of slots with a primary each, or a
-    /// thousand with three replicas. Five levels: shards, their fields, nodes, their fields, and one to spare.
+    /// thousand with three replicas. Five levels: ranges, their parts, nodes, their facts, and one to spare.
     static let map = RESPLimits(wholeBytes: 524_288, elements: 4_096, depth: 5)
 
     let wholeBytes: Int

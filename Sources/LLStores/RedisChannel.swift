@@ -126,11 +126,15 @@ extension RedisChannel {
 
 extension RedisReply {
     /// The answer itself if it is no refusal of a command.
-    func orFailure(of command: String, isInCluster: Bool = false) throws(RedisFailure) -> RedisReply {
+    /// - Parameter node: the server that answered.
+    func orFailure(
+        of command: String,
+        isInCluster: Bool = false,
+        at node: RedisNode? = nil
+    ) throws(RedisFailure) -> RedisReply {
         switch self {
         case .error(let code): throw RedisFailure(code: code, of: command)
-        case .redirect(.moved): throw isInCluster ? .moved : .unsupportedMode("cluster")
-        case .redirect(.ask): throw isInCluster ? .loading : .unsupportedMode("cluster")
+        case .redirect(let redirect): throw RedisFailure(redirect, isInCluster: isInCluster, at: node)
         case .status, .integer, .string, .null, .array: return self
         }
     }

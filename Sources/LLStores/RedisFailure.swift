@@ -21,6 +21,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case unsupportedMode(String)
     /// The slot of the keys went to another node of the cluster.
     case moved
+    /// The slot of the keys is on its way to another node of the cluster.
+    case slotMoves(to: RedisNode)
     /// No node of the cluster serves the slot of the keys.
     case clusterDown
     /// The nodes of the cluster redirect without end, or to a node that the cluster does not name.
@@ -58,6 +60,19 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             }
     }
 
+    /// The redirection of a server to another one.
+    /// - Parameter node: the server that answered. A target without a host has the same host.
+    init(_ redirect: RedisRedirect, isInCluster: Bool, at node: RedisNode?) {
+        switch redirect {
+        case _ where !isInCluster: self = .unsupportedMode("cluster")
+        case .moved: self = .moved
+        case .ask(let target):
+            self = .slotMoves(
+                to: RedisNode(host: target.host.isEmpty ? node?.host ?? "" : target.host, port: target.port)
+            )
+        }
+    }
+
     init(_ error: StreamError) {
         switch error {
         case .timedOut: self = .timedOut
@@ -76,8 +91,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
         case .notPermitted(let command):
             "the user may not run \(command.map { "\($0), or not with its keys; needed are" } ?? "all of") INFO, TIME, GET, SET, ZADD, "
-                + "ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE, in a cluster CLUSTER and ASKING, and with Sentinel ROLE: "
-                + "grant them"
+                + "ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE, in a cluster CLUSTER, and with Sentinel ROLE: grant them"
         case .readOnly: "the server is a read-only replica: name the primary"
         case .outOfMemory: "the server has no memory left: raise its maxmemory"
         case .evicting(let policy):
@@ -89,6 +103,7 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             "the server is a sentinel: begin the URL with redis+sentinel:// and end it with the name of the master"
         case .unsupportedMode(let mode): "the server does not run in \(mode) mode: begin the URL with redis://"
         case .moved: "the keys went to another node of the cluster"
+        case .slotMoves(let node): "the slot of the keys is on its way to \(node): wait until it has arrived"
         case .clusterDown: "the cluster is down, or has no node for the keys"
         case .clusterDisagrees: "the nodes of the cluster do not agree which of them holds the keys"
         case .unknownMaster: "the sentinels watch no master of the name in the URL, or are no sentinels"

@@ -36,7 +36,7 @@ final class RedisFinder {
     }
 
     /// - Parameter last: the server that held the keys last.
-    func find(after last: RedisPast?, until deadline: MonotonicInstant) throws(RedisFailure) -> Found {
+    func find(after last: RedisLastServer?, until deadline: MonotonicInstant) throws(RedisFailure) -> Found {
         var starts = order
         // Only the last owner can tell that it handed the keys over.
         if let last, starts.contains(last.node), isRecent(last) { starts.prefer(last.node) }
@@ -71,8 +71,8 @@ final class RedisFinder {
     }
 
     /// True if no third server can have had the keys since.
-    private func isRecent(_ last: RedisPast) -> Bool {
-        MonotonicClock.now() < last.seenAt + configuration.limits.handOverTime
+    private func isRecent(_ last: RedisLastServer) -> Bool {
+        MonotonicClock.now() < last.answeredAt + configuration.limits.handOverTime
     }
 
     /// The time at which a search goes on with the next node or sentinel if one hangs.
@@ -140,7 +140,7 @@ final class RedisFinder {
     /// Follows the maps of the nodes to the owner of the keys, until a node names itself.
     private func follow(
         from start: RedisNode,
-        _ last: RedisPast?,
+        _ last: RedisLastServer?,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> Found {
         var node = start
@@ -184,32 +184,15 @@ final class RedisFinder {
     /// A primary learns in one step that another took over its slots and that it is a replica now. So a primary that
     /// knows another owner handed the keys over.
     private func history(
-        of last: RedisPast,
+        of last: RedisLastServer,
         _ channel: RedisChannel,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> String? {
         guard isRecent(last) else { return nil }
         let info = try channel.info(until: deadline)
-        guard let facts = try? RedisServerFacts(info: info, isInCluster: true), facts.identity == last.identity
+        guard let facts = try? RedisServerFacts(info: info, isInCluster: true), facts.identity == last.known.identity
         else { return nil }
         return facts.replicationID
-    }
-
-    /// Opens a connection to the node to which a slot is on its way.
-    /// - Parameter owner: the node that named it. The cluster must know it as well.
-    func detour(
-        to node: RedisNode,
-        from owner: RedisNode,
-        until deadline: MonotonicInstant
-    ) throws(RedisFailure) -> RedisChannel {
-        if !order.contains(node) {
-            // A node without any slot is not in the map.
-            let channel = try server(owner, through: urlPlace(for: owner), until: deadline)
-            let shards = try channel.map(["CLUSTER", "SHARDS"], until: deadline).orFailure(of: "CLUSTER")
-            let nodes = RedisClusterMap.nodes(shards: shards, toldBy: owner, isSecure: configuration.url.isSecure)
-            guard nodes.contains(node) else { throw .clusterDisagrees }
-        }
-        return try server(node, through: urlPlace(for: node), until: deadline)
     }
 }
 
@@ -232,14 +215,4 @@ extension [RedisNode] {
         removeAll { $0 == node }
         insert(node, at: 0)
     }
-}
-
-/// The knowledge about the server that held the keys last.
-struct RedisPast {
-    let node: RedisNode
-    var greeting: RedisGreeting
-    /// The time of its last good answer.
-    var seenAt: MonotonicInstant
-    /// The server's run and history (see ``RedisServerFacts/identity``).
-    var identity: String { greeting.life.identity }
 }

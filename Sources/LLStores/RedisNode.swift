@@ -121,22 +121,6 @@ struct RedisClusterMap: Equatable {
         self.nodes = Self.bounded((owner.map { [$0] } ?? []) + nodes)
     }
 
-    /// The nodes in the answer to CLUSTER SHARDS, which also contains nodes without slots.
-    /// - Parameter isSecure: true if the nodes' ports for TLS count.
-    static func nodes(shards reply: RedisReply, toldBy teller: RedisNode, isSecure: Bool) -> [RedisNode] {
-        var nodes: [RedisNode] = []
-        for shard in reply.elements ?? [] {
-            for node in shard.fields["nodes"]?.elements ?? [] {
-                let fields = node.fields
-                guard let port = fields[isSecure ? "tls-port" : "port"] ?? fields["port"] else { continue }
-                for name in ["endpoint", "hostname", "ip"] {
-                    if let host = fields[name], let node = RedisNode(host, port, toldBy: teller) { nodes.append(node) }
-                }
-            }
-        }
-        return bounded(nodes)
-    }
-
     private static func bounded(_ nodes: [RedisNode]) -> [RedisNode] {
         var seen: Set<RedisNode> = []
         return Array(nodes.filter { seen.insert($0).inserted }.prefix(nodeLimit))

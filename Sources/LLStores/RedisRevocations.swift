@@ -45,16 +45,11 @@ struct RedisRevocations {
         let serverTime: UInt64
     }
 
-    /// The position of the search for unwritten entries in this replica's table.
-    struct Walk {
-        let table: RevocationTable
-        var slot = 0
-    }
-
     let revocations: Revocations
     private let limits: ReplayLimits
     private let key: [UInt8]
-    private var life: RedisMemoryEpoch?
+    /// The server's run and the start of its memory at the last connection.
+    private var memory: (identity: String, start: MemoryStart)?
     /// The server's clock at a moment of this machine's monotonic clock.
     private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
     /// The exchange that was sent and has no answer yet.
@@ -62,7 +57,8 @@ struct RedisRevocations {
     private var turns = Turn.allCases
     private var reading: Page?
     private var news: Page?
-    private var walk: Walk?
+    /// The part of this replica's table in which the search for unwritten entries goes on; nil if none is under way.
+    private var unwrittenPart: Int?
     private var nextNews = MonotonicInstant.never
     /// The next reading of the whole set. The first one is due at once.
     private var nextReading = MonotonicInstant(nanoseconds: 0)
@@ -82,17 +78,26 @@ struct RedisRevocations {
         pause = GrowingPause(limits)
     }
 
-    mutating func begin(_ life: RedisMemoryEpoch, serverMilliseconds: UInt64, at now: MonotonicInstant) {
+    mutating func begin(_ handshake: RedisHandshake, at now: MonotonicInstant) {
+        begin((handshake.identity, handshake.start), serverMilliseconds: handshake.clock.milliseconds, at: now)
+    }
+
+    mutating func begin(
+        _ memory: (identity: String, start: MemoryStart),
+        serverMilliseconds: UInt64,
+        at now: MonotonicInstant
+    ) {
         news = nil
         let time = serverMilliseconds * 1_000
+        let isSame = self.memory.map { $0 == memory } ?? false
         // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a
         // reading continues at its position: with a slow server it may take longer than a connection lives.
-        if life != self.life || !isNear(time, serverTime(at: now)) {
+        if !isSame || !isNear(time, serverTime(at: now)) {
             nextReading = now
             reading = nil
         }
         serverClock = (time, now)
-        self.life = life
+        self.memory = memory
         revocations.setLink(isFailing ? .down : .up)
     }
 
@@ -113,7 +118,7 @@ struct RedisRevocations {
     /// The time at which something becomes due, if nothing happens before.
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
         if underWay != nil { return .never }
-        let hasMore = reading != nil || news != nil || walk != nil || !superseded.isEmpty
+        let hasMore = reading != nil || news != nil || unwrittenPart != nil || !superseded.isEmpty
         return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
     }
 
@@ -157,12 +162,12 @@ struct RedisRevocations {
             return readFirst(page)
         // The entries to write back and the members to remove are known only after the whole set was read.
         case .writeBack: return reading == nil ? writeBack(now) : nil
-        case .remove: return reading == nil && walk == nil ? remove() : nil
+        case .remove: return reading == nil && unwrittenPart == nil ? remove() : nil
         }
     }
 
     private mutating func writeBack(_ now: MonotonicInstant) -> Exchange? {
-        let lacking = revocations.lacking(&walk, atMost: Self.pageCount)
+        let lacking = revocations.lacking(&unwrittenPart, atMost: Self.pageCount)
         return lacking.isEmpty ? nil : write(lacking, [], now)
     }
 
@@ -239,7 +244,7 @@ struct RedisRevocations {
             if reading == nil {
                 readThrough = page.serverTime
                 nextNews = now
-                walk = Walk(table: revocations.table)
+                unwrittenPart = 0
                 revocations.didRead(at: page.beganAt)
             }
         }

@@ -49,7 +49,7 @@ package struct ReplayEntry: Equatable, Sendable {
     let kind: ReplayKey.Kind
     let key: ReplayKey
     /// The time at which it was issued. It cannot have been used before.
-    let bornAt: UInt64
+    let issuedAt: UInt64
     /// The time until which it must be remembered. After it, any clock refuses the entry for its age.
     let keepUntil: UInt64
     /// The device key of a proof. The number of proofs of each key is limited. Nil for entries that are not counted.
@@ -62,7 +62,8 @@ extension ReplayEntry {
     ///   - scope: the context in which the bytes are a unique name, such as a token's audience.
     ///   - expiresAt: the time from which it is refused for its age. It is remembered for ``ReplayLimits/expiryMargin``
     ///     longer.
-    package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, bornAt: UInt64, expiresAt: UInt64) {
+    package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, issuedAt: UInt64, expiresAt: UInt64)
+    {
         guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
         var owner: ReplayKey?
         if kind == .proof {
@@ -70,7 +71,7 @@ extension ReplayEntry {
             if owner == nil { return nil }
         }
         let keepUntil = expiresAt + ReplayLimits.expiryMargin
-        self.init(kind: kind, key: key, bornAt: bornAt, keepUntil: keepUntil, owner: owner)
+        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: keepUntil, owner: owner)
     }
 }
 
@@ -100,7 +101,7 @@ package struct ReplayLookup: Equatable, Sendable {
     /// - Parameter tokenSince: the moment for tokens and proofs. Other services issue these too, so only a known loss
     ///   of memory makes earlier ones count as used.
     func areIssuedSince(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
-        entries.map { $0.bornAt >= ($0.kind == .nonce ? nonceSince : tokenSince) }
+        entries.map { $0.issuedAt >= ($0.kind == .nonce ? nonceSince : tokenSince) }
     }
 
     /// The answer to the whole question from the answers about its entries, in order. Answers after a refusal may be
@@ -166,7 +167,7 @@ package enum ReplayStoreEvent: Equatable, Sendable {
     /// The store answered about one entry.
     case answered(nanoseconds: UInt64)
     /// The server is usable again.
-    case up(RedisMemoryEpoch)
+    case up(MemoryStart)
     /// The server cannot be used, for a reason that was not reported yet.
     case down(RedisFailure)
     /// The clock was ahead and is set back. Some uses cannot be judged until it reaches this moment, in milliseconds

@@ -51,7 +51,7 @@ package struct ReplayLimits: Sendable, Equatable {
     /// a late clock still accepts entries that the others have forgotten.
     static let expiryMargin: UInt64 = 60_000
     /// The least pause between two log lines about a clock that was set back: an hour.
-    static let tellingPause: UInt64 = 3_600_000
+    static let reportPause: UInt64 = 3_600_000
     /// Entries that the memory store holds. 100,000: at 100 bytes each, 10 MB.
     package static let defaultCapacity = 100_000
 

@@ -25,9 +25,13 @@ struct WaitingRevocation: Sendable {
 /// A revocation invalidates every token of a person and app that was issued up to its second. It lives for
 /// ``lifetimeSeconds``. Without Redis this copy is the only one. With Redis, ``RedisReplayStore`` reads and writes the
 /// shared set; while it cannot, the copy applies unchanged.
+///
+/// The rule for clocks: a moment never becomes earlier, whatever a clock does, so no revocation is forgotten. While a
+/// moment lies in the future it was dated by a clock that was ahead, and it cannot be known which tokens are older: see
+/// ``isInDoubt(_:)``.
 package final class Revocations: Sendable {
-    /// Most logins: 250,000, in a table of at most 12.6 MB. Beyond this the next revocation is refused; no revocation
-    /// is forgotten early to make room.
+    /// Most logins: 250,000, in tables of about 13 MB. Beyond this the next revocation is refused; no revocation is
+    /// forgotten early to make room.
     package static let defaultCapacity = 250_000
     /// The lifetime of a revocation: 90 days. Facebook's longest tokens live for 60 days.
     package static let lifetimeSeconds: Int64 = 90 * 86_400
@@ -37,11 +41,11 @@ package final class Revocations: Sendable {
     /// Revocations that wait for Redis. 8,192: the revocations of one second of a busy service.
     static let waitingLimit = 8_192
     /// Revocations dated ahead that are remembered as such: 16,384, in half a megabyte.
-    static let cutLimit = 16_384
+    private static let cutLimit = 16_384
     /// The least pause between two searches for expired revocations.
     private static let sweepSeconds: Int64 = 3_600
 
-    struct State {
+    private struct State {
         /// The state of the connection to Redis. It never changes without Redis.
         var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
@@ -55,49 +59,41 @@ package final class Revocations: Sendable {
         var sweptAt: Int64 = 0
         /// Revocations in Redis that were dated ahead and were cut when first read.
         var cut: Set<Revocation> = []
-        /// The dates that were given here, and those of the cut revocations.
-        var ownDates = RevocationDates()
-        var cutDates = RevocationDates()
         /// The time of the last report that revocations were dated ahead.
-        var toldAt: MonotonicInstant?
+        var reportedAt: MonotonicInstant?
     }
 
     package let capacity: Int
     /// Most logins including those of other replicas: the capacity plus the revocations of one second of a busy
     /// service. Several replicas may fill the last places at once.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
-    let state = Locked(State())
+    private let state = Mutex(State())
     private let clock: @Sendable () -> Int64
-    private let steady: @Sendable () -> MonotonicInstant
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     /// The greatest lead of a revocation from Redis over the clock, in whole seconds.
-    let skewSeconds: Int64
+    private let skewSeconds: Int64
     /// Wakes the store's thread; nil without Redis, when this copy is the only memory.
     private let wake: (@Sendable () -> Void)?
-    /// The table is outside the state, so that no reader waits for a walk over it. It is replaced only under the
-    /// state's lock.
-    fileprivate let published = Published(RevocationTable(capacity: 0))
+    /// Verdicts read the table without the state's lock. It changes only under that lock.
+    private let table = RevocationTable()
     /// The last time at which all revocations in Redis were known here, in nanoseconds of the monotonic clock; 0 for
     /// never.
     private let readAt = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
-    ///   - steady: the monotonic clock.
     ///   - skew: the greatest lead of a revocation from Redis over the clock.
     ///   - observe: called on the threads that ask; it must not wait.
     ///   - wake: tells the store's thread that work waits; nil without Redis.
     package init(
         capacity: Int = defaultCapacity,
         clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
-        steady: @escaping @Sendable () -> MonotonicInstant = { MonotonicClock.now() },
         skew: Duration = ReplayLimits().revocationSkew,
         observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in },
         wake: (@Sendable () -> Void)? = nil
     ) {
         self.capacity = capacity
         self.clock = clock
-        self.steady = steady
         self.observe = observe
         skewSeconds = skew.components.seconds
         self.wake = wake
@@ -120,60 +116,48 @@ package final class Revocations: Sendable {
         kind: RevocationKind = .order,
         completion: @escaping @Sendable (RevocationAnswer) -> Void
     ) {
-        let now = now
+        let now = clock()
         guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
         let moment = min(max(moment, 0), now + Self.greatestLeadSeconds)
         let revocation = Revocation(login: login, moment: moment, kind: kind)
         // Nil if the store's thread will answer.
         let answer: RevocationAnswer? = state.withLock { state in
-            let before = table.value(of: login)
-            if let before, before.rank >= revocation.rank, wake == nil || before.mark == state.mark {
+            let value = table.value(of: login)
+            if let value, value.rank >= revocation.rank, wake == nil || value.mark == state.mark {
                 return .remembered
             }
-            if before == nil, table.count >= capacity {
-                sweep(&state, now: now)
+            if value == nil, table.count >= capacity {
+                sweep(&state, now)
                 guard table.count < capacity else { return .full }
             }
-            let former = before.map { Revocation(login: login, $0) }
-            let kept = former.flatMap { $0.rank > revocation.rank ? $0 : nil } ?? revocation
-            if kind == .order { state.ownDates.note(moment, offset: offset(now)) }
-            set(RevocationValue(kept, mark: 0), of: login, now: now, &state)
+            let former = value.map { Revocation(login: login, $0) }
+            let latest = former.flatMap { $0.rank > revocation.rank ? $0 : nil } ?? revocation
+            set(RevocationValue(latest, mark: 0), of: login, now, &state)
             if wake == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
                 return .rememberedHereOnly
             }
-            let replaced = former.flatMap { $0.rank < kept.rank ? $0 : nil }
-            state.waiting.append(WaitingRevocation(revocation: kept, replaced: replaced, completion: completion))
+            let replaced = former.flatMap { $0.rank < latest.rank ? $0 : nil }
+            state.waiting.append(WaitingRevocation(revocation: latest, replaced: replaced, completion: completion))
             return nil
         }
         if let answer { completion(answer) } else { wake?() }
     }
 
-    /// Sets the value of a login, in a larger table if this one is full.
-    func set(_ value: RevocationValue, of login: RevokedLogin, now: Int64, _ state: inout State) {
-        if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now: now) }
-        if table.count >= table.capacity { published.publish(table.copy(capacity: table.capacity * 2)) }
+    private func set(_ value: RevocationValue, of login: RevokedLogin, _ now: Int64, _ state: inout State) {
+        if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now) }
         table.set(value, of: login)
     }
 
-    private func sweep(_ state: inout State, now: Int64) {
+    private func sweep(_ state: inout State, _ now: Int64) {
         state.sweptAt = now
-        let oldest = now - Self.lifetimeSeconds
-        let table = table
-        let expired = (0..<table.slotCount).count { table.entry(at: $0)?.value.moment ?? .max < oldest }
-        guard expired > 0 else { return }
-        state.hasOverflown = false
-        published.publish(table.copy(capacity: table.count - expired + 1) { $0.moment >= oldest })
+        let (oldest, count) = (now - Self.lifetimeSeconds, table.count)
+        table.remove { $0.moment < oldest }
+        if table.count < count { state.hasOverflown = false }
     }
 
-    /// Whole seconds since 1970.
-    var now: Int64 { clock() }
-
-    /// The wall clock less the monotonic clock, in seconds.
-    func offset(_ now: Int64) -> Int64 { now - Int64(steady().nanoseconds / 1_000_000_000) }
-
-    // MARK: What readers ask
+    // MARK: What verdicts ask
 
     /// The number of logins that are remembered as revoked.
     package var count: Int { table.count }
@@ -188,96 +172,153 @@ package final class Revocations: Sendable {
     /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
-    /// True if the order of a revocation and a token is unknown: the clock that dated the revocation was ahead, and is
-    /// set back. Facebook dates both its callbacks and its tokens.
-    /// - Parameter issuedAt: the token's `iat` in whole seconds since 1970, at or before the revocation's moment.
-    func isInDoubt(_ moment: Int64, _ kind: RevocationKind, issuedAt: Int64) -> Bool {
-        guard kind == .order else { return false }
-        let (present, offset) = (steady(), self.offset(self.now))
-        let (isInDoubt, isNews) = state.withLock { state in
-            let lead = max(
-                state.ownDates.lead(of: moment, offset: offset),
-                state.cutDates.lead(of: moment, offset: offset)
-            )
-            guard issuedAt > moment - lead else { return (false, false) }
-            let isNews = state.toldAt.map { present > $0 + .milliseconds(ReplayLimits.tellingPause) } ?? true
-            if isNews { state.toldAt = present }
-            return (true, isNews)
-        }
-        if isNews { observe(.revokedAhead(until: UInt64(max(0, moment)) * 1_000)) }
-        return isInDoubt
+    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none. It
+    /// reaches every token that was issued in its second or before. It costs one atomic load if no login was revoked.
+    /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
+    package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
+        if count == 0 { return nil }
+        // If OpenSSL fails, the login cannot be looked up, so every token is refused.
+        guard let login = RevokedLogin(app: app, user: user) else { return (RevocationValue.greatestMoment, .order) }
+        return table.value(of: login).map { ($0.moment, $0.kind) }
     }
 
-    var table: RevocationTable { published.value }
+    /// True if it cannot be known which tokens are older than a revocation, because its moment lies in the future: the
+    /// clock that dated it was ahead. Facebook dates both its callbacks and its tokens.
+    package func isInDoubt(_ revocation: (moment: Int64, kind: RevocationKind)) -> Bool {
+        let (now, steady) = (clock(), MonotonicClock.now())
+        guard revocation.kind == .order, revocation.moment > now + Int64(ReplayLimits.clockMargin / 1_000) else {
+            return false
+        }
+        let isNews = state.withLock { state in
+            let isNews = state.reportedAt.map { steady > $0 + .milliseconds(ReplayLimits.reportPause) } ?? true
+            if isNews { state.reportedAt = steady }
+            return isNews
+        }
+        if isNews { observe(.revokedAhead(until: UInt64(revocation.moment) * 1_000)) }
+        return true
+    }
+}
+
+/// The part of the copy that the store's thread uses.
+extension Revocations {
+    /// True if a revocation must be written.
+    var hasWork: Bool { state.withLock { !$0.waiting.isEmpty || $0.hasUnwritten } }
+
+    func takeWaiting(atMost count: Int) -> [WaitingRevocation] { state.withLock { $0.waiting.take(atMost: count) } }
+
+    /// Sets the state of the connection, which decides whether revocations wait for Redis.
+    func setLink(_ link: RedisLink) {
+        let waiting = state.withLock { state in
+            state.link = link
+            return link == .up ? [] : state.waiting.take(atMost: .max)
+        }
+        if !waiting.isEmpty { fail(waiting) }
+    }
+
+    /// Records that these revocations could not be written. They are written later.
+    func fail(_ waiting: [WaitingRevocation]) {
+        state.withLock { $0.hasUnwritten = true }
+        for one in waiting { one.completion(.rememberedHereOnly) }
+    }
 
     /// Records that everything in Redis at this moment is known here.
     func didRead(at moment: MonotonicInstant) {
         guard !state.withLock({ $0.hasOverflown }) else { return }
         readAt.store(moment.nanoseconds, ordering: .releasing)
     }
-}
 
-/// A login's entry in the table as one word: its moment, its kind, and its mark for Redis.
-struct RevocationValue: Equatable {
-    private static let markBits: UInt64 = 23
-
-    /// The moment in the upper 40 bits (seconds, until the year 36,812), the kind in the next bit, the mark in the
-    /// rest.
-    let bits: UInt64
-
-    /// The same as ``Revocation/rank``.
-    var rank: Int64 { Int64(bits >> Self.markBits) }
-    var moment: Int64 { rank >> 1 }
-    var kind: RevocationKind { rank & 1 == RevocationKind.order.rawValue ? .order : .callback }
-    var mark: UInt64 { bits & Self.markLimit }
-
-    static let markLimit: UInt64 = 1 << markBits - 1
-    /// The latest moment that fits: in the year 36,812.
-    static let greatestMoment: Int64 = 1 << 40 - 1
-}
-
-extension RevocationValue {
-    init(_ revocation: Revocation, mark: UInt64) { bits = UInt64(max(0, revocation.rank)) << Self.markBits | mark }
-}
-
-extension Revocation {
-    init(login: RevokedLogin, _ value: RevocationValue) {
-        self.init(login: login, moment: value.moment, kind: value.kind)
-    }
-}
-
-/// One worker's access to the revocations. It costs two atomic loads if there are none.
-package final class RevocationReader {
-    private let revocations: Revocations
-    private var copy: Published<RevocationTable>.Copy
-
-    package init(_ revocations: Revocations) {
-        self.revocations = revocations
-        copy = Published.Copy(revocations.published)
+    /// Begins to read the whole set again. No entry counts as held by Redis any longer.
+    func beginReading() {
+        state.withLock { state in
+            state.mark = state.mark == RevocationValue.markLimit ? 1 : state.mark + 1
+            state.hasOverflown = false
+        }
     }
 
-    /// True if the answers are reliable: false until the revocations of other replicas were read for the first time.
-    package var isKnown: Bool { revocations.isKnown }
-
-    /// True if no login at all was revoked.
-    package func isEmpty() -> Bool {
-        if copy.isOld { copy = copy.renewed }
-        return copy.value.count == 0
+    /// Takes over a page of revocations from Redis.
+    /// - Parameter serverTime: the server's clock in whole seconds since 1970.
+    /// - Returns: The revocations of the page for logins with a newer revocation here.
+    func merge(_ page: [Revocation], serverTime: Int64 = 0) -> [Revocation] {
+        let now = clock()
+        return state.withLock { state in
+            var superseded: [Revocation] = []
+            for written in page where !isOutOfTime(written, now) {
+                guard let revocation = cut(written, max(now, serverTime), &state) else { continue }
+                let known = RevocationValue(revocation, mark: state.mark)
+                let value = table.value(of: revocation.login)
+                if value == nil, table.count >= sharedCapacity {
+                    state.hasOverflown = true
+                } else if value?.rank ?? .min < revocation.rank {
+                    set(known, of: revocation.login, now, &state)
+                } else if let value, value.rank > revocation.rank {
+                    superseded.append(revocation)
+                } else if value?.mark != 0 {
+                    // An entry that was written without an answer is written again, because other replicas may have
+                    // read past it.
+                    table.set(known, of: revocation.login)
+                }
+            }
+            return superseded
+        }
     }
 
-    /// True if the order of a revocation and a token is unknown.
-    /// - Parameter issuedAt: the token's `iat`, or its estimate, in whole seconds since 1970.
-    package func isInDoubt(_ revocation: (moment: Int64, kind: RevocationKind), issuedAt: Int64) -> Bool {
-        revocations.isInDoubt(revocation.moment, revocation.kind, issuedAt: issuedAt)
+    /// A revocation as it is accepted here. A replica with a wrong clock may date one ahead, and it would refuse new
+    /// logins until then. It is therefore cut to the present plus the skew when first read, and skipped from then on.
+    /// - Parameter now: the later of this machine's clock and the server's, because this machine's clock may be the
+    ///   late one.
+    private func cut(_ written: Revocation, _ now: Int64, _ state: inout State) -> Revocation? {
+        if state.cut.contains(written) { return nil }
+        let latest = now + skewSeconds
+        let isOwn = table.value(of: written.login).map { $0.moment >= written.moment } ?? false
+        guard written.moment > latest, !isOwn else { return written }
+        // A revocation beyond the limit is cut again at each reading, which refuses more tokens but never fewer.
+        if state.cut.count < Self.cutLimit { state.cut.insert(written) }
+        var believed = written
+        believed.moment = latest
+        return believed
     }
 
-    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none. It reaches
-    /// every token that was issued in its second or before.
-    /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
-    package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
-        if isEmpty() { return nil }
-        // If OpenSSL fails, the login cannot be looked up, so every token is refused.
-        guard let login = RevokedLogin(app: app, user: user) else { return (RevocationValue.greatestMoment, .order) }
-        return copy.value.value(of: login).map { ($0.moment, $0.kind) }
+    private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {
+        // A day: a clock that is meant to be right is never farther ahead.
+        revocation.moment < now - Self.lifetimeSeconds || revocation.moment > now + 86_400
+    }
+
+    /// Records that Redis holds these revocations.
+    func confirm(_ all: [Revocation]) {
+        state.withLock { state in
+            for revocation in all where table.value(of: revocation.login)?.rank == revocation.rank {
+                table.set(RevocationValue(revocation, mark: state.mark), of: revocation.login)
+            }
+        }
+    }
+
+    /// Entries that Redis may lack, from one part of the table on. The part becomes nil at the end. The search starts
+    /// again if Redis may lack entries with callers that were already answered.
+    func lacking(_ part: inout Int?, atMost count: Int) -> [Revocation] {
+        let oldest = clock() - Self.lifetimeSeconds
+        return state.withLock { state in
+            if state.hasUnwritten { part = 0 }
+            state.hasUnwritten = false
+            var found: [Revocation] = []
+            while let index = part, found.count < count {
+                found += table.revocations(inPart: index) { $0.mark != state.mark && $0.moment >= oldest }
+                // Entries beyond the count are found again, because the others are confirmed by then.
+                if found.count <= count { part = index + 1 < RevocationTable.partCount ? index + 1 : nil }
+            }
+            found = Array(found.prefix(count))
+            // The mark stays 0 until Redis confirms this very write: an entry found by a reading may have a wrong
+            // score.
+            for revocation in found { table.set(RevocationValue(revocation, mark: 0), of: revocation.login) }
+            return found
+        }
+    }
+
+    /// The revocations that Redis need not hold, because it holds a newer one of the same login.
+    func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
+        state.withLock { state in
+            all.filter { old in
+                table.value(of: old.login).map { $0.mark == state.mark && $0.rank > old.rank } ?? false
+            }
+        }
     }
 }

@@ -69,8 +69,8 @@ enum ServiceEvents {
             switch event {
             case .answered(let nanoseconds):
                 duration.recordNanoseconds(Int64(clamping: nanoseconds))
-            case .up(let life):
-                logger.notice("replay store up", metadata: ["remembers_since": "\(life.since / 1_000)"])
+            case .up(let start):
+                logger.notice("replay store up", metadata: ["remembers_since": "\(start.completeSince / 1_000)"])
             case .down(let failure):
                 logger.error("replay store down", metadata: ["reason": "\(failure)"])
             case .revokedAhead(let until):

@@ -1,5 +1,6 @@
 import Dispatch
 import LLSockets
+import LLTestSupport
 import Testing
 
 @testable import LLStores
@@ -12,10 +13,10 @@ struct MemoryReplayStoreTests {
     static func entry(
         _ kind: ReplayKey.Kind,
         _ number: UInt64,
-        bornAt: UInt64 = now,
+        issuedAt: UInt64 = now,
         keepUntil: UInt64 = now + 600_000
     ) -> ReplayEntry {
-        ReplayEntry(kind: kind, key: ReplayKey(high: number, low: 0), bornAt: bornAt, keepUntil: keepUntil)
+        ReplayEntry(kind: kind, key: ReplayKey(high: number, low: 0), issuedAt: issuedAt, keepUntil: keepUntil)
     }
 
     static func nonce(_ number: UInt64) -> ReplayLookup { ReplayLookup([entry(.nonce, number)]) }
@@ -55,7 +56,7 @@ struct MemoryReplayStoreTests {
         let store = MemoryReplayStore(capacity: 8, now: Self.start, steady: Self.start)
         func proof(_ number: UInt64) -> ReplayVerdict {
             // The proof is from before the start. A start must not refuse proofs from devices with a slow clock.
-            let entry = Self.entry(.proof, number, bornAt: Self.start - 30_000)
+            let entry = Self.entry(.proof, number, issuedAt: Self.start - 30_000)
             return store.remember(ReplayLookup([entry]), at: Self.now)
         }
         #expect((0..<6).allSatisfy { proof($0) == .accepted })
@@ -75,7 +76,7 @@ struct MemoryReplayStoreTests {
         #expect(store.remember(Self.nonce(3), at: Self.now) == .unavailable)
         #expect(store.remember(Self.nonce(1), at: Self.now) == .nonceUsed)
         let later = Self.now + 700_000
-        let fresh = ReplayLookup([Self.entry(.nonce, 9, bornAt: later, keepUntil: later + 600_000)])
+        let fresh = ReplayLookup([Self.entry(.nonce, 9, issuedAt: later, keepUntil: later + 600_000)])
         #expect(store.remember(fresh, at: later) == .accepted)
         #expect(store.count(at: later) == 1)
     }
@@ -91,7 +92,7 @@ struct MemoryReplayStoreTests {
         // The entry has expired by this machine's clock.
         let present = WallClock.unixMilliseconds()
         let other = MemoryReplayStore(capacity: 1, now: present - 3_600_000)
-        let expired = Self.entry(.nonce, 1, bornAt: present - 60_000, keepUntil: present - 3_700_000)
+        let expired = Self.entry(.nonce, 1, issuedAt: present - 60_000, keepUntil: present - 3_700_000)
         #expect(other.remember(ReplayLookup([expired]), now: present) == .accepted)
         #expect(ReplayStore.memory(other).isUp)
     }
@@ -99,14 +100,14 @@ struct MemoryReplayStoreTests {
     @Test("Nonces from before the start or its first five seconds are refused; a token of that time is accepted")
     func start() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)
-        for (bornAt, verdict) in [
+        for (issuedAt, verdict) in [
             (Self.start - 1, ReplayVerdict.nonceBeyondMemory), (Self.start + 4_999, .nonceBeyondMemory),
             (Self.start + 5_000, .accepted),
         ] {
-            let entry = Self.entry(.nonce, bornAt, bornAt: bornAt)
+            let entry = Self.entry(.nonce, issuedAt, issuedAt: issuedAt)
             #expect(store.remember(ReplayLookup([entry]), at: Self.now) == verdict)
         }
-        let token = Self.entry(.token, 5, bornAt: Self.start)
+        let token = Self.entry(.token, 5, issuedAt: Self.start)
         #expect(store.remember(ReplayLookup([token]), at: Self.now) == .accepted)
         #expect(store.remember(ReplayLookup([token]), at: Self.now) == .tokenReplayed)
     }
@@ -183,4 +184,152 @@ extension MemoryReplayStore {
     }
 
     fileprivate func count(at now: UInt64) -> Int { count(now: now, steady: now) }
+}
+
+/// A store in memory with two clocks that a test sets.
+private final class SteppedStore {
+    let store: MemoryReplayStore
+    /// The wall clock in milliseconds since 1970; `steady` is the monotonic clock in milliseconds.
+    private(set) var wall: UInt64
+    private var steady: UInt64 = 5_000_000
+    private let log = Locked<[ReplayStoreEvent]>([])
+    private var number: UInt64 = 0
+
+    init(capacity: Int = 100_000, wall: UInt64 = MemoryReplayStoreTests.start) {
+        self.wall = wall
+        let log = log
+        store = MemoryReplayStore(capacity: capacity, now: wall, steady: steady) { event in
+            log.withLock { $0.append(event) }
+        }
+        pass(10)
+    }
+
+    var events: [ReplayStoreEvent] { log.withLock { $0 } }
+
+    func pass(_ seconds: UInt64) {
+        wall += seconds * 1_000
+        steady += seconds * 1_000
+    }
+
+    func step(_ seconds: Int64) { wall = UInt64(Int64(wall) + seconds * 1_000) }
+
+    /// An entry for this many seconds, issued now.
+    func issue(_ kind: ReplayKey.Kind = .nonce, seconds: UInt64 = 660) -> ReplayEntry {
+        number += 1
+        let date = kind == .nonce ? store.nonceDate(now: wall) : wall
+        return MemoryReplayStoreTests.entry(kind, number, issuedAt: date, keepUntil: wall + seconds * 1_000)
+    }
+
+    func use(_ entry: ReplayEntry) -> ReplayVerdict {
+        store.remember(ReplayLookup([entry]), now: wall, steady: steady)
+    }
+
+    /// Uses a new nonce, which must be accepted.
+    func logIn() -> ReplayEntry {
+        let nonce = issue()
+        #expect(use(nonce) == .accepted)
+        return nonce
+    }
+
+    var count: Int { store.count(now: wall, steady: steady) }
+}
+
+@Suite("A clock that is set while the store in memory runs")
+struct MemoryClockTests {
+    @Test(
+        "The clock is set and set right later: no nonce is accepted twice, and no new nonce is refused",
+        arguments: [3_600, -3_600, 86_400, -86_400, 2, -2, 120, -120],
+        [1, 60, 3_600, 18_000] as [UInt64]
+    )
+    func setRight(step: Int64, seconds: UInt64) {
+        let world = SteppedStore()
+        var used = [world.logIn()]
+        let begun = world.issue()
+        func replayAll() { for nonce in used { #expect(world.use(nonce) != .accepted) } }
+        world.step(step)
+        for _ in 0..<4 {
+            used.append(world.logIn())
+            replayAll()
+            world.pass(seconds / 4)
+        }
+        let begunMeanwhile = world.issue()
+        world.step(-step)
+        used.append(world.logIn())
+        // These nonces were issued before the clock was set right, and have not expired.
+        for nonce in [begun, begunMeanwhile] where nonce.keepUntil > world.wall + 60_000 {
+            #expect(world.use(nonce) == .accepted)
+            used.append(nonce)
+        }
+        for _ in 0..<30 {
+            used.append(world.logIn())
+            replayAll()
+            world.pass(300)
+        }
+        #expect(world.events.isEmpty)
+    }
+
+    @Test("A used token is not accepted again, and a new token is not refused")
+    func tokens() {
+        let world = SteppedStore()
+        let token = world.issue(.token, seconds: 3_960)
+        #expect(world.use(token) == .accepted)
+        world.step(86_400)
+        _ = world.logIn()
+        world.pass(60)
+        world.step(-86_400)
+        #expect(world.use(token) == .tokenReplayed)
+        #expect(world.use(world.issue(.token, seconds: 3_960)) == .accepted)
+    }
+
+    @Test("A full store goes by the wall clock: if that is set back, what may be forgotten is 503 with one event")
+    func full() throws {
+        let world = SteppedStore(capacity: 4)
+        world.step(3_600)
+        var used: [ReplayEntry] = []
+        for _ in 0..<10 {
+            used.append(world.logIn())
+            world.pass(300)
+        }
+        world.step(-3_600)
+        for nonce in used { #expect(world.use(nonce) != .accepted) }
+        #expect(world.use(world.issue()) == .unavailable)
+        guard case .clockSetBack(let end)? = world.events.first else { throw TestSupportError("another event") }
+        // The outage ends without an action.
+        world.pass((end - world.wall) / 1_000 + 1)
+        _ = world.logIn()
+        for nonce in used { #expect(world.use(nonce) != .accepted) }
+        #expect(world.events.count == 1)
+    }
+
+    @Test("A process that started with a clock ahead accepts new logins once the clock is set right")
+    func startedAhead() {
+        let world = SteppedStore(wall: MemoryReplayStoreTests.start + 3_600_000)
+        let first = world.logIn()
+        world.pass(60)
+        world.step(-3_600)
+        #expect(world.use(first) == .nonceUsed)
+        let next = world.logIn()
+        #expect(world.use(next) == .nonceUsed)
+        #expect(world.events.isEmpty)
+    }
+
+    @Test("A used nonce from a clock that was ahead is 503 after a restart with the right clock, not accepted again")
+    func restarted() {
+        let used = SteppedStore(wall: MemoryReplayStoreTests.start + 3_600_000).logIn()
+        let after = SteppedStore()
+        #expect(after.use(used) == .unavailable)
+        #expect(after.events.count == 1)
+        _ = after.logIn()
+    }
+
+    @Test("A clock that was far behind and is set right does not fill the store with expired entries")
+    func behind() {
+        let world = SteppedStore(capacity: 100, wall: 1_000_000)
+        world.step(1_700_000_000)
+        for _ in 0..<1_000 {
+            _ = world.logIn()
+            world.pass(10)
+        }
+        #expect(world.count <= 100)
+    }
 }

@@ -93,19 +93,24 @@ struct RedisFinderTests {
         let owner = nodes[0]
         owner.setScript(Self.node(owner.port))
         let found = try finder.find(after: nil, until: Self.end)
-        let greeting = try RedisGreeting(over: found.channel, finder.configuration, until: Self.end)
-        var past = RedisPast(node: found.channel.node, greeting: greeting, seenAt: MonotonicClock.now())
+        let handshake = try RedisHandshake(over: found.channel, finder.configuration, until: Self.end)
+        var last = RedisLastServer(
+            node: found.channel.node,
+            known: MemoryJudgement.Known(identity: handshake.identity, start: handshake.start, answeredAt: 0),
+            clock: handshake.clock,
+            answeredAt: MonotonicClock.now()
+        )
         for node in nodes { node.setScript(Self.node(nodes[2].port)) }
-        #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
+        #expect(try finder.find(after: last, until: Self.end).handedOverBy == "\(owner.port)a")
         // The search starts at the last owner, although the new owner is the preferred place now.
-        #expect(try finder.find(after: past, until: Self.end).handedOverBy == "\(owner.port)a")
+        #expect(try finder.find(after: last, until: Self.end).handedOverBy == "\(owner.port)a")
         // The last contact with the owner was long ago.
-        past.seenAt = MonotonicInstant(nanoseconds: 1)
-        #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
-        past.seenAt = MonotonicClock.now()
+        last.answeredAt = MonotonicInstant(nanoseconds: 1)
+        #expect(try finder.find(after: last, until: Self.end).handedOverBy == nil)
+        last.answeredAt = MonotonicClock.now()
         // The last owner names a node that names another node.
         owner.setScript(Self.node(nodes[1].port))
-        #expect(try finder.find(after: past, until: Self.end).handedOverBy == nil)
+        #expect(try finder.find(after: last, until: Self.end).handedOverBy == nil)
     }
 
     @Test(
@@ -155,31 +160,5 @@ struct RedisFinderTests {
         // The usual limits apply again.
         server.setScript { _ in map }
         #expect(throws: RedisFailure.self) { try channel.call([Array("GET".utf8)], until: Self.end) }
-    }
-
-    @Test("All batches of one turn share the time for the detour to the target of a moving slot")
-    func detourBound() throws {
-        let (owner, target) = (try ScriptedRedis(), try ScriptedRedis())
-        defer { for server in [owner, target] { server.stop() } }
-        let finder = try Self.finder("redis+cluster://\(Self.places([owner, target]))")
-        owner.setScript(Self.node(owner.port, [target.port]))
-        let found = try finder.find(after: nil, until: Self.end)
-        var limits = finder.configuration.limits
-        limits.answerTimeout = .seconds(600)
-        let trail = RedisTrail()
-        let detour = RedisDetour(finder, from: found.channel.node, trail)
-        let greeting = try RedisGreeting(over: found.channel, finder.configuration, until: Self.end)
-        let now = MonotonicClock.now()
-        let session = RedisSession(found.channel, greeting, detour, limits: limits, now: now)
-        owner.setScript { $0[0] == "SET" ? "-ASK 16139 127.0.0.1:\(target.port)\r\n" : nil }
-        target.setScript { $0[0] == "ASKING" ? "" : nil }
-        try session.send([StoreUnderTest.waiting(StoreUnderTest.question(1))], unixMilliseconds: 0, now: now)
-        // The time of this turn has passed by half of the answer timeout.
-        let before = MonotonicInstant(nanoseconds: now.nanoseconds - limits.answerTimeout.wholeNanoseconds / 2)
-        #expect(throws: RedisFailure.timedOut) {
-            while MonotonicClock.now() < now + .seconds(300) { try session.receive(now: before) }
-        }
-        #expect(MonotonicClock.now() < now + .seconds(300))
-        session.abandon(now: now)
     }
 }

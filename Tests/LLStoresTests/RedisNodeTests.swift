@@ -52,8 +52,12 @@ struct RedisNodeTests {
             try RedisReply.error(code: "NOPERM").orFailure(of: "GET")
         }
         #expect(throws: RedisFailure.moved) { try RedisReply.redirect(.moved).orFailure(of: "GET", isInCluster: true) }
-        #expect(throws: RedisFailure.unsupportedMode("cluster")) {
-            try RedisReply.redirect(.moved).orFailure(of: "GET")
+        let ask = RedisReply.redirect(.ask(RedisNode(host: "", port: 7)))
+        #expect(throws: RedisFailure.slotMoves(to: RedisNode(host: Self.teller.host, port: 7))) {
+            try ask.orFailure(of: "GET", isInCluster: true, at: Self.teller)
+        }
+        for reply in [.redirect(.moved), ask] {
+            #expect(throws: RedisFailure.unsupportedMode("cluster")) { try reply.orFailure(of: "GET") }
         }
     }
 
@@ -90,27 +94,6 @@ struct RedisNodeTests {
             let reply = try #require(try Self.reply("*1\r\n*3\r\n:\(first)\r\n:\(last)\r\n*2\r\n$1\r\na\r\n:7000\r\n"))
             #expect(try RedisClusterMap(slots: reply, toldBy: Self.teller).owner == nil)
         }
-    }
-
-    @Test("Shards list nodes without slots, each with its TLS port if it has one")
-    func shards() throws {
-        func node(_ fields: [(String, RedisReply)]) -> RedisReply {
-            .array(fields.flatMap { [RedisReply.string(Array($0.0.utf8)), $0.1] })
-        }
-        let nodes: [RedisReply] = [
-            node([
-                ("id", .null), ("port", .integer(7_000)), ("tls-port", .integer(7_100)),
-                ("ip", .string(Array("10.0.0.1".utf8))),
-            ]),
-            node([("port", .integer(7_001)), ("endpoint", .string(Array("n.example".utf8)))]),
-            node([("endpoint", .string(Array("n.example".utf8)))]), .integer(1),
-        ]
-        let shard = node([("slots", .array([])), ("nodes", .array(nodes))])
-        let plain = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: false)
-        #expect(plain.map(\.description) == ["10.0.0.1:7000", "n.example:7001"])
-        let secure = RedisClusterMap.nodes(shards: .array([shard]), toldBy: Self.teller, isSecure: true)
-        #expect(secure.map(\.description) == ["10.0.0.1:7100", "n.example:7001"])
-        #expect(RedisClusterMap.nodes(shards: .null, toldBy: Self.teller, isSecure: false).isEmpty)
     }
 
     @Test("A sentinel's answer gives the primary and the number of the configuration")
@@ -151,48 +134,5 @@ struct RedisNodeTests {
         #expect(throws: RedisFailure.malformedAnswer) { try Self.reply("*4097\r\n") }
         #expect(throws: RedisFailure.answerTooLong) { try Self.reply("$524289\r\n") }
         #expect(try Self.reply("*2\r\n*0\r\n*1\r\n*0\r\n") == .array([.array([]), .array([.array([])])]))
-    }
-
-    @Test("Entries sent to nodes of a moving slot are remembered until the slot has arrived or is lost")
-    func trail() throws {
-        let (node, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "b", port: 1))
-        let trail = RedisTrail()
-        #expect(!trail.lacks("x", of: node, isNewOwner: true) && trail.isEmpty)
-        try trail.note("x", of: node)
-        try trail.note("x", of: node)
-        #expect(!trail.isEmpty)
-        for isNewOwner in [false, true] {
-            #expect(!trail.lacks("x", of: node, isNewOwner: isNewOwner))
-            #expect(trail.lacks("y", of: node, isNewOwner: isNewOwner))
-            #expect(trail.lacks("x", of: other, isNewOwner: isNewOwner) == isNewOwner)
-        }
-        // The first case is another server at the same place. The second is a move to another node after a cancelled
-        // move.
-        for (identity, place) in [("y", node), ("x", other)] {
-            #expect(throws: RedisFailure.memoryLost) { try trail.note(identity, of: place) }
-            #expect(trail.hasLost && trail.lacks("x", of: node, isNewOwner: false))
-            trail.hasLost = false
-        }
-        trail.hasLost = true
-        trail.forget()
-        #expect(!trail.lacks("y", of: node, isNewOwner: true) && !trail.hasLost && trail.isEmpty)
-    }
-
-    @Test("If the clock of a moving slot's target jumps ahead, entries are lost")
-    func trailClock() throws {
-        let node = RedisNode(host: "a", port: 1)
-        let (trail, limits) = (RedisTrail(), ReplayLimits())
-        let start = MonotonicInstant(nanoseconds: 5_000_000_000)
-        try trail.note(ServerClock(milliseconds: 100_000, at: start), of: node, limits)
-        try trail.note(ServerClock(milliseconds: 160_000, at: start + .seconds(60)), of: node, limits)
-        // The clock of another node may differ.
-        try trail.note(ServerClock(milliseconds: 900_000, at: start), of: RedisNode(host: "b", port: 1), limits)
-        #expect(trail.clock(of: node)?.milliseconds == 160_000 && !trail.hasLost)
-        #expect(throws: RedisFailure.clockChanged) {
-            try trail.note(ServerClock(milliseconds: 221_000, at: start + .seconds(90)), of: node, limits)
-        }
-        #expect(trail.hasLost)
-        trail.forget()
-        #expect(trail.clock(of: node) == nil)
     }
 }

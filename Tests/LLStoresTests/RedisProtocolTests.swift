@@ -166,7 +166,7 @@ struct RedisProtocolTests {
             .evicting(policy: "allkeys-lru"), .loading, .cannotPersist, .unsupportedMode("cluster"), .memoryLost,
             .unsupportedMode("sentinel"), .unsupportedMode("x"), .notPermitted(command: "INFO"), .moved, .clusterDown,
             .clusterDisagrees, .unknownMaster, .sentinelUnauthenticated, .anonymous,
-            .clockChanged, .tooManyRevocations, .refused(code: "X"),
+            .clockChanged, .tooManyRevocations, .refused(code: "X"), .slotMoves(to: RedisNode(host: "a", port: 1)),
         ]
         #expect(Set(all.map(\.description)).count == all.count)
     }

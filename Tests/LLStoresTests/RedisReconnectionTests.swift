@@ -63,13 +63,13 @@ struct RedisReconnectionTests {
     func failoverAndBack() throws {
         let (server, other, store) = try Self.promoted()
         // The nonce is just young enough for the present memory.
-        let bornAt = try #require(store.store.completeSince)
+        let issuedAt = try #require(store.store.completeSince)
         // The other server never receives this nonce.
-        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        #expect(store.use(1, issuedAt: issuedAt) == .accepted)
         try server.takeOver(from: other)
-        #expect(store.use(1, bornAt: bornAt) == .unavailable)
-        #expect(store.wait { $0.use(1, bornAt: bornAt) != .unavailable })
-        #expect(store.use(1, bornAt: bornAt) == .nonceBeyondMemory)
+        #expect(store.use(1, issuedAt: issuedAt) == .unavailable)
+        #expect(store.wait { $0.use(1, issuedAt: issuedAt) != .unavailable })
+        #expect(store.use(1, issuedAt: issuedAt) == .nonceBeyondMemory)
         #expect(store.failures == [.memoryLost])
     }
 
@@ -80,12 +80,12 @@ struct RedisReconnectionTests {
         server.kill()
         #expect(try other.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         let store = try StoreUnderTest.up(at: other.port)
-        let (bornAt, life) = (try #require(store.store.completeSince), store.lives)
-        #expect(store.use(1, bornAt: bornAt) == .accepted)
+        let (issuedAt, starts) = (try #require(store.store.completeSince), store.starts)
+        #expect(store.use(1, issuedAt: issuedAt) == .accepted)
         #expect(store.wait { _ in (try? other.send("INFO replication"))?.contains("second_repl_offset:-1") == true })
-        #expect(store.wait { $0.use(1, bornAt: bornAt) == .nonceUsed })
-        #expect(store.store.completeSince == bornAt && store.useToken(2, bornAt: 0) == .accepted)
-        #expect(Set(store.lives.map(\.since)) == Set(life.map(\.since)))
+        #expect(store.wait { $0.use(1, issuedAt: issuedAt) == .nonceUsed })
+        #expect(store.store.completeSince == issuedAt && store.useToken(2, issuedAt: 0) == .accepted)
+        #expect(Set(store.starts.map(\.completeSince)) == Set(starts.map(\.completeSince)))
     }
 
     @Test("A primary that became a replica is left when it refuses a revocation; the revocation is written afterwards")
@@ -118,7 +118,7 @@ struct RedisReconnectionTests {
         let born = try #require(store.store.completeSince)
         #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
         #expect(store.waitUntilUp())
-        #expect(store.use(1, bornAt: born) != .accepted)
+        #expect(store.use(1, issuedAt: born) != .accepted)
     }
 
     @Test("After each failover, a server's memory begins when it took over")
@@ -127,17 +127,17 @@ struct RedisReconnectionTests {
         let second = try RedisServer()
         let before = try StoreUnderTest.up(at: first.port)
         let born = try #require(before.store.completeSince)
-        #expect(before.use(1, bornAt: born) == .accepted)
+        #expect(before.use(1, issuedAt: born) == .accepted)
         try second.takeOver(from: first)
         let between = try StoreUnderTest.up(at: second.port)
         // The nonce may have been used: the last entries before the failover may be missing.
-        #expect(between.use(2, bornAt: born) == .nonceBeyondMemory)
+        #expect(between.use(2, issuedAt: born) == .nonceBeyondMemory)
         let bornBetween = try #require(between.store.completeSince)
-        #expect(between.use(3, bornAt: bornBetween) == .accepted)
+        #expect(between.use(3, issuedAt: bornBetween) == .accepted)
         try first.takeOver(from: second)
         let after = try StoreUnderTest.up(at: first.port)
-        #expect(after.use(4, bornAt: bornBetween) == .nonceBeyondMemory)
-        #expect(after.use(4, bornAt: born) == .nonceBeyondMemory)
+        #expect(after.use(4, issuedAt: bornBetween) == .nonceBeyondMemory)
+        #expect(after.use(4, issuedAt: born) == .nonceBeyondMemory)
     }
 }
 

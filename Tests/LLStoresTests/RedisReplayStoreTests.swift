@@ -133,8 +133,8 @@ struct RedisReplayStoreTests {
         let before = WallClock.unixMilliseconds()
         let store = try StoreUnderTest.up(at: server.port)
         let since = try #require(store.store.completeSince)
-        #expect(store.use(1, bornAt: since - 1) == .nonceBeyondMemory)
-        #expect(store.use(1, bornAt: since) == .accepted)
+        #expect(store.use(1, issuedAt: since - 1) == .nonceBeyondMemory)
+        #expect(store.use(1, issuedAt: since) == .accepted)
         #expect(since >= before + 5_000)
         #expect(since <= WallClock.unixMilliseconds() + 5_000)
     }
@@ -144,16 +144,16 @@ struct RedisReplayStoreTests {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.completeSince)
-        #expect(store.use(1, bornAt: born) == .accepted)
+        #expect(store.use(1, issuedAt: born) == .accepted)
         server.kill()
         #expect(store.wait { !$0.store.isUp })
-        #expect(store.use(1, bornAt: born) == .unavailable)
+        #expect(store.use(1, issuedAt: born) == .unavailable)
         try server.start()
         #expect(store.waitUntilUp())
-        #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
+        #expect(store.use(1, issuedAt: born) == .nonceBeyondMemory)
         let later = try #require(store.store.completeSince)
         #expect(later > born)
-        #expect(store.use(1, bornAt: later) == .accepted)
+        #expect(store.use(1, issuedAt: later) == .accepted)
     }
 
     @Test("Tokens from before the first start are accepted once; tokens from before a loss are refused")
@@ -161,30 +161,30 @@ struct RedisReplayStoreTests {
         let server = try RedisServer()
         let store = try StoreUnderTest.up(at: server.port)
         let born = WallClock.unixMilliseconds() - 60_000
-        #expect(store.useToken(1, bornAt: born) == .accepted)
-        #expect(store.useToken(1, bornAt: born) == .tokenReplayed)
+        #expect(store.useToken(1, issuedAt: born) == .accepted)
+        #expect(store.useToken(1, issuedAt: born) == .tokenReplayed)
         server.kill()
         #expect(store.wait { !$0.store.isUp })
         try server.start()
         // A replica that knew no server before may connect first. It learns of the loss from the other replica.
         let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
         #expect(store.waitUntilUp())
-        #expect(store.useToken(1, bornAt: born) == .tokenBeyondMemory)
+        #expect(store.useToken(1, issuedAt: born) == .tokenBeyondMemory)
         #expect(fresh.waitUntilUp())
-        #expect(fresh.wait { $0.useToken(2, bornAt: born) == .tokenBeyondMemory })
-        #expect(fresh.useToken(1, bornAt: born) == .tokenBeyondMemory)
+        #expect(fresh.wait { $0.useToken(2, issuedAt: born) == .tokenBeyondMemory })
+        #expect(fresh.useToken(1, issuedAt: born) == .tokenBeyondMemory)
         // A replica that looks at the server anew answers nothing meanwhile, and learns from a question that it must look.
         let later = try #require(store.store.completeSince) + 5_000
         var number: UInt64 = 10
         for replica in [store, fresh] {
             let isReady = replica.wait {
                 number += 1
-                return $0.useToken(number, bornAt: later) == .accepted
+                return $0.useToken(number, issuedAt: later) == .accepted
             }
             #expect(isReady)
         }
-        #expect(store.useToken(3, bornAt: later) == .accepted)
-        #expect(fresh.useToken(3, bornAt: later) == .tokenReplayed)
+        #expect(store.useToken(3, issuedAt: later) == .accepted)
+        #expect(fresh.useToken(3, issuedAt: later) == .tokenReplayed)
     }
 
     @Test(
@@ -195,12 +195,12 @@ struct RedisReplayStoreTests {
         let server = try RedisServer(["--appendonly", "yes", "--appendfsync", appendfsync])
         let store = try StoreUnderTest.up(at: server.port)
         let born = try #require(store.store.completeSince)
-        #expect(store.use(1, bornAt: born) == .accepted)
+        #expect(store.use(1, issuedAt: born) == .accepted)
         try store.outlive(server)
         let isDurable = appendfsync == "always"
         #expect((store.store.completeSince == born) == isDurable)
-        #expect(store.use(1, bornAt: born) == (isDurable ? .nonceUsed : .nonceBeyondMemory))
-        #expect(store.use(2, bornAt: born) == (isDurable ? .accepted : .nonceBeyondMemory))
+        #expect(store.use(1, issuedAt: born) == (isDurable ? .nonceUsed : .nonceBeyondMemory))
+        #expect(store.use(2, issuedAt: born) == (isDurable ? .accepted : .nonceBeyondMemory))
     }
 
     @Test("Data that are emptied during a connection are noticed at the next question")
@@ -208,11 +208,11 @@ struct RedisReplayStoreTests {
         let server = try RedisServer()
         let store = try StoreUnderTest.quiet(at: server.port)
         let born = try #require(store.store.completeSince)
-        #expect(store.use(1, bornAt: born) == .accepted)
+        #expect(store.use(1, issuedAt: born) == .accepted)
         #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
-        #expect(store.use(1, bornAt: born) == .unavailable)
+        #expect(store.use(1, issuedAt: born) == .unavailable)
         #expect(store.wait { $0.store.isUp && $0.store.completeSince != born })
-        #expect(store.use(1, bornAt: born) == .nonceBeyondMemory)
+        #expect(store.use(1, issuedAt: born) == .nonceBeyondMemory)
     }
 
     @Test("While a server hangs, every answer comes within a second and none is a yes; then the store recovers")
@@ -371,7 +371,7 @@ struct RedisReplayStoreTests {
                     // Four threads compete for the same numbers.
                     let number = (thread / 4) << 32 | round % 2_000
                     round += 1
-                    let (verdict, took) = stores[Int(thread % 2)].ask(StoreUnderTest.question(number, bornAt: born))
+                    let (verdict, took) = stores[Int(thread % 2)].ask(StoreUnderTest.question(number, issuedAt: born))
                     slowest.withLock { $0 = max($0, took) }
                     if verdict == .accepted { accepted.withLock { $0[number, default: 0] += 1 } }
                 }

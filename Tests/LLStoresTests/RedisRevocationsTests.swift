@@ -49,8 +49,7 @@ struct RedisRevocationsTests {
 
     private static func isRevoked(_ store: StoreUnderTest, _ user: Int, issuedAt: Int64 = 1) -> Bool {
         let user = "\(user)"
-        let reader = RevocationReader(store.store.revocations)
-        return reader.isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: issuedAt)
+        return store.store.revocations.isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: issuedAt)
     }
 
     private static func count(_ server: RedisServer) throws -> Int {

@@ -69,10 +69,9 @@ final class Replica {
     /// Connects for the first time or again.
     /// - Parameter run: The identity of the server's run.
     func renew(run: String = "a") {
-        let written = RedisMemoryEpoch.Beginning(moment: 1, isAfterLoss: false)
-        let life = RedisMemoryEpoch(identity: run, written: written, inherited: nil)
+        let start = MemoryStart(completeSince: 1, isAfterLoss: false)
         revocations.setLink(.up)
-        exchanges.begin(life, serverMilliseconds: server.clock / 1_000, at: moment)
+        exchanges.begin((run, start), serverMilliseconds: server.clock / 1_000, at: moment)
     }
 
     func revoke(_ user: String, at moment: Int64 = now, kind: RevocationKind = .order) {
@@ -82,11 +81,11 @@ final class Replica {
     }
 
     func kind(of user: String) -> RevocationKind? {
-        RevocationReader(revocations).latest(app: "42".utf8.span, user: user.utf8.span)?.kind
+        revocations.latest(app: "42".utf8.span, user: user.utf8.span)?.kind
     }
 
     func isRevoked(_ user: String) -> Bool {
-        RevocationReader(revocations).isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: Self.now)
+        revocations.isRevoked(app: "42".utf8.span, user: user.utf8.span, issuedAt: Self.now)
     }
 
     /// Sends all commands that are due, and handles the answers.

@@ -70,8 +70,8 @@ final class StoreUnderTest: Sendable {
         log.withLock { $0 }.filter { if case .answered = $0 { false } else { true } }
     }
 
-    var lives: [RedisMemoryEpoch] {
-        changes.compactMap { if case .up(let life) = $0 { life } else { nil } }
+    var starts: [MemoryStart] {
+        changes.compactMap { if case .up(let start) = $0 { start } else { nil } }
     }
 
     var failures: [RedisFailure] {
@@ -107,19 +107,19 @@ final class StoreUnderTest: Sendable {
         return (answer.withLock { $0 } ?? .unavailable, MonotonicClock.now().duration(since: start))
     }
 
-    /// Uses the nonce of this number. It was issued at `bornAt`, or by default late enough for the memory.
-    func use(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayVerdict {
-        ask(Self.question(number, bornAt: bornAt)).verdict
+    /// Uses the nonce of this number. It was issued at `issuedAt`, or by default late enough for the memory.
+    func use(_ number: UInt64, issuedAt: UInt64? = nil) -> ReplayVerdict {
+        ask(Self.question(number, issuedAt: issuedAt)).verdict
     }
 
     /// The same for a token.
-    func useToken(_ number: UInt64, bornAt: UInt64) -> ReplayVerdict {
-        ask(ReplayLookup([Self.entry(.token, number, bornAt: bornAt)])).verdict
+    func useToken(_ number: UInt64, issuedAt: UInt64) -> ReplayVerdict {
+        ask(ReplayLookup([Self.entry(.token, number, issuedAt: issuedAt)])).verdict
     }
 
     /// A question about a nonce, issued by default late enough for any memory that begins during a test.
-    static func question(_ number: UInt64, bornAt: UInt64? = nil) -> ReplayLookup {
-        ReplayLookup([entry(.nonce, number, bornAt: bornAt)])
+    static func question(_ number: UInt64, issuedAt: UInt64? = nil) -> ReplayLookup {
+        ReplayLookup([entry(.nonce, number, issuedAt: issuedAt)])
     }
 
     /// The same question in a queue of the store.
@@ -139,12 +139,12 @@ final class StoreUnderTest: Sendable {
     }
 
     /// An entry of any kind.
-    static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, bornAt: UInt64? = nil) -> ReplayEntry {
+    static func entry(_ kind: ReplayKey.Kind, _ number: UInt64, issuedAt: UInt64? = nil) -> ReplayEntry {
         let now = WallClock.unixMilliseconds()
         return ReplayEntry(
             kind: kind,
             key: ReplayKey(high: number, low: 7),
-            bornAt: bornAt ?? now + 3_600_000,
+            issuedAt: issuedAt ?? now + 3_600_000,
             keepUntil: now + 7_200_000
         )
     }

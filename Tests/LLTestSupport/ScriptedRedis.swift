@@ -47,6 +47,17 @@ package final class ScriptedRedis: Sendable {
         return array(["\(now / 1_000)", "\(now % 1_000 * 1_000)"].map(string))
     }
 
+    /// The answer to INFO of a cluster's primary.
+    /// - Parameters:
+    ///   - name: the run in hexadecimal digits; the history has the same name with an `a`.
+    ///   - uptime: seconds since the start.
+    package static func info(name: String, uptime: Int) -> String {
+        string(
+            "run_id:\(name)\r\nuptime_in_seconds:\(uptime)\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\n"
+                + "master_replid:\(name)a\r\nmaster_replid2:0\r\nsecond_repl_offset:-1\r\n"
+        )
+    }
+
     private func serve(_ peer: ScriptedPeer) {
         do {
             if let context { try peer.startTLS(context) }
@@ -63,11 +74,7 @@ package final class ScriptedRedis: Sendable {
     private func usual(_ words: [String]) -> String {
         switch words[0] {
         case "TIME": return Self.time()
-        case "INFO":
-            return Self.string(
-                "run_id:\(port)\r\nredis_mode:cluster\r\nmaxmemory:0\r\nrole:master\r\nmaster_replid:\(port)a\r\n"
-                    + "master_replid2:0\r\nsecond_repl_offset:-1\r\n"
-            )
+        case "INFO": return Self.info(name: "\(port)", uptime: 1_000_000)
         case "GET": return storage.withLock { $0.keys[words[1]] }.map(Self.string) ?? "$-1\r\n"
         case "SET":
             return storage.withLock { storage in

@@ -88,8 +88,8 @@ final class WorkerContext {
     let signatures: VerifiedSignatureCache
     /// Judges the tokens that this service issued.
     let ownTokens: OwnTokenJudge
-    /// This worker's access to the revocations.
-    let revocations: RevocationReader
+    /// The revoked logins.
+    let revocations: Revocations
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
     /// The counters of the clients that have called, found without joining labels again.
@@ -106,7 +106,7 @@ final class WorkerContext {
         self.core = core
         self.listener = listener
         copyOfSettings = Published.Copy(core.settings)
-        revocations = RevocationReader(core.revocations)
+        revocations = core.revocations
         judge = TokenJudge(cache: core.cache, revocations: revocations)
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2

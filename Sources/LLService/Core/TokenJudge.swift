@@ -19,7 +19,7 @@ final class TokenJudge {
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
-    private let revocations: RevocationReader
+    private let revocations: Revocations
     /// The requests that wait for a key outside the set.
     private(set) var keyWaits: KeyWaits
     /// The size of the current request in bytes, head and body; the handler sets it.
@@ -27,7 +27,7 @@ final class TokenJudge {
     /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, revocations: RevocationReader, keyWaitPlaces: Int = KeyWaits.defaultPlaces) {
+    init(cache: JWKSetCache, revocations: Revocations, keyWaitPlaces: Int = KeyWaits.defaultPlaces) {
         self.cache = cache
         keyWaits = KeyWaits(places: keyWaitPlaces)
         self.revocations = revocations
@@ -82,7 +82,7 @@ final class TokenJudge {
                 guard let wait = try waitForKeys(Problem(error), context, hasWaited, trace()) else { continue }
                 return .wait(wait)
             }
-            if !revocations.isEmpty() { try requireInForce(claims) }
+            if revocations.count > 0 { try requireInForce(claims) }
             return .verified(claims)
         }
         throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")

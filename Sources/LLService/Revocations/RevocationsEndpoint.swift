@@ -53,18 +53,18 @@ enum RevocationsEndpoint {
     }
 }
 
-extension RevocationReader {
+extension Revocations {
     /// Refuses a credential if its login was revoked after it was issued, or may have been. It reads this replica's own
     /// copy.
     func requireInForce(app: Span<UInt8>, user: Span<UInt8>, issuedAt: NumericDate) throws(Problem) {
         let seconds = issuedAt.wholeSeconds
         guard let latest = latest(app: app, user: user), seconds <= latest.moment else { return }
-        throw problem(of: latest, issuedAt: seconds) ?? Problem(Refusal.loginRevoked)
+        throw doubt(latest) ?? Problem(Refusal.loginRevoked)
     }
 
     /// The answer if it cannot be told whether a credential is older than its login's revocation; nil if it can.
-    func problem(of revocation: (moment: Int64, kind: RevocationKind), issuedAt: Int64) -> Problem? {
-        guard isInDoubt(revocation, issuedAt: issuedAt) else { return nil }
+    func doubt(_ revocation: (moment: Int64, kind: RevocationKind)) -> Problem? {
+        guard isInDoubt(revocation) else { return nil }
         return Problem(
             .replayStoreUnavailable,
             "The login was revoked while a clock was ahead, so it cannot be known whether the token is older; the log tells more."

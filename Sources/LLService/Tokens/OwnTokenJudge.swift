@@ -45,7 +45,7 @@ package final class TokenSettings: Sendable {
 /// Judges tokens that this service issued, at `/auth` and `/introspect`. Each worker has one; it needs no key of
 /// Facebook.
 final class OwnTokenJudge {
-    private let revocations: RevocationReader
+    private let revocations: Revocations
     private let capacity: Int
     private let metrics: ServiceMetrics
     /// The tokens with a signature verified under the keys of `settings`.
@@ -53,7 +53,7 @@ final class OwnTokenJudge {
     private var settings: RuntimeSettings?
     private var verifier: OwnTokenVerifier?
 
-    init(capacity: Int, revocations: RevocationReader, metrics: ServiceMetrics) {
+    init(capacity: Int, revocations: Revocations, metrics: ServiceMetrics) {
         self.capacity = capacity
         self.metrics = metrics
         self.revocations = revocations

@@ -85,8 +85,7 @@ enum AccessTokenEndpoint {
         let (token, now) = (verified.inspection, try ServiceClock.now())
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
         if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
-            let issuedAt = token.earliestIssue(now: now).wholeSeconds
-            throw worker.revocations.problem(of: revocation, issuedAt: issuedAt) ?? problem
+            throw worker.revocations.doubt(revocation) ?? problem
         }
         let body = try prepare(verified, request, worker)
         let write: ReplayGuard.Writer = { response in

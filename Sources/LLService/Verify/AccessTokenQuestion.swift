@@ -166,7 +166,7 @@ extension ReplayLookup {
                 now.secondsSince1970 + Self.longestSeconds
             )
             let born = inspection.earliestIssue(now: now)
-            guard let entry = Self.entry(token, app: inspection.appID, bornAt: born, until: end) else { return nil }
+            guard let entry = Self.entry(token, app: inspection.appID, issuedAt: born, until: end) else { return nil }
             entries.append(entry)
         }
         self.init(entries)
@@ -178,17 +178,17 @@ extension ReplayLookup {
 
     /// The entry of an access token sent with an id token. `at_hash` proves that both were issued at the same time.
     static func entry(ofAccessToken token: [UInt8], app: String, issuedAt: NumericDate) -> ReplayEntry? {
-        entry(token, app: app, bornAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
+        entry(token, app: app, issuedAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
     }
 
     /// - Parameter end: The time until which the token may be accepted, in seconds since 1970.
-    private static func entry(_ token: [UInt8], app: String, bornAt: NumericDate, until end: Double) -> ReplayEntry? {
+    private static func entry(_ token: [UInt8], app: String, issuedAt: NumericDate, until end: Double) -> ReplayEntry? {
         let step = stepMilliseconds
         return ReplayEntry(
             .token,
             scope: Array(app.utf8).span,
             token.span,
-            bornAt: UInt64(bornAt.secondsSince1970 * 1_000),
+            issuedAt: UInt64(issuedAt.secondsSince1970 * 1_000),
             expiresAt: (UInt64(end * 1_000) / step + 1) * step
         )
     }

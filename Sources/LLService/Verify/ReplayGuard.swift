@@ -109,7 +109,7 @@ extension ReplayEntry {
             .nonce,
             scope: app,
             nonce.identity.span,
-            bornAt: nonce.issuedAtMilliseconds,
+            issuedAt: nonce.issuedAtMilliseconds,
             expiresAt: nonce.expiresAtMilliseconds
         )
     }
@@ -124,7 +124,7 @@ extension ReplayLookup {
             .proof,
             scope: Array(proof.keyThumbprint.utf8).span,
             Array(proof.tokenID.utf8).span,
-            bornAt: issuedAt,
+            issuedAt: issuedAt,
             // One more millisecond makes up for the fraction that was cut off.
             expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1
         )
@@ -158,7 +158,7 @@ extension ReplayLookup {
                 .token,
                 scope: scope,
                 payload.extracting(claims.tokenID),
-                bornAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
+                issuedAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
                 expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + skew
             )
             guard let entry else { return nil }

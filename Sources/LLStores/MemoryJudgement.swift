@@ -1,0 +1,154 @@
+internal import LLSockets
+
+/// The time since which a server's memory is complete, as a key of the server holds it.
+package struct MemoryStart: Equatable, Sendable {
+    /// Entries issued at this time or later are known. Milliseconds since 1970. It lies ``ReplayLimits/clockMargin``
+    /// after the moment at which the memory began, for clocks that differ.
+    package let completeSince: UInt64
+    /// True if there was a memory before it. Without a known earlier memory, nonces from before are still refused,
+    /// because a nonce lives only minutes. Tokens from before are accepted: they live longer and come from another
+    /// service, and a first start must not refuse them.
+    package let isAfterLoss: Bool
+}
+
+/// The decision whether a server's memory is whole: a pure function, without a clock and without a connection.
+///
+/// A restarted server may have lost its data, and a server that took over from another may never have had them. Each
+/// run of a server therefore has a key with the start of its memory. The first replica that sees a new run writes the
+/// key, and all others read it. A second key holds the start for the data as a whole, which may move to other servers.
+enum MemoryJudgement: Equatable {
+    /// The memory is the one that the run's key tells.
+    case continues(MemoryStart)
+    /// The server has all data of the memory before it. Its own run has no key yet.
+    case movedIntact(MemoryStart)
+    /// Data may be lost, or there was no memory: one begins here.
+    case lost(MemoryStart)
+
+    /// This process's knowledge of the server that it used last.
+    struct Known: Equatable {
+        /// The server's run and history.
+        let identity: String
+        let start: MemoryStart
+        /// The time of the server's last good answer by this machine's clock, in milliseconds since 1970.
+        var answeredAt: UInt64
+    }
+
+    /// The facts that the present server tells.
+    struct Told: Equatable {
+        /// The server's run and history.
+        var identity: String
+        /// The server's run alone.
+        var runID: String
+        /// True if the data cannot come from another server by replication.
+        var hasOwnData: Bool
+        /// True if each write is on the server's disk before its answer.
+        var writesThrough = false
+        /// True if the server's clock ran ahead of time, so that it forgot entries early.
+        var hasJumped = false
+        /// The later of the server's time, without a jump, and this machine's. Milliseconds since 1970.
+        var now: UInt64
+        /// The key of this run; nil if it holds no start.
+        var run: MemoryStart?
+        /// The key of the data as a whole.
+        var data: MemoryStart?
+        /// The key of the last run that this process knew.
+        var last = LastRun.absent
+    }
+
+    /// The content of a last run's key.
+    enum LastRun: Equatable {
+        case absent
+        case start(MemoryStart)
+        /// A replica knew that all data went to the present server.
+        case moved
+    }
+
+    /// The relation of the present server to the one that this process used last.
+    enum Move: Equatable, CaseIterable {
+        /// It has the same place, or no server was used before.
+        case none
+        /// The last server itself tells that it handed over all data.
+        case proven
+        case unproven
+        /// Entries are known to be lost on the way.
+        case broken
+    }
+
+    /// The longest time for which a memory of this process counts beyond the present: an hour, the life of an ID token.
+    /// This machine's clock may have been far ahead.
+    static let greatestLead: UInt64 = 3_600_000
+
+    static func judge(known: Known?, told: Told, moved: Move) -> MemoryJudgement {
+        let isIntact = !told.hasJumped && moved != .broken
+        // After a loss, a memory must begin after every date of an entry that this process may have seen used.
+        let least: UInt64?
+        if let known {
+            let answered = known.identity == told.identity ? 0 : known.answeredAt + ReplayLimits.clockMargin
+            least = min(max(known.start.completeSince + 1, answered), told.now + greatestLead)
+        } else {
+            least = isIntact ? nil : told.now
+        }
+        if let run = told.run, run.completeSince >= told.data?.completeSince ?? 0 {
+            if isIntact, continues(run, known, told, moved) { return .continues(run) }
+            // Another replica noticed the loss first.
+            if let least, run.isAfterLoss, run.completeSince >= least { return .continues(run) }
+        } else if told.run == nil, isIntact, let data = told.data, isMovedIntact(known, told, moved) {
+            var all = [data]
+            if let known { all.append(known.start) }
+            if case .start(let last) = told.last { all.append(last) }
+            let start = all.reduce(0) { max($0, $1.completeSince) }
+            return .movedIntact(MemoryStart(completeSince: start, isAfterLoss: all.contains(where: \.isAfterLoss)))
+        }
+        let present = told.now + ReplayLimits.clockMargin
+        let start = max(present, least ?? 0, told.data.map { $0.completeSince + 1 } ?? 0)
+        let isAfterLoss = known != nil || told.data != nil || moved == .broken
+        return .lost(MemoryStart(completeSince: start, isAfterLoss: isAfterLoss))
+    }
+
+    /// True if the run's key is true also for this process's last memory.
+    private static func continues(_ run: MemoryStart, _ known: Known?, _ told: Told, _ moved: Move) -> Bool {
+        guard let known else { return true }
+        if known.identity == told.identity { return known.start == run }
+        switch told.last {
+        case .absent: return false
+        case .moved: return true
+        case .start:
+            if moved == .proven { return true }
+            // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
+            if told.hasOwnData, known.identity.hasPrefix(told.runID) { return known.start == run }
+            return isOnDisk(told, moved)
+        }
+    }
+
+    /// True if a new run has all data of the last memory.
+    private static func isMovedIntact(_ known: Known?, _ told: Told, _ moved: Move) -> Bool {
+        guard known != nil else { return isOnDisk(told, moved) }
+        // The data are handed over once: if another replica marked the last run, this run's key was lost since.
+        guard case .start = told.last else { return false }
+        return moved == .proven || isOnDisk(told, moved)
+    }
+
+    /// True if the server started again with all its data.
+    private static func isOnDisk(_ told: Told, _ moved: Move) -> Bool {
+        told.hasOwnData && told.writesThrough && moved == .none
+    }
+}
+
+/// The way of a cluster's slot from its owner to another node, as far as this process saw it.
+///
+/// The cluster moves a slot key by key. Meanwhile the owner lacks entries, so nothing is accepted. The memory is whole
+/// again once the target owns the slot, if it had no restart and took over from no other server since.
+struct SlotMove: Equatable {
+    let target: RedisNode
+    /// The last time at which the slot was not on its way, by the monotonic clock.
+    let since: MonotonicInstant
+    /// True if the owner named another target meanwhile, so an earlier move was cancelled.
+    var isBroken = false
+
+    /// True if entries may be lost on the way to this node.
+    /// - Parameter uptime: the node's own statement, in whole seconds.
+    func isBroken(at node: RedisNode, hasOwnData: Bool, uptime: UInt64, now: MonotonicInstant) -> Bool {
+        let needed = now.nanoseconds(since: since) / 1_000_000_000 + 2
+        return isBroken || node != target || !hasOwnData || uptime < needed
+    }
+}

@@ -1,0 +1,246 @@
+import LLSockets
+import Testing
+
+@testable import LLStores
+
+@Suite("The judgement whether a server's memory is whole")
+struct MemoryJudgementTests {
+    typealias Told = MemoryJudgement.Told
+    typealias Known = MemoryJudgement.Known
+
+    /// One row of the table. Times are in milliseconds.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var known: Known? = Known(identity: "a", start: start(1_000), answeredAt: 90_000)
+        var told = Told(identity: "b", runID: "b", hasOwnData: true, now: now)
+        var moved = MemoryJudgement.Move.none
+        let judgement: MemoryJudgement
+
+        init(
+            _ name: String,
+            _ judgement: MemoryJudgement,
+            moved: MemoryJudgement.Move = .none,
+            known: (inout Known?) -> Void = { _ in },
+            _ told: (inout Told) -> Void
+        ) {
+            testDescription = name
+            self.judgement = judgement
+            self.moved = moved
+            known(&self.known)
+            told(&self.told)
+        }
+    }
+
+    private static let now: UInt64 = 100_000
+    /// The start of a memory that begins now.
+    private static let fresh = now + ReplayLimits.clockMargin
+    private static let hour: UInt64 = 3_600_000
+
+    private static func start(_ moment: UInt64, isAfterLoss: Bool = false) -> MemoryStart {
+        MemoryStart(completeSince: moment, isAfterLoss: isAfterLoss)
+    }
+
+    private static func lost(_ moment: UInt64 = fresh) -> MemoryJudgement { .lost(start(moment, isAfterLoss: true)) }
+
+    private static func forget(_ known: inout Known?) { known = nil }
+
+    /// The keys of a server with all data of the last run, but without one of its own run.
+    private static func inherited(_ told: inout Told) { (told.data, told.last) = (start(1_000), .start(start(1_000))) }
+
+    private static func onDisk(_ told: inout Told) {
+        inherited(&told)
+        told.writesThrough = true
+    }
+
+    static let firstMeetings: [Row] = [
+        Row("an empty server", .lost(start(fresh)), known: forget) { _ in },
+        Row("another replica began", .continues(start(7_000)), known: forget) { $0.run = start(7_000) },
+        Row("data of a former run", lost(), known: forget) { $0.data = start(1_000) },
+        Row("data of a former run, on disk", .movedIntact(start(1_000)), known: forget) {
+            ($0.data, $0.writesThrough) = (start(1_000), true)
+        },
+        Row("data by replication, on disk", lost(), known: forget) {
+            ($0.data, $0.writesThrough, $0.hasOwnData) = (start(1_000), true, false)
+        },
+        Row("data dated ahead", lost(500_001), known: forget) { $0.data = start(500_000) },
+        Row("the run's key is older than the data's", lost(500_001), known: forget) {
+            ($0.run, $0.data) = (start(7_000), start(500_000))
+        },
+        Row("entries were lost on the way", lost(), moved: .broken, known: forget) { _ in },
+        Row(
+            "entries were lost on the way, and another replica noticed",
+            .continues(start(fresh, isAfterLoss: true)),
+            moved: .broken,
+            known: forget
+        ) { $0.run = start(fresh, isAfterLoss: true) },
+    ]
+
+    static let sameRuns: [Row] = [
+        Row("nothing happened", .continues(start(1_000))) { ($0.identity, $0.run) = ("a", start(1_000)) },
+        Row("emptied", lost()) { $0.identity = "a" },
+        Row("emptied, and a new replica was first", lost()) { ($0.identity, $0.run) = ("a", start(99_000)) },
+        Row("emptied, and another replica noticed", .continues(start(99_000, isAfterLoss: true))) {
+            ($0.identity, $0.run) = ("a", start(99_000, isAfterLoss: true))
+        },
+        Row("another replica noticed a loss before the last start", lost()) {
+            ($0.identity, $0.run) = ("a", start(1_000, isAfterLoss: true))
+        },
+        Row("its clock jumped", lost()) { ($0.identity, $0.run, $0.hasJumped) = ("a", start(1_000), true) },
+        Row("its clock jumped, and another replica noticed", .continues(start(fresh, isAfterLoss: true))) {
+            ($0.identity, $0.run, $0.hasJumped) = ("a", start(fresh, isAfterLoss: true), true)
+        },
+        Row("dated ahead, then emptied", lost(600_001), known: { $0 = Known("a", start(600_000)) }) {
+            $0.identity = "a"
+        },
+        Row("dated a day ahead, then emptied", lost(now + hour), known: { $0 = Known("a", start(24 * hour)) }) {
+            $0.identity = "a"
+        },
+        Row("its move was cancelled", lost(), moved: .broken) { ($0.identity, $0.run) = ("a", start(1_000)) },
+        Row(
+            "it had replicas, and dropped the name of its history",
+            .continues(start(1_000)),
+            known: { $0 = Known("b:c", start(1_000)) }
+        ) { ($0.run, $0.last) = (start(1_000), .start(start(1_000))) },
+        Row(
+            "it dropped the name of its history, and lost data",
+            lost(),
+            known: { $0 = Known("b:c", start(1_000)) }
+        ) { ($0.run, $0.last) = (start(2_000), .start(start(1_000))) },
+    ]
+
+    static let newRuns: [Row] = [
+        Row("empty", lost()) { _ in },
+        Row("restarted with its data", lost(), inherited),
+        Row("restarted with its data, on disk", .movedIntact(start(1_000)), onDisk),
+        Row("another server with its data, on disk", lost(), moved: .unproven, onDisk),
+        Row("another replica found it whole, on disk", .continues(start(1_000))) {
+            onDisk(&$0)
+            $0.run = start(1_000)
+        },
+        Row("another replica says that it is whole", lost(), moved: .unproven) {
+            inherited(&$0)
+            $0.run = start(1_000)
+        },
+        Row("another replica noticed the loss", .continues(start(95_000, isAfterLoss: true)), moved: .unproven) {
+            inherited(&$0)
+            ($0.data, $0.run) = (start(95_000, isAfterLoss: true), start(95_000, isAfterLoss: true))
+        },
+        Row("another replica noticed, before the last answer elsewhere", lost(), moved: .unproven) {
+            inherited(&$0)
+            $0.run = start(94_999, isAfterLoss: true)
+        },
+        Row(
+            "the last answer is dated a day ahead",
+            lost(now + hour),
+            moved: .unproven,
+            known: { $0?.answeredAt = 24 * hour },
+            inherited
+        ),
+    ]
+
+    static let moves: [Row] = [
+        Row("proven", .movedIntact(start(1_000)), moved: .proven, inherited),
+        Row("proven, but entries were lost on the way", lost(), moved: .broken, inherited),
+        Row("proven, but the server's clock jumped", lost(), moved: .proven) {
+            inherited(&$0)
+            $0.hasJumped = true
+        },
+        Row("proven, but the last run's key is not there", lost(), moved: .proven) { $0.data = start(1_000) },
+        Row("proven, but this run's key was lost after another replica moved it", lost(), moved: .proven) {
+            ($0.data, $0.last) = (start(1_000), .moved)
+        },
+        Row("proven, and written by another replica", .continues(start(1_000)), moved: .proven) {
+            inherited(&$0)
+            $0.run = start(1_000)
+        },
+        Row("marked by another replica", .continues(start(1_000)), moved: .unproven) {
+            ($0.run, $0.data, $0.last) = (start(1_000), start(1_000), .moved)
+        },
+        Row("marked by another replica, but entries were lost on the way", lost(), moved: .broken) {
+            ($0.run, $0.data, $0.last) = (start(1_000), start(1_000), .moved)
+        },
+        Row("the last run's key is the latest", .movedIntact(start(2_000, isAfterLoss: true)), moved: .proven) {
+            ($0.data, $0.last) = (start(1_000), .start(start(2_000, isAfterLoss: true)))
+        },
+        Row(
+            "this process knows the latest",
+            .movedIntact(start(3_000)),
+            moved: .proven,
+            known: { $0 = Known("a", start(3_000)) },
+            inherited
+        ),
+    ]
+
+    @Test("What is told is judged by what was known", arguments: [firstMeetings, sameRuns, newRuns, moves].joined())
+    func table(row: Row) {
+        #expect(MemoryJudgement.judge(known: row.known, told: row.told, moved: row.moved) == row.judgement)
+    }
+
+    @Test("Each judgement is accepted once it is written, whatever was known and told")
+    func settles() {
+        let starts: [MemoryStart?] = [
+            nil, Self.start(1_000), Self.start(99_000, isAfterLoss: true), Self.start(30 * Self.hour),
+        ]
+        var count = 0
+        for (row, run) in Array([Self.firstMeetings, Self.sameRuns, Self.newRuns, Self.moves].joined()).flatMap({ row in
+            starts.map { (row, $0) }
+        }) {
+            for data in starts {
+                for moved in MemoryJudgement.Move.allCases {
+                    var told = row.told
+                    (told.run, told.data) = (run, data)
+                    let first = MemoryJudgement.judge(known: row.known, told: told, moved: moved)
+                    switch first {
+                    case .continues: continue
+                    case .movedIntact(let start): (told.run, told.last) = (start, row.known == nil ? .absent : .moved)
+                    case .lost(let start): told.run = start
+                    }
+                    count += 1
+                    let second = MemoryJudgement.judge(known: row.known, told: told, moved: moved)
+                    #expect(
+                        told.run.map { second == .continues($0) } == true,
+                        "\(row.testDescription): \(first), \(second)"
+                    )
+                }
+            }
+        }
+        #expect(count > 1_000)
+    }
+
+    @Test(
+        "A slot arrives whole only at its target, if that had no restart and took over from no server since",
+        arguments: [
+            (true, true, 12, true), (false, true, 100, false), (true, false, 100, false), (true, true, 11, false),
+            (true, true, 0, false),
+        ] as [(Bool, Bool, UInt64, Bool)]
+    )
+    func slots(isTarget: Bool, hasOwnData: Bool, uptime: UInt64, isWhole: Bool) {
+        let (target, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "a", port: 2))
+        let begun = MonotonicInstant(nanoseconds: 1_000_000_000)
+        var move = SlotMove(target: target, since: begun)
+        func isBroken() -> Bool {
+            let node = isTarget ? target : other
+            return move.isBroken(at: node, hasOwnData: hasOwnData, uptime: uptime, now: begun + .seconds(10))
+        }
+        #expect(isBroken() != isWhole)
+        move.isBroken = true
+        #expect(isBroken())
+    }
+
+    @Test("A start is read from its key, and other texts are not")
+    func texts() {
+        for start in [Self.start(0), Self.start(1_700_000_000_000, isAfterLoss: true)] {
+            #expect(MemoryStart(.string(Array(start.text.utf8))) == start)
+        }
+        for text in ["", "moved", "-1", "1 after", "1 after loss ", "1234567890123456", "x"] {
+            #expect(MemoryStart(.string(Array(text.utf8))) == nil, "\(text)")
+        }
+        #expect(MemoryStart(.null) == nil)
+    }
+}
+
+extension MemoryJudgement.Known {
+    fileprivate init(_ identity: String, _ start: MemoryStart) {
+        self.init(identity: identity, start: start, answeredAt: 90_000)
+    }
+}

@@ -34,7 +34,7 @@ enum MemoryJudgement: Equatable {
     }
 
     /// The facts that the present server tells.
-    struct Told: Equatable {
+    struct Reported: Equatable {
         /// The server's run and history.
         var identity: String
         /// The server's run alone.
@@ -78,59 +78,59 @@ enum MemoryJudgement: Equatable {
     /// This machine's clock may have been far ahead.
     static let greatestLead: UInt64 = 3_600_000
 
-    static func judge(known: Known?, told: Told, moved: Move) -> MemoryJudgement {
-        let isIntact = !told.hasJumped && moved != .broken
+    static func judge(known: Known?, reported: Reported, moved: Move) -> MemoryJudgement {
+        let isIntact = !reported.hasJumped && moved != .broken
         // After a loss, a memory must begin after every date of an entry that this process may have seen used.
         let least: UInt64?
         if let known {
-            let answered = known.identity == told.identity ? 0 : known.answeredAt + ReplayLimits.clockMargin
-            least = min(max(known.start.completeSince + 1, answered), told.now + greatestLead)
+            let answered = known.identity == reported.identity ? 0 : known.answeredAt + ReplayLimits.clockMargin
+            least = min(max(known.start.completeSince + 1, answered), reported.now + greatestLead)
         } else {
-            least = isIntact ? nil : told.now
+            least = isIntact ? nil : reported.now
         }
-        if let run = told.run, run.completeSince >= told.data?.completeSince ?? 0 {
-            if isIntact, continues(run, known, told, moved) { return .continues(run) }
+        if let run = reported.run, run.completeSince >= reported.data?.completeSince ?? 0 {
+            if isIntact, continues(run, known, reported, moved) { return .continues(run) }
             // Another replica noticed the loss first.
             if let least, run.isAfterLoss, run.completeSince >= least { return .continues(run) }
-        } else if told.run == nil, isIntact, let data = told.data, isMovedIntact(known, told, moved) {
+        } else if reported.run == nil, isIntact, let data = reported.data, isMovedIntact(known, reported, moved) {
             var all = [data]
             if let known { all.append(known.start) }
-            if case .start(let last) = told.last { all.append(last) }
+            if case .start(let last) = reported.last { all.append(last) }
             let start = all.reduce(0) { max($0, $1.completeSince) }
             return .movedIntact(MemoryStart(completeSince: start, isAfterLoss: all.contains(where: \.isAfterLoss)))
         }
-        let present = told.now + ReplayLimits.clockMargin
-        let start = max(present, least ?? 0, told.data.map { $0.completeSince + 1 } ?? 0)
-        let isAfterLoss = known != nil || told.data != nil || moved == .broken
+        let present = reported.now + ReplayLimits.clockMargin
+        let start = max(present, least ?? 0, reported.data.map { $0.completeSince + 1 } ?? 0)
+        let isAfterLoss = known != nil || reported.data != nil || moved == .broken
         return .lost(MemoryStart(completeSince: start, isAfterLoss: isAfterLoss))
     }
 
     /// True if the run's key is true also for this process's last memory.
-    private static func continues(_ run: MemoryStart, _ known: Known?, _ told: Told, _ moved: Move) -> Bool {
+    private static func continues(_ run: MemoryStart, _ known: Known?, _ reported: Reported, _ moved: Move) -> Bool {
         guard let known else { return true }
-        if known.identity == told.identity { return known.start == run }
-        switch told.last {
+        if known.identity == reported.identity { return known.start == run }
+        switch reported.last {
         case .absent: return false
         case .moved: return true
         case .start:
             if moved == .proven { return true }
             // A primary without replicas drops the name of its history after an hour. Nothing is lost by that.
-            if told.hasOwnData, known.identity.hasPrefix(told.runID) { return known.start == run }
-            return isOnDisk(told, moved)
+            if reported.hasOwnData, known.identity.hasPrefix(reported.runID) { return known.start == run }
+            return isOnDisk(reported, moved)
         }
     }
 
     /// True if a new run has all data of the last memory.
-    private static func isMovedIntact(_ known: Known?, _ told: Told, _ moved: Move) -> Bool {
-        guard known != nil else { return isOnDisk(told, moved) }
+    private static func isMovedIntact(_ known: Known?, _ reported: Reported, _ moved: Move) -> Bool {
+        guard known != nil else { return isOnDisk(reported, moved) }
         // The data are handed over once: if another replica marked the last run, this run's key was lost since.
-        guard case .start = told.last else { return false }
-        return moved == .proven || isOnDisk(told, moved)
+        guard case .start = reported.last else { return false }
+        return moved == .proven || isOnDisk(reported, moved)
     }
 
     /// True if the server started again with all its data.
-    private static func isOnDisk(_ told: Told, _ moved: Move) -> Bool {
-        told.hasOwnData && told.writesThrough && moved == .none
+    private static func isOnDisk(_ reported: Reported, _ moved: Move) -> Bool {
+        reported.hasOwnData && reported.writesThrough && moved == .none
     }
 }
 

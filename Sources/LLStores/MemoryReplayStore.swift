@@ -1,5 +1,4 @@
 internal import LLSockets
-internal import Synchronization
 
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
@@ -43,7 +42,7 @@ package final class MemoryReplayStore: Sendable {
     package let completeSince: UInt64
     package let revocations: Revocations
     private let observe: @Sendable (ReplayStoreEvent) -> Void
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - now: the present in milliseconds since 1970. Entries from before may have been used.
@@ -61,7 +60,7 @@ package final class MemoryReplayStore: Sendable {
         self.observe = observe
         completeSince = now &+ ReplayLimits.clockMargin
         let quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
-        state = Mutex(State(offset: Int64(clamping: now) - Int64(clamping: steady), quota: quota))
+        state = Locked(State(offset: Int64(clamping: now) - Int64(clamping: steady), quota: quota))
     }
 
     /// A device can make any number of proofs, so a quarter of the room stays for the nonces and tokens of the

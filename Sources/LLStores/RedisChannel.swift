@@ -100,7 +100,8 @@ extension RedisChannel {
             guard case .status("OK") = try call(words, until: deadline) else { throw .unauthenticated }
         }
         if configuration.url.database != 0 {
-            _ = try ask(["SELECT", String(configuration.url.database)], until: deadline)
+            let words = ["SELECT", String(configuration.url.database)].map { Array($0.utf8) }
+            _ = try call(words, until: deadline).orFailure(of: "SELECT")
         }
     }
 
@@ -115,12 +116,6 @@ extension RedisChannel {
             info += text + "\r\n"
         }
         return info
-    }
-
-    /// The answer to a command.
-    /// - Throws: the reason if the server refuses it.
-    func ask(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
-        try call(words.map { Array($0.utf8) }, until: deadline).orFailure(of: words[0])
     }
 }
 

@@ -1,5 +1,4 @@
 internal import LLSockets
-internal import Synchronization
 
 /// The work of the store's thread: it connects, serves, and connects again.
 struct RedisConnector {

@@ -70,16 +70,16 @@ struct RedisHandshake {
         func agree(on clock: ServerClock, _ limits: ReplayLimits) throws(RedisFailure) -> MemoryStart {
             let (last, run) = (context.last, keys.run(facts.identity))
             let moved = moved(clock.at)
-            var told = try told(clock, limits)
+            var reported = try reported(clock, limits)
             var isSecondLook = false
             for _ in 0..<5 {
-                if let last { told.last = Self.lastRun(try ask("GET", keys.run(last.known.identity))) }
+                if let last { reported.last = Self.lastRun(try ask("GET", keys.run(last.known.identity))) }
                 let found = try ask("GET", run)
-                told.run = MemoryStart(found)
-                told.data = MemoryStart(try ask("GET", keys.data))
-                switch MemoryJudgement.judge(known: last?.known, told: told, moved: moved) {
+                reported.run = MemoryStart(found)
+                reported.data = MemoryStart(try ask("GET", keys.data))
+                switch MemoryJudgement.judge(known: last?.known, reported: reported, moved: moved) {
                 case .continues(let start):
-                    if told.data != start {
+                    if reported.data != start {
                         _ = try ask("SET", keys.data, start.text)
                         // The server may drop the name of its history later.
                         if facts.history != nil { _ = try ask("SET", keys.run(facts.runID), start.text) }
@@ -103,14 +103,16 @@ struct RedisHandshake {
         }
 
         /// The facts that are not in keys.
-        private func told(_ clock: ServerClock, _ limits: ReplayLimits) throws(RedisFailure) -> MemoryJudgement.Told {
+        private func reported(_ clock: ServerClock, _ limits: ReplayLimits) throws(RedisFailure)
+            -> MemoryJudgement.Reported
+        {
             let (last, ours) = (context.last, WallClock.unixMilliseconds())
             // Another server's clock may differ.
             let isSame = last?.node == channel.node || last?.known.identity == facts.identity
             let before = isSame ? last?.clock : nil
             let hasJumped = before?.hasJumped(to: clock.milliseconds, at: clock.at, limits) ?? false
             let serverTime = hasJumped ? before?.time(at: clock.at) ?? 0 : clock.milliseconds
-            return MemoryJudgement.Told(
+            return MemoryJudgement.Reported(
                 identity: facts.identity,
                 runID: facts.runID,
                 hasOwnData: facts.history == nil,

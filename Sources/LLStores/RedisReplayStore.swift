@@ -1,6 +1,5 @@
 internal import Dispatch
 package import LLSockets
-internal import Synchronization
 
 /// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
 ///
@@ -48,7 +47,7 @@ package final class RedisReplayStore: Sendable {
     let names = NameResolver()
     let signal: WakeSignal
     let observe: @Sendable (ReplayStoreEvent) -> Void
-    let state = Mutex(State())
+    let state = Locked(State())
     private let queue = DispatchQueue(label: "replay-store")
     /// The revoked logins: this replica's copy of the set in Redis.
     package let revocations: Revocations

@@ -235,9 +235,9 @@ final class RedisSession {
 
     /// Takes over the server's clock. Entries that are made while it is set back are forgotten early when it is set
     /// right. The server read its clock after the question was sent.
-    private func note(_ told: ServerClock, _ now: MonotonicInstant) throws(RedisFailure) {
-        guard !clock.hasJumped(to: told.milliseconds, at: now, limits) else { throw .clockChanged }
-        if told.time(at: now) < clock.time(at: now) { clock = told }
+    private func note(_ reported: ServerClock, _ now: MonotonicInstant) throws(RedisFailure) {
+        guard !clock.hasJumped(to: reported.milliseconds, at: now, limits) else { throw .clockChanged }
+        if reported.time(at: now) < clock.time(at: now) { clock = reported }
     }
 
     /// The answer about an entry; nil if another node has it.

@@ -1,3 +1,4 @@
+internal import LLSockets
 internal import Synchronization
 
 /// The values of the revoked logins.
@@ -7,11 +8,9 @@ internal import Synchronization
 final class RevocationTable: Sendable {
     static let partCount = 64
 
-    private final class Part: Sendable {
-        let values = Mutex<[RevokedLogin: RevocationValue]>([:])
-    }
+    private typealias Part = Locked<[RevokedLogin: RevocationValue]>
 
-    private let parts = (0..<partCount).map { _ in Part() }
+    private let parts = (0..<partCount).map { _ in Part([:]) }
     private let filled = Atomic<Int>(0)
 
     /// The number of logins in the table.
@@ -21,23 +20,23 @@ final class RevocationTable: Sendable {
         parts[Int(truncatingIfNeeded: login.user ^ login.app) & (Self.partCount - 1)]
     }
 
-    func value(of login: RevokedLogin) -> RevocationValue? { part(of: login).values.withLock { $0[login] } }
+    func value(of login: RevokedLogin) -> RevocationValue? { part(of: login).withLock { $0[login] } }
 
     func set(_ value: RevocationValue, of login: RevokedLogin) {
-        let isNew = part(of: login).values.withLock { $0.updateValue(value, forKey: login) == nil }
+        let isNew = part(of: login).withLock { $0.updateValue(value, forKey: login) == nil }
         if isNew { filled.add(1, ordering: .releasing) }
     }
 
     /// The revocations of one part with certain values.
     func revocations(inPart index: Int, where isWanted: (RevocationValue) -> Bool) -> [Revocation] {
-        parts[index].values.withLock { values in
+        parts[index].withLock { values in
             values.compactMap { login, value in isWanted(value) ? Revocation(login: login, value) : nil }
         }
     }
 
     func remove(where isUnwanted: (RevocationValue) -> Bool) {
         for part in parts {
-            let removed = part.values.withLock { values in
+            let removed = part.withLock { values in
                 let count = values.count
                 values = values.filter { !isUnwanted($0.value) }
                 return count - values.count

@@ -67,7 +67,7 @@ package final class Revocations: Sendable {
     /// Most logins including those of other replicas: the capacity plus the revocations of one second of a busy
     /// service. Several replicas may fill the last places at once.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let clock: @Sendable () -> Int64
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     /// The greatest lead of a revocation from Redis over the clock, in whole seconds.

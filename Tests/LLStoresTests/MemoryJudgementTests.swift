@@ -5,14 +5,14 @@ import Testing
 
 @Suite("The judgement whether a server's memory is whole")
 struct MemoryJudgementTests {
-    typealias Told = MemoryJudgement.Told
+    typealias Reported = MemoryJudgement.Reported
     typealias Known = MemoryJudgement.Known
 
     /// One row of the table. Times are in milliseconds.
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var known: Known? = Known(identity: "a", start: start(1_000), answeredAt: 90_000)
-        var told = Told(identity: "b", runID: "b", hasOwnData: true, now: now)
+        var reported = Reported(identity: "b", runID: "b", hasOwnData: true, now: now)
         var moved = MemoryJudgement.Move.none
         let judgement: MemoryJudgement
 
@@ -21,13 +21,13 @@ struct MemoryJudgementTests {
             _ judgement: MemoryJudgement,
             moved: MemoryJudgement.Move = .none,
             known: (inout Known?) -> Void = { _ in },
-            _ told: (inout Told) -> Void
+            _ reported: (inout Reported) -> Void
         ) {
             testDescription = name
             self.judgement = judgement
             self.moved = moved
             known(&self.known)
-            told(&self.told)
+            reported(&self.reported)
         }
     }
 
@@ -45,11 +45,13 @@ struct MemoryJudgementTests {
     private static func forget(_ known: inout Known?) { known = nil }
 
     /// The keys of a server with all data of the last run, but without one of its own run.
-    private static func inherited(_ told: inout Told) { (told.data, told.last) = (start(1_000), .start(start(1_000))) }
+    private static func inherited(_ reported: inout Reported) {
+        (reported.data, reported.last) = (start(1_000), .start(start(1_000)))
+    }
 
-    private static func onDisk(_ told: inout Told) {
-        inherited(&told)
-        told.writesThrough = true
+    private static func onDisk(_ reported: inout Reported) {
+        inherited(&reported)
+        reported.writesThrough = true
     }
 
     static let firstMeetings: [Row] = [
@@ -171,12 +173,15 @@ struct MemoryJudgementTests {
         ),
     ]
 
-    @Test("What is told is judged by what was known", arguments: [firstMeetings, sameRuns, newRuns, moves].joined())
+    @Test(
+        "What is reported is judged by what was known",
+        arguments: [firstMeetings, sameRuns, newRuns, moves].joined()
+    )
     func table(row: Row) {
-        #expect(MemoryJudgement.judge(known: row.known, told: row.told, moved: row.moved) == row.judgement)
+        #expect(MemoryJudgement.judge(known: row.known, reported: row.reported, moved: row.moved) == row.judgement)
     }
 
-    @Test("Each judgement is accepted once it is written, whatever was known and told")
+    @Test("Each judgement is accepted once it is written, whatever was known and reported")
     func settles() {
         let starts: [MemoryStart?] = [
             nil, Self.start(1_000), Self.start(99_000, isAfterLoss: true), Self.start(30 * Self.hour),
@@ -187,18 +192,19 @@ struct MemoryJudgementTests {
         }) {
             for data in starts {
                 for moved in MemoryJudgement.Move.allCases {
-                    var told = row.told
-                    (told.run, told.data) = (run, data)
-                    let first = MemoryJudgement.judge(known: row.known, told: told, moved: moved)
+                    var reported = row.reported
+                    (reported.run, reported.data) = (run, data)
+                    let first = MemoryJudgement.judge(known: row.known, reported: reported, moved: moved)
                     switch first {
                     case .continues: continue
-                    case .movedIntact(let start): (told.run, told.last) = (start, row.known == nil ? .absent : .moved)
-                    case .lost(let start): told.run = start
+                    case .movedIntact(let start):
+                        (reported.run, reported.last) = (start, row.known == nil ? .absent : .moved)
+                    case .lost(let start): reported.run = start
                     }
                     count += 1
-                    let second = MemoryJudgement.judge(known: row.known, told: told, moved: moved)
+                    let second = MemoryJudgement.judge(known: row.known, reported: reported, moved: moved)
                     #expect(
-                        told.run.map { second == .continues($0) } == true,
+                        reported.run.map { second == .continues($0) } == true,
                         "\(row.testDescription): \(first), \(second)"
                     )
                 }

@@ -151,6 +151,24 @@ struct RedisExchangesTests {
     }
 
     @Test(
+        "Foreign members are ignored, and a revocation deleted by hand is back after the next reading of the whole set"
+    )
+    func wholeReadings() {
+        let server = SortedSet()
+        let (first, second) = (Replica(server), Replica(server))
+        Replica.pass(.seconds(3), first, second)
+        first.revoke("1")
+        let score = Double(server.clock)
+        server.members += [(score, Array("junk".utf8)), (score + 1, Array("42:9:99999999999".utf8))]
+        Replica.pass(.seconds(2), first, second)
+        #expect(second.isRevoked("1") && !second.isRevoked("9"))
+        server.members = []
+        Replica.pass(.seconds(601), first)
+        #expect(server.members.map(\.member) == [Array("42:1:\(Replica.now)".utf8)])
+        #expect(first.failures.isEmpty && second.failures.isEmpty)
+    }
+
+    @Test(
         "A page that no sorted set can return is refused, and the connection is kept",
         arguments: [
             [("42:5:1", "inf"), ("42:5:1", "inf")], [("42:5:1", "-5"), ("42:5:1", "-5")], [("42:5:1", "nan")],

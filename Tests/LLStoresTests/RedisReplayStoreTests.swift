@@ -127,35 +127,6 @@ struct RedisReplayStoreTests {
         }
     }
 
-    @Test("Entries from before the memory began or its first five seconds are refused")
-    func births() throws {
-        let server = try RedisServer()
-        let before = WallClock.unixMilliseconds()
-        let store = try StoreUnderTest.up(at: server.port)
-        let since = try #require(store.store.completeSince)
-        #expect(store.use(1, issuedAt: since - 1) == .nonceBeyondMemory)
-        #expect(store.use(1, issuedAt: since) == .accepted)
-        #expect(since >= before + 5_000)
-        #expect(since <= WallClock.unixMilliseconds() + 5_000)
-    }
-
-    @Test("A server is killed and comes back empty: nothing is accepted twice, and the store recovers by itself")
-    func killed() throws {
-        let server = try RedisServer()
-        let store = try StoreUnderTest.up(at: server.port)
-        let born = try #require(store.store.completeSince)
-        #expect(store.use(1, issuedAt: born) == .accepted)
-        server.kill()
-        #expect(store.wait { !$0.store.isUp })
-        #expect(store.use(1, issuedAt: born) == .unavailable)
-        try server.start()
-        #expect(store.waitUntilUp())
-        #expect(store.use(1, issuedAt: born) == .nonceBeyondMemory)
-        let later = try #require(store.store.completeSince)
-        #expect(later > born)
-        #expect(store.use(1, issuedAt: later) == .accepted)
-    }
-
     @Test("Tokens from before the first start are accepted once; tokens from before a loss are refused")
     func tokens() throws {
         let server = try RedisServer()
@@ -236,24 +207,6 @@ struct RedisReplayStoreTests {
         #expect(store.failures.count == 1)
     }
 
-    @Test("Behind a slow line, every answer comes within a second")
-    func dripping() throws {
-        let server = try RedisServer()
-        let relay = try SlowRelay(to: server.port, pause: .zero)
-        defer { relay.stop() }
-        let store = try StoreUnderTest.up(at: relay.port, limits: ReplayLimits())
-        #expect(store.use(1) == .accepted)
-        relay.setPause(.milliseconds(40))
-        for number: UInt64 in 2..<6 {
-            let (verdict, took) = store.ask(StoreUnderTest.question(number))
-            #expect(verdict == .unavailable)
-            #expect(took < timeBound(.seconds(1)))
-        }
-        relay.setPause(.zero)
-        #expect(store.waitUntilUp())
-        #expect(store.use(1) == .nonceUsed)
-    }
-
     @Test("A server without free memory accepts nothing and forgets nothing, and recovers when it has some")
     func fullMemory() throws {
         let server = try RedisServer(["--maxmemory-policy", "noeviction"])
@@ -268,11 +221,9 @@ struct RedisReplayStoreTests {
         #expect(store.use(2) == .accepted)
     }
 
-    @Test(
-        "A server that evicts keys when it is full is not used",
-        arguments: ["allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"]
-    )
-    func evicting(policy: String) throws {
+    @Test("A server that evicts keys when it is full is not used")
+    func evicting() throws {
+        let policy = "volatile-ttl"
         let server = try RedisServer(["--maxmemory", "100mb", "--maxmemory-policy", policy])
         let store = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
         #expect(store.wait { !$0.failures.isEmpty })
@@ -302,14 +253,6 @@ struct RedisReplayStoreTests {
             #expect(store.failures == [.unauthenticated])
             #expect(store.use(1) == .unavailable)
         }
-    }
-
-    @Test("A user without the needed commands is reported as such")
-    func permissions() throws {
-        let server = try RedisServer(["--user", "svc", "on", ">p", "~*", "+get", "+set"])
-        let store = try StoreUnderTest("redis://svc:p@127.0.0.1:\(server.port)")
-        #expect(store.wait { !$0.failures.isEmpty })
-        #expect(store.failures == [.notPermitted(command: "INFO")])
     }
 
     @Test("TLS verifies the certificate and its name")

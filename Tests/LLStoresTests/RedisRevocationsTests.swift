@@ -76,23 +76,6 @@ struct RedisRevocationsTests {
         #expect((1...50).allSatisfy { Self.isRevoked(late, $0) })
     }
 
-    @Test("Thousands of revocations are read in pages, whatever their scores")
-    func pages() throws {
-        let server = try RedisServer()
-        let now = WallClock.unixSeconds()
-        for start in stride(from: 1, through: 3_000, by: 500) {
-            // The first thousand have the same score.
-            let words = (start..<start + 500).map { "\(now * 1_000_000 + max(1_000, Int64($0))) 42:\($0):\(now)" }
-            #expect(try server.send("ZADD \(Self.key) \(words.joined(separator: " "))") == ":500\r\n")
-        }
-        let store = try Self.store(server)
-        #expect(store.wait { $0.store.revocations.isKnown })
-        #expect(store.store.revocations.count == 3_000)
-        #expect((1...3_000).allSatisfy { Self.isRevoked(store, $0) })
-        // No revocation is missing, so none is written again.
-        #expect(try Self.count(server) == 3_000)
-    }
-
     @Test(
         "While the server is away the copy applies; new revocations apply here, and are written when it is back"
     )
@@ -152,16 +135,6 @@ struct RedisRevocationsTests {
         #expect((1...1_200).allSatisfy { Self.isRevoked(store, $0) })
     }
 
-    @Test("A revocation deleted by hand is back after the next full reading")
-    func deleted() throws {
-        let server = try RedisServer()
-        let store = try Self.store(server) { $0.revocationReadingPause = .milliseconds(50) }
-        #expect(store.wait { $0.store.revocations.isKnown })
-        #expect(Self.revoke(store, 1) == .remembered)
-        #expect(try server.send("DEL \(Self.key)") == ":1\r\n")
-        #expect(Self.wait(store, forCount: 1, in: server))
-    }
-
     @Test("A later revocation replaces an earlier one, and expired ones are removed")
     func superseded() throws {
         let server = try RedisServer()
@@ -181,19 +154,6 @@ struct RedisRevocationsTests {
         // An older revocation changes nothing.
         #expect(Self.revoke(stores[0], 1, at: now - 70) == .remembered)
         #expect(try Self.count(server) == 1)
-    }
-
-    @Test("Foreign entries in the set are ignored")
-    func strangers() throws {
-        let server = try RedisServer()
-        let score = WallClock.unixSeconds() * 1_000_000
-        let line = "ZADD \(Self.key) \(score) junk +inf 42:1:99999999999 \(score) 42:2:\(WallClock.unixSeconds())"
-        #expect(try server.send(line) == ":3\r\n")
-        let store = try Self.store(server)
-        #expect(store.wait { $0.store.revocations.isKnown })
-        #expect(store.store.revocations.count == 1)
-        #expect(Self.isRevoked(store, 2))
-        #expect(Self.revoke(store, 3) == .remembered)
     }
 
     @Test("The documented commands are enough; if those for sorted sets are missing, the failure says so")

@@ -126,20 +126,6 @@ struct RevocationsTests {
         #expect(Self.isRevoked(revocations, "999", issuedAt: Self.now + 7))
     }
 
-    @Test("A reader sees each revocation at once, while the table grows")
-    func growth() {
-        let revocations = Revocations(clock: { Self.now })
-        for number in 1...20_000 {
-            Self.revoke(revocations, "\(number)")
-            guard Self.isRevoked(revocations, "\(number)", issuedAt: Self.now) else {
-                Issue.record("\(number) is not seen")
-                return
-            }
-        }
-        #expect((1...20_000).allSatisfy { Self.isRevoked(revocations, "\($0)", issuedAt: Self.now) })
-        #expect(!Self.isRevoked(revocations, "20001", issuedAt: Self.now))
-    }
-
     @Test("Readers on other threads see earlier revocations, while the table grows")
     func concurrent() {
         let revocations = Revocations(clock: { Self.now })

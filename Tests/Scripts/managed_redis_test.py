@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs two replicas of the service with a Redis Cluster and with Sentinel while a slot moves, a move is cancelled, a primary is
-killed, writes are lost, and all servers are down. No nonce is accepted twice, no revocation is forgotten, and logins go on.
+killed, writes are lost, and all servers are down. No nonce is accepted twice, no revocation is forgotten, and logins go on. While
+a slot is on its way logins get 503.
 
 usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
   cluster       three primaries with a replica each
@@ -28,7 +29,8 @@ from login_threads import KeyedNonces, Logins
 from redis_groups import wait_for
 from revocation_test import outcome, revoke
 
-# The longest allowed times in seconds: a refusal during a move, an answer, and from a failover to the next good login.
+# The longest allowed times in seconds: from the end of a move to the next good login, an answer, and from a failover to the next
+# good login.
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
 # A revocation counts at every replica within this time, also after the first good login that follows a failover.
 REVOCATION_SECONDS = 2
@@ -121,23 +123,27 @@ class Rounds:
         logins = Logins(self.fleet)
         try:
             logins.wait_for_more()
-            PAUSES.take()
-            logins.take()
             self.group.begin_move(source, target)
-            logins.wait_for_more()
+            self.refused()
             self.group.move_keys(source, target, 30)
             self.revoke_some()
-            logins.wait_for_more()
+            self.refused()
             self.group.end_move(source, target)
+            began = time.monotonic()
+            PAUSES.take()
             logins.wait_for_more()
+            self.within("from the end of a move to good logins", time.monotonic() - began, MOVE_SECONDS)
         finally:
             logins.stop()
-        waited, lost, _ = logins.take()
-        self.within("the longest refusal while a slot moves", waited, MOVE_SECONDS)
-        self.never("logins refused for ever by a slot that moves", lost)
+        self.never("logins refused for ever by a slot that moves", logins.take()[1])
         self.never("nonces accepted twice while a slot moves", logins.twice + logins.again())
         for index, body in enumerate(held):
             self.accept("of a nonce from before a move", body, self.fleet.ports[index % 2])
+
+    def refused(self):
+        """Checks that no replica accepts a new login, because the slot is on its way."""
+        codes = [outcome(port, self.fleet.use(self.fleet.nonce(index))) for index, port in enumerate(self.fleet.ports)]
+        self.never("answers other than 503 while a slot is on its way", [code for code in codes if code != "replay_store_unavailable"])
 
     def cancel(self):
         """Begins to move the slot to another primary, and cancels the move. The keys on the other primary are lost."""
@@ -148,12 +154,11 @@ class Rounds:
         try:
             logins.wait_for_more()
             self.group.begin_move(source, target)
-            logins.wait_for_more()
             self.group.move_keys(source, target, 30)
             self.revoke_some()
             # Each replica reads the store once a second, so it notices the move.
             time.sleep(NOTICE_SECONDS)
-            logins.wait_for_more()
+            self.refused()
         finally:
             logins.stop()
         self.never("logins refused for ever by a slot that begins to move", logins.take()[1])

@@ -75,7 +75,7 @@ package final class RedisReplayStore: Sendable {
         if mustStart { queue.async { [self] in RedisConnector(self).run() } }
     }
 
-    /// Ends the thread. Pending questions and all later ones are answered as unavailable.
+    /// Ends the queue's work. Pending questions and all later ones are answered as unavailable.
     package func stop() {
         state.withLock { $0.isStopped = true }
         signal.set()

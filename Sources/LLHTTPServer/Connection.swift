@@ -5,7 +5,6 @@ package final class Connection {
     package enum Phase: Equatable, Sendable {
         /// Between requests, without a byte of the next one.
         case idle
-        /// Within a request head.
         case head
         /// Within a body that a handler asked for.
         case body
@@ -25,7 +24,6 @@ package final class Connection {
         case silent
         /// The first byte has come, and the handshake waits until earlier ones are done.
         case waiting
-        /// Within the handshake.
         case handshaking
     }
 
@@ -83,7 +81,6 @@ package final class Connection {
     var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
 
     // The worker's own bookkeeping.
-    /// Nil for a plain connection.
     var tls: TLSConnection?
     /// The event that TLS waits for, if it is not the one that the connection waits for.
     var tlsInterest: Interest?
@@ -127,7 +124,6 @@ package final class Connection {
     /// The identity of the current request.
     var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
 
-    /// True if received bytes wait in memory.
     package var hasBufferedInput: Bool { input != nil }
 
     /// True if a part of a request has come, or if whole requests wait.
@@ -154,93 +150,4 @@ package final class Connection {
     private static let sessionBytes = 11 * 1_024
     /// An incomplete record, in either direction: 16 KiB and its framing (RFC 8446 section 5.1).
     private static let recordBytes = 17 * 1_024
-}
-
-/// The connections of one worker: a slab, and lists of connections in the same state, each in the order of entry.
-struct ConnectionTable: ~Copyable {
-    /// The lists; a connection is in one at most.
-    enum List: Int, CaseIterable {
-        /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
-        /// begun it and wait until earlier ones are done. Handshakes of a peer with more connections than its share are
-        /// in lists of their own.
-        case none, idle, busy, parked, silent, waiting, crowdWaiting, handshaking, crowdHandshaking
-    }
-
-    private var connections: [Connection?] = []
-    private var free: [Int] = []
-    private var lists = IndexLists(listCount: List.allCases.count)
-
-    private(set) var count = 0
-
-    func count(of list: List) -> Int { lists.count(of: list.rawValue) }
-
-    /// Puts a connection into a slot of its own.
-    mutating func insert(_ connection: Connection) {
-        connection.slot = free.popLast() ?? connections.count
-        if connection.slot == connections.count {
-            connections.append(connection)
-        } else {
-            connections[connection.slot] = connection
-        }
-        count += 1
-    }
-
-    /// Removes a connection; tags made for it find nothing from now on.
-    mutating func remove(_ connection: Connection) {
-        let slot = connection.slot
-        guard slot >= 0, slot < connections.count, connections[slot] === connection else { return }
-        lists.remove(slot)
-        connections[slot] = nil
-        free.append(slot)
-        connection.slot = -1
-        count -= 1
-    }
-
-    /// The event queue's tag for a connection: its slot, and as many bits of its number as fit beside it.
-    func tag(of connection: Connection) -> UInt64 {
-        connection.id << 32 | UInt64(UInt32(truncatingIfNeeded: connection.slot))
-    }
-
-    /// The connection that a tag was made for; nil if it has been removed.
-    func find(tag: UInt64) -> Connection? {
-        guard let connection = connection(at: Int(tag & 0xFFFF_FFFF)), connection.id & 0xFFFF_FFFF == tag >> 32 else {
-            return nil
-        }
-        return connection
-    }
-
-    func connection(at slot: Int) -> Connection? {
-        slot >= 0 && slot < connections.count ? connections[slot] : nil
-    }
-
-    /// The connection that has been in a list longest.
-    func oldest(in list: List) -> Connection? { lists.first(of: list.rawValue).flatMap { connections[$0] } }
-
-    /// Every connection of a list, as a copy: the lists may change during the walk.
-    func all(in list: List) -> [Connection] { lists.numbers(of: list.rawValue).compactMap { connections[$0] } }
-
-    func all() -> [Connection] { connections.compactMap { $0 } }
-
-    /// Puts the connection at the end of a list.
-    mutating func move(_ connection: Connection, to list: List) { lists.append(connection.slot, to: list.rawValue) }
-
-    /// The list that a connection belongs in now.
-    func list(for connection: Connection) -> List {
-        if connection.isWriting { return .busy }
-        switch connection.phase {
-        case .idle: return connection.hasPartialInput ? .busy : .idle
-        // A lingering connection may be closed at any time.
-        case .lingering: return .idle
-        case .head, .body, .discarding: return .busy
-        case .parked: return .parked
-        case .closing, .ended: return .none
-        case .silent: return .silent
-        case .waiting, .handshaking: return list(of: connection)
-        }
-    }
-
-    /// The list that holds the connection.
-    func list(of connection: Connection) -> List {
-        lists.list(of: connection.slot).flatMap(List.init(rawValue:)) ?? .none
-    }
 }

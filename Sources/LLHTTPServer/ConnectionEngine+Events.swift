@@ -233,7 +233,6 @@ extension ConnectionEngine {
         return true
     }
 
-    /// Asks the handler about a whole request.
     private mutating func decide(
         _ connection: Connection,
         _ buffer: inout RequestBuffer,

@@ -15,7 +15,6 @@ package struct ConnectionEngine: ~Copyable {
         case resume
         /// End the sending direction, then wait for input and drop it.
         case shutdownWrite
-        /// Close at once.
         case close(ConnectionCloseCause)
     }
 
@@ -104,7 +103,6 @@ package struct ConnectionEngine: ~Copyable {
         return now.nanoseconds(since: since) > queueDelayNanoseconds
     }
 
-    /// Counts the connection's memory again.
     mutating func account(_ connection: Connection) {
         let held = connection.slot >= 0 ? connection.heldBytes : 0
         heldBytes += held - connection.accountedBytes

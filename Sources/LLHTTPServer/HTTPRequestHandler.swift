@@ -57,7 +57,6 @@ extension HTTPRequestHandler {
     }
 }
 
-/// The handler's decision after a request head.
 package enum HeadDecision: Equatable, Sendable {
     /// `response` is the answer.
     case respond
@@ -68,7 +67,6 @@ package enum HeadDecision: Equatable, Sendable {
     case ignoreBody
 }
 
-/// The handler's decision after a whole request.
 package enum RequestDecision: Equatable, Sendable {
     /// `response` is the answer.
     case respond
@@ -80,7 +78,6 @@ package enum RequestDecision: Equatable, Sendable {
 /// The reason why a handler sees a request.
 package enum RequestVisit: Equatable, Sendable {
     case first
-    /// The parked request was woken.
     case woken
     /// The parked request's time is over: it must be answered now.
     case expired
@@ -108,7 +105,6 @@ package struct RequestContext: Sendable {
     package let firstByteAt: MonotonicInstant
     /// The present moment, read at the last event of this worker.
     package var now: MonotonicInstant
-    /// The reason why the handler sees the request.
     package var visit: RequestVisit
     /// The worker that serves the connection, from 0.
     package let worker: Int

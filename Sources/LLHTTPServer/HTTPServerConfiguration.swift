@@ -1,7 +1,6 @@
 package import LLHTTP1
 package import LLSockets
 
-/// The settings of an ``HTTPServer``.
 package struct HTTPServerConfiguration: Sendable {
     /// The addresses to listen on; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
     package var addresses: [ListenAddress]
@@ -38,9 +37,9 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// memory is small. A connection counts once its first byte has come. Beyond the limit it waits until a handshake
     /// ends, or until one is older than ``slowHandshakeAge`` and is closed.
     package var handshakes = 256
-    /// The part of ``handshakes`` for peers with more connections than their share (``crowdShare``): three quarters.
+    /// The part of ``handshakes`` for peers with more connections than their share (``peerShare``): three quarters.
     /// One peer's handshakes may all be slow, and then a quarter is left for all other peers.
-    var crowdHandshakes: Int { handshakes - handshakes / 4 }
+    var overShareHandshakes: Int { handshakes - handshakes / 4 }
     /// A handshake older than this may be closed for a waiting one: 250 ms, two round trips for nearly every caller.
     package var slowHandshakeAge: Duration = .milliseconds(250)
     /// From the acceptance of a connection to the end of its TLS handshake: 5 s, absolute; then it is closed.
@@ -74,9 +73,7 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var secureConnections = 4_000
     /// When the server is at ``connections``, the peer address with the most connections makes room. If it has more
     /// than this share of them, 1/64, even one of its busy connections is closed for a connection from another address.
-    package var crowdShare = 64
-    /// The number of that peer's connections that are searched, oldest first, for one that is idle or slow: 64.
-    package var crowdLooks = 64
+    package var peerShare = 64
     /// Peer addresses that stand for many clients, such as gateways. They never make room because of their number.
     package var trustedPeers: [AddressPrefix] = []
     /// The age of a connection with a client certificate: 5 min; then the client must show the certificate again. Its
@@ -114,7 +111,7 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Accepts per wake-up: 16, so that a flood of connections does not starve requests.
     package var acceptsPerWake = 16
     /// A worker with this many connections more than its share leaves those in a shared queue to the other workers: 4,
-    /// so that nearly no accept costs further calls, and no worker serves a crowd while others idle. It does so for 1
+    /// so that nearly no accept costs further calls, and no worker serves many while others idle. It does so for 1
     /// ms, unless another leading worker calls it back earlier.
     package var acceptLead = 4
     package var acceptLeadPause: Duration = .milliseconds(1)

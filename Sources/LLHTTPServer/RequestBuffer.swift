@@ -59,7 +59,9 @@ package struct RequestBuffer: ~Copyable {
 
     /// Frees memory that an earlier, longer request needed: a connection is about to keep the buffer.
     mutating func trim() {
-        if bytes.capacity - bytes.count > 8_192 { bytes = Array(bytes[...]) }
+        guard bytes.capacity - count > 8_192 else { return }
+        bytes = Array(bytes[start...])
+        start = 0
     }
 
     /// Skips the first `count` bytes of the current request: the next one begins behind them.

@@ -85,7 +85,7 @@ extension Worker {
 
     /// Keeps to the limit. Another connection makes room; otherwise the new one is held in the reserve for one answer
     /// (503, or that of a health check). Beyond the reserve it gets 503 and is closed.
-    private mutating func admit(_ descriptor: Int32, from peer: PeerTable.Peer?) {
+    private mutating func admit(_ descriptor: Int32, from peer: Peer?) {
         now = MonotonicClock.now()
         acceptedCount += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
@@ -109,30 +109,31 @@ extension Worker {
     )
 
     /// Nil for a peer without a count of its connections: a trusted one, and one without an address.
-    private func countedPeer(_ address: SocketAddress?) -> PeerTable.Peer? {
+    private func countedPeer(_ address: SocketAddress?) -> Peer? {
         guard let address else { return nil }
-        return limits.trustedPeers.contains { $0.contains(address) } ? nil : PeerTable.Peer(address)
+        return limits.trustedPeers.contains { $0.contains(address) } ? nil : Peer(address)
     }
 
-    /// Asks another worker to close a connection of its crowd for a new one here. The system chooses the worker of each
+    /// Asks another worker to close a connection of its largest peer for a new one here. The system chooses the worker of each
     /// connection, so one peer's may all be on another worker. The new connection is admitted meanwhile, within the
     /// reserve.
-    private func evictFromLargestPeer(for peer: PeerTable.Peer?, _ open: Int) -> Bool {
-        guard open <= limits.connections + limits.reservedConnections, !isCrowd(peers.greatest()?.count ?? 0) else {
+    private func evictFromLargestPeer(for peer: Peer?, _ open: Int) -> Bool {
+        guard open <= limits.connections + limits.reservedConnections, !isOverShare(table.greatestPeer()?.count ?? 0)
+        else {
             return false
         }
         let others = shared.handles.withLock { $0.filter { $0 !== handle } }
-        guard let crowded = others.first(where: { $0.hasCrowd.load(ordering: .relaxed) }) else { return false }
-        return crowded.makeRoom(for: peer, atMost: limits.reservedConnections)
+        guard let other = others.first(where: { $0.hasPeerOverShare.load(ordering: .relaxed) }) else { return false }
+        return other.makeRoom(for: peer, atMost: limits.reservedConnections)
     }
 
-    /// Other workers have admitted connections of these peers: the same number of a crowd's connections is closed here,
+    /// Other workers have admitted connections of these peers: the same number of the largest peer's is closed here,
     /// while there are too many in all.
-    mutating func makeRoomElsewhere(for newcomers: [PeerTable.Peer?]) {
+    mutating func makeRoomElsewhere(for newcomers: [Peer?]) {
         now = MonotonicClock.now()
         for peer in newcomers where shared.openConnections.load(ordering: .relaxed) > limits.connections {
-            guard let greatest = peers.greatest(), isCrowd(greatest.count) else {
-                return handle.hasCrowd.store(false, ordering: .relaxed)
+            guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
+                return handle.hasPeerOverShare.store(false, ordering: .relaxed)
             }
             let isOwn = greatest.peer == peer
             if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
@@ -142,36 +143,32 @@ extension Worker {
     /// Closes one connection for a new one from `peer`. The first choice is a connection of the peer with the most,
     /// then the oldest one before its TLS handshake, then the oldest one that is idle or too slow.
     /// - Returns: False if none may be closed.
-    private mutating func makeRoom(for peer: PeerTable.Peer?) -> Bool {
-        if let greatest = peers.greatest(), greatest.count > 1 {
+    private mutating func makeRoom(for peer: Peer?) -> Bool {
+        if let greatest = table.greatestPeer(), greatest.count > 1 {
             let isOwn = greatest.peer == peer
-            let isCrowd = isCrowd(greatest.count)
-            if let victim = victim(of: greatest.peer, evenBusy: isCrowd && !isOwn) {
+            let isOverShare = isOverShare(greatest.count)
+            if let victim = victim(of: greatest.peer, evenBusy: isOverShare && !isOwn) {
                 close(victim, isOwn ? .limit : .peer)
                 return true
             }
-            // A further connection of a crowd closes no other peer's.
-            if isCrowd, isOwn { return false }
+            // A further connection of a peer over its share closes no other peer's.
+            if isOverShare, isOwn { return false }
         }
-        let lists: [ConnectionTable.List] = [
-            .silent, .idle, .busy, .crowdWaiting, .waiting, .crowdHandshaking, .handshaking,
-        ]
-        for list in lists {
-            if let oldest = table.oldest(in: list), list == .silent || isEvictable(oldest) {
-                close(oldest, .limit)
-                return true
-            }
-        }
-        return false
+        guard let victim = victim() else { return false }
+        close(victim, .limit)
+        return true
     }
 
-    /// The connection of a peer that is idle longest, else one that is too slow; with `evenBusy` the oldest, if there
-    /// is neither.
-    private func victim(of peer: PeerTable.Peer, evenBusy: Bool) -> Connection? {
-        let connections = peers.slots(of: peer, atMost: limits.crowdLooks).compactMap { table.connection(at: $0) }
-        let idle = connections.filter { [.silent, .idle].contains(table.list(of: $0)) && !$0.hasBufferedInput }
-        return idle.min { $0.phaseDeadline < $1.phaseDeadline }
-            ?? connections.first { isEvictable($0) } ?? (evenBusy ? connections.first : nil)
+    /// The connection to close for another one, of `peer` alone if it is given: the oldest before its TLS handshake, else
+    /// the oldest that is idle or too slow; with `evenBusy` the oldest, if there is none.
+    private func victim(of peer: Peer? = nil, evenBusy: Bool = false) -> Connection? {
+        let lists: [ConnectionTable.List] = [
+            .silent, .idle, .busy, .overShareWaiting, .waiting, .overShareHandshaking, .handshaking,
+        ]
+        for list in lists {
+            if let oldest = table.oldest(in: list, from: peer), list == .silent || isEvictable(oldest) { return oldest }
+        }
+        return evenBusy ? table.oldest(from: peer) : nil
     }
 
     /// True if the connection may be closed for a new one: it is idle, or too slow with its requests, its answers or
@@ -188,7 +185,7 @@ extension Worker {
     }
 
     /// True if this number of one peer's connections is more than its share of them all.
-    func isCrowd(_ count: Int) -> Bool { count > max(limits.connections / limits.crowdShare / workerCount, 1) }
+    func isOverShare(_ count: Int) -> Bool { count > max(limits.connections / limits.peerShare / workerCount, 1) }
 
     private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
 

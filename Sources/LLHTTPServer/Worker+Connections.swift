@@ -168,7 +168,7 @@ extension Worker {
         if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
             table.move(connection, to: list)
         }
-        wheel.schedule(connection.slot, at: connection.deadline)
+        deadlines.schedule(connection.slot, at: connection.deadline)
         updateInterest(connection)
         if connection.tls != nil {
             engine.account(connection)
@@ -201,14 +201,11 @@ extension Worker {
     }
 
     /// Registers a new connection.
-    mutating func add(_ descriptor: Int32, from peer: PeerTable.Peer?, isOverLimit: Bool) {
+    mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
         let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
-        table.insert(connection)
-        if let peer {
-            peers.add(connection.slot, from: peer)
-            if isCrowd(peers.countOfPeer(connection.slot)) { handle.hasCrowd.store(true, ordering: .relaxed) }
-        }
+        table.insert(connection, from: peer)
+        if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
         let result = system.add(poll, descriptor, Self.readable, tag: table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)
@@ -229,8 +226,7 @@ extension Worker {
     mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
         if connection.phase == .parked { engine.handler.didAbandon(connection.request) }
-        wheel.remove(connection.slot)
-        peers.remove(connection.slot)
+        deadlines.remove(connection.slot)
         engine.releaseBuffer(of: connection)
         table.remove(connection)
         engine.account(connection)

@@ -14,29 +14,16 @@ enum MemoryRank: UInt64 {
     case parked
 }
 
-/// Connections in the order in which they are closed for memory: those of a crowd before all others, then by rank, then
-/// the larger ones first. Equal ones keep the order in which they were added.
+/// Connections in the order in which they are closed for memory: those of a peer over its share before all others, then
+/// by rank, then the larger ones first. Equal ones keep the order in which they were added.
 struct MemoryOrder {
-    /// Crowd or not, rank, size and index in `slots`: 1, 3, 28 and 32 bits, so that one comparison orders two
-    /// connections.
-    private var keys: [UInt64] = []
-    private var slots: [Int] = []
+    private var entries: [(group: UInt64, size: Int, position: Int, slot: Int)] = []
 
-    private static var sizeBits: UInt64 { 28 }
-    private static var placeBits: UInt64 { 32 }
-
-    mutating func add(_ slot: Int, isOfCrowd: Bool, _ rank: MemoryRank, bytes: Int) {
-        let greatest = 1 << Self.sizeBits - 1
-        let size = UInt64(greatest - min(max(bytes, 0), greatest))
-        let group = (isOfCrowd ? 0 : 1 << 3) | rank.rawValue
-        keys.append((group << Self.sizeBits | size) << Self.placeBits | UInt64(slots.count))
-        slots.append(slot)
+    mutating func add(_ slot: Int, isOverShare: Bool, _ rank: MemoryRank, bytes: Int) {
+        entries.append(((isOverShare ? 0 : 8) + rank.rawValue, -bytes, entries.count, slot))
     }
 
-    consuming func slotsInOrder() -> [Int] {
-        keys.sort()
-        return keys.map { slots[Int($0 & (1 << Self.placeBits - 1))] }
-    }
+    consuming func slotsInOrder() -> [Int] { entries.sorted { $0 < $1 }.map(\.slot) }
 }
 
 extension ConnectionEngine {
@@ -58,7 +45,7 @@ extension ConnectionEngine {
 
 extension Worker {
     /// The connections hold more than the worker's share: some are closed, in the order of ``MemoryOrder``. One peer's
-    /// many small connections must not close another peer's single larger one, so those of a crowd are closed first.
+    /// many small connections must not close another peer's single larger one, so those of a peer over its share are closed first.
     ///
     /// It ends when a sixteenth of the share is free. Each connection holds at least 1 KiB, so the walk through all of
     /// them then costs 16 steps for each KiB received.
@@ -71,7 +58,7 @@ extension Worker {
     }
 
     private func memoryOrder() -> MemoryOrder {
-        let crowd = peers.greatest().flatMap { isCrowd($0.count) ? $0.peer : nil }
+        let largest = table.greatestPeer().flatMap { isOverShare($0.count) ? $0.peer : nil }
         // Each list has its own order: among equals the one idle longest is closed first, or the one begun first.
         let all = ConnectionTable.List.allCases.map { table.all(in: $0) }
         let parkedBytes = all[ConnectionTable.List.parked.rawValue].reduce(0) { $0 + $1.accountedBytes }
@@ -80,8 +67,8 @@ extension Worker {
         for connection in all.joined() {
             var rank = engine.memoryRank(of: connection, polledAt)
             if rank == .parked, parkedAreMany { rank = .fresh }
-            let isOfCrowd = crowd.map { peers.isFrom($0, connection.slot) } ?? false
-            order.add(connection.slot, isOfCrowd: isOfCrowd, rank, bytes: connection.accountedBytes)
+            let isOverShare = largest.map { table.isFrom($0, connection) } ?? false
+            order.add(connection.slot, isOverShare: isOverShare, rank, bytes: connection.accountedBytes)
         }
         return order
     }

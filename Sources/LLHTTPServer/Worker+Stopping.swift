@@ -57,7 +57,7 @@ extension Worker {
         listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
         for connection in table.all() {
             engine.beginDrain(connection, now: now)
-            wheel.schedule(connection.slot, at: connection.deadline)
+            deadlines.schedule(connection.slot, at: connection.deadline)
         }
     }
 

@@ -1,27 +1,27 @@
 internal import LLSockets
 
 extension Worker {
-    /// The first byte has come: the handshake begins, or waits with its bytes in the socket. Handshakes of a crowd wait
+    /// The first byte has come: the handshake begins, or waits with its bytes in the socket. Those of a peer over its share wait
     /// in a list of their own, so that one peer's many handshakes do not delay other peers.
     private mutating func requestHandshake(_ connection: Connection) {
-        let isOfCrowd = isCrowd(peers.countOfPeer(connection.slot))
-        let list = isOfCrowd ? ConnectionTable.List.crowdWaiting : .waiting
+        let isOverShare = isOverShare(table.countOfPeer(connection))
+        let list = isOverShare ? ConnectionTable.List.overShareWaiting : .waiting
         guard table.count(of: list) == 0, mayBeginHandshake(waitingIn: list) else {
             connection.phase = .waiting
             table.move(connection, to: list)
             updateInterest(connection)
             return
         }
-        beginHandshake(connection, ofCrowd: isOfCrowd)
+        beginHandshake(connection, overShare: isOverShare)
     }
 
     private func mayBeginHandshake(waitingIn list: ConnectionTable.List) -> Bool {
-        let crowd = table.count(of: .crowdHandshaking)
-        guard crowd + table.count(of: .handshaking) < limits.handshakes else { return false }
-        return list == .waiting || crowd < limits.crowdHandshakes
+        let overShare = table.count(of: .overShareHandshaking)
+        guard overShare + table.count(of: .handshaking) < limits.handshakes else { return false }
+        return list == .waiting || overShare < limits.overShareHandshakes
     }
 
-    private mutating func beginHandshake(_ connection: Connection, ofCrowd: Bool) {
+    private mutating func beginHandshake(_ connection: Connection, overShare: Bool) {
         if let held = tls, held.isOld { tls = held.renewed }
         guard let context = tls?.value,
             let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
@@ -32,7 +32,7 @@ extension Worker {
         connection.tls = made
         connection.phase = .handshaking
         connection.busySince = now
-        table.move(connection, to: ofCrowd ? .crowdHandshaking : .handshaking)
+        table.move(connection, to: overShare ? .overShareHandshaking : .handshaking)
         engine.account(connection)
         continueHandshake(connection)
     }
@@ -41,10 +41,10 @@ extension Worker {
     /// been handled before, however long that took.
     mutating func beginWaitingHandshakes() {
         guard handshakesWait else { return }
-        // A crowd's handshake comes first if no other one of a crowd is in progress: many handshakes of other peers
+        // A handshake of a peer over its share comes first if no other such one is in progress: many of other peers
         // would otherwise delay it without end.
-        if table.count(of: .crowdHandshaking) == 0 { _ = beginWaitingHandshake(in: .crowdWaiting) }
-        for list in [ConnectionTable.List.waiting, .crowdWaiting] {
+        if table.count(of: .overShareHandshaking) == 0 { _ = beginWaitingHandshake(in: .overShareWaiting) }
+        for list in [ConnectionTable.List.waiting, .overShareWaiting] {
             while beginWaitingHandshake(in: list) {}
         }
     }
@@ -56,20 +56,21 @@ extension Worker {
             guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { return false }
             close(slow, .handshake)
         }
-        beginHandshake(next, ofCrowd: list == .crowdWaiting)
+        beginHandshake(next, overShare: list == .overShareWaiting)
         return true
     }
 
     /// True if a handshake waits; read in every turn of every worker.
-    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .crowdWaiting) > 0 }
+    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
 
-    /// The handshake that makes room for one waiting in this list, once it is slow: a crowd's before another one. For a
-    /// crowd another one makes room only if no handshake of a crowd is in progress.
+    /// The handshake that makes room for one waiting in this list, once it is slow: one of a peer over its share before
+    /// another one. For such a peer another one makes room only if no handshake of such a peer is in progress.
     private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
-        let crowd = table.oldest(in: .crowdHandshaking)
+        let overShare = table.oldest(in: .overShareHandshaking)
         let other = table.oldest(in: .handshaking)
-        guard let crowd, let other else { return crowd ?? other }
-        return list == .crowdWaiting || isSlow(crowd) || crowd.busySince <= other.busySince ? crowd : other
+        guard let overShare, let other else { return overShare ?? other }
+        return list == .overShareWaiting || isSlow(overShare) || overShare.busySince <= other.busySince
+            ? overShare : other
     }
 
     func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
@@ -77,7 +78,7 @@ extension Worker {
     /// The moment at which a handshake must make room for a waiting one.
     func nextHandshakeTurn() -> MonotonicInstant {
         guard handshakesWait else { return .never }
-        let waiting = [ConnectionTable.List.waiting, .crowdWaiting].filter { table.count(of: $0) > 0 }
+        let waiting = [ConnectionTable.List.waiting, .overShareWaiting].filter { table.count(of: $0) > 0 }
         let slow = waiting.compactMap { handshakeInTheWay(of: $0)?.busySince }.min()
         return slow.map { $0 + limits.slowHandshakeAge } ?? .never
     }

@@ -11,7 +11,7 @@ struct Worker: ~Copyable {
     static let eventCapacity = 256
     /// Memory is freed after half of at least this many connections have closed: 128. Each of the few that stay may
     /// hold a page.
-    private static let crowd = 128
+    private static let releaseThreshold = 128
 
     let limits: HTTPServerLimits
     let shared: WorkerShared
@@ -23,8 +23,7 @@ struct Worker: ~Copyable {
     let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
-    var peers = PeerTable()
-    var wheel: TimerWheel
+    var deadlines = DeadlineList()
     /// The current TLS settings; nil if the listeners speak plain HTTP.
     var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
@@ -71,7 +70,6 @@ struct Worker: ~Copyable {
         now = MonotonicClock.now()
         polledAt = now
         drainedAt = now
-        wheel = TimerWheel(now: now)
         spareDescriptor = system.makeSpareDescriptor()
         events = ReadyEvents(capacity: Self.eventCapacity)
     }
@@ -109,12 +107,12 @@ struct Worker: ~Copyable {
         releaseMemory()
     }
 
-    /// Returns memory to the system after half of a crowd has disconnected. It does the same each time the connections
+    /// Returns memory to the system after half of many connections have closed. It does the same each time the connections
     /// hold a sixteenth of the share more, because growing buffers leave holes.
     private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
         releasedBytes = min(releasedBytes, engine.heldBytes)
-        let halfIsGone = peakCount >= Self.crowd && table.count < peakCount / 2
+        let halfIsGone = peakCount >= Self.releaseThreshold && table.count < peakCount / 2
         guard halfIsGone || engine.heldBytes > releasedBytes + memoryShare / 16 else { return }
         peakCount = table.count
         releasedBytes = engine.heldBytes
@@ -138,7 +136,7 @@ struct Worker: ~Copyable {
     private func timeout() -> Int32 {
         if !resumeQueue.isEmpty { return 0 }
         let next = min(
-            wheel.nextDeadline() ?? .never,
+            deadlines.nextDeadline() ?? .never,
             nextHandshakeTurn(),
             min(acceptPausedUntil, listenersCloseAt, cutOffAt, engine.handler.willWait(at: now))
         )
@@ -164,14 +162,14 @@ struct Worker: ~Copyable {
 
     private mutating func handleDeadlines() {
         if now >= acceptPausedUntil { resumeAccepting() }
-        while let slot = wheel.popDue(now: now) {
+        while let slot = deadlines.popDue(now: now) {
             guard let connection = table.connection(at: slot) else { continue }
             if connection.deadline <= now {
                 engine.deadlinePassed(connection, now: now)
                 flush(connection)
                 keepToShare()
             } else {
-                wheel.schedule(slot, at: connection.deadline)
+                deadlines.schedule(slot, at: connection.deadline)
             }
         }
     }
@@ -212,17 +210,15 @@ final class WorkerShared: Sendable {
     let cutOffAt = Atomic<UInt64>(.max)
 }
 
-/// Commands of other threads to a worker.
 struct WorkerCommand: OptionSet {
     let rawValue: UInt8
 
-    /// Visit all parked requests.
     static let wakeParked = WorkerCommand(rawValue: 1)
     /// Visit some parked requests, those of ``WorkerHandle/takeRequestsToWake()``.
     static let wakeRequests = WorkerCommand(rawValue: 2)
     /// Take connections from a shared queue again.
     static let resumeForOthers = WorkerCommand(rawValue: 4)
-    /// Close connections of a crowd, for those of ``WorkerHandle/takeNewcomers()``.
+    /// Close connections of the largest peer, for those of ``WorkerHandle/takeNewcomers()``.
     static let makeRoom = WorkerCommand(rawValue: 8)
 }
 
@@ -239,9 +235,9 @@ final class WorkerHandle: Sendable {
     /// The parked requests that are to be visited again one by one.
     private let requestsToWake = Locked<[ParkedRequest]>([])
     /// The peers of connections that other workers have admitted at the limit.
-    private let newcomers = Locked<[PeerTable.Peer?]>([])
+    private let newcomers = Locked<[Peer?]>([])
     /// True if one peer had more connections here than its share at the last check.
-    let hasCrowd = Atomic<Bool>(false)
+    let hasPeerOverShare = Atomic<Bool>(false)
     /// True while the worker leaves a shared queue to the other workers.
     let isPausedForOthers = Atomic<Bool>(false)
 
@@ -267,9 +263,9 @@ final class WorkerHandle: Sendable {
         send(.wakeRequests)
     }
 
-    /// Makes the worker close a connection of its crowd for one that another worker admits.
+    /// Makes the worker close a connection of its largest peer for one that another worker admits.
     /// - Returns: False if `most` peers wait for that already.
-    func makeRoom(for peer: PeerTable.Peer?, atMost most: Int) -> Bool {
+    func makeRoom(for peer: Peer?, atMost most: Int) -> Bool {
         let isTaken = newcomers.withLock { newcomers in
             guard newcomers.count < most else { return false }
             newcomers.append(peer)
@@ -306,7 +302,7 @@ final class WorkerHandle: Sendable {
     /// The requests to be visited again, in the order of their wake calls.
     func takeRequestsToWake() -> [ParkedRequest] { requestsToWake.withLock { Self.takeAll(&$0) } }
 
-    func takeNewcomers() -> [PeerTable.Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
+    func takeNewcomers() -> [Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
 
     private static func takeAll<Element>(_ list: inout [Element]) -> [Element] {
         defer { list = [] }

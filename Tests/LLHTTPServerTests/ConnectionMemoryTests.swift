@@ -112,8 +112,8 @@ struct ConnectionMemoryTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("If all together hold too much, a crowd from one address is closed before another's larger connection")
-    func crowdFirst() async throws {
+    @Test("If all hold too much, many connections of one address close before another's larger one")
+    func largestPeerFirst() async throws {
         let server = try TestServer.limited { limits in
             limits.connectionBytes = 1_000_000
             limits.connections = 200
@@ -121,8 +121,8 @@ struct ConnectionMemoryTests {
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         other.send(Array(Self.large.dropLast()))
         #expect(server.waitUntil { $0.heldBytes > Self.large.count })
-        let crowd = try (0..<150).map { _ in try BlockingClient(server.address) }
-        for client in crowd { client.send(Array(Self.large.prefix(16_000))) }
+        let many = try (0..<150).map { _ in try BlockingClient(server.address) }
+        for client in many { client.send(Array(Self.large.prefix(16_000))) }
         #expect(server.waitUntil { $0.closed(.memory) >= 75 })
         other.send(Array(Self.large.suffix(1)))
         #expect(other.readResponses(1).first?.status == 200)

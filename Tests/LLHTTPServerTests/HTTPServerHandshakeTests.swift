@@ -174,8 +174,8 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("Concurrent handshakes from one address are all served, even those of a crowd", arguments: [4_000, 64])
-    func crowd(_ connections: Int) async throws {
+    @Test("Concurrent handshakes from one address are all served, even beyond its share", arguments: [4_000, 64])
+    func manyOfOne(_ connections: Int) async throws {
         let server = try TestServer.secure { limits in
             limits.secureConnections = connections
             limits.handshakes = 4
@@ -195,8 +195,8 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    /// The connection limit is so low that two connections from one address are a crowd.
-    func serverForCrowds(handshakes: Int, slow: Duration) throws -> TestServer {
+    /// The connection limit is so low that two connections from one address exceed its share.
+    func serverForFew(handshakes: Int, slow: Duration) throws -> TestServer {
         try TestServer.secure { limits in
             limits.secureConnections = 64
             limits.handshakes = handshakes
@@ -205,26 +205,26 @@ struct HTTPServerHandshakeTests {
     }
 
     @Test("Unfinished handshakes from one address do not delay clients from other addresses")
-    func stalledCrowd() async throws {
-        let server = try serverForCrowds(handshakes: 8, slow: .seconds(3_600))
-        let crowd = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
-        for client in crowd { client.send([0x16]) }
+    func stalledPeer() async throws {
+        let server = try serverForFew(handshakes: 8, slow: .seconds(3_600))
+        let many = try (0..<30).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in many { client.send([0x16]) }
         #expect(server.waitUntil { $0.open == 30 })
         for _ in 0..<3 { #expect(try isServed(server)) }
         #expect(server.server.counters.closed(.handshake) == 0)
         await server.stop()
     }
 
-    @Test("A crowd's slow handshake is closed before an older one from another address")
-    func slowCrowd() async throws {
-        let server = try serverForCrowds(handshakes: 4, slow: .zero)
+    @Test("A slow handshake of a peer over its share is closed before an older one from another address")
+    func slowPeer() async throws {
+        let server = try serverForFew(handshakes: 4, slow: .zero)
         let hello = try TLSClient.clientHello()
         let slow = try BlockingClient(server.address, from: [127, 0, 0, 3])
         slow.send(Array(hello.dropLast()))
         let handshakeBytes = 46 * 1_024
         #expect(server.waitUntil { $0.heldBytes > handshakeBytes })
-        let crowd = try (0..<3).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
-        for client in crowd { client.send([0x16]) }
+        let many = try (0..<3).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        for client in many { client.send([0x16]) }
         #expect(server.waitUntil { $0.heldBytes > 4 * handshakeBytes })
         for _ in 0..<3 { #expect(try isServed(server)) }
         #expect(server.waitUntil { $0.closed(.handshake) == 1 })
@@ -233,16 +233,16 @@ struct HTTPServerHandshakeTests {
         await server.stop()
     }
 
-    @Test("A crowd gets its turn, even if many other addresses leave their handshakes unfinished")
-    func outnumberedCrowd() async throws {
-        let server = try serverForCrowds(handshakes: 1, slow: .seconds(3))
+    @Test("A peer over its share gets its turn, even if many other addresses leave their handshakes unfinished")
+    func outnumberedPeer() async throws {
+        let server = try serverForFew(handshakes: 1, slow: .seconds(3))
         let hello = try TLSClient.clientHello()
         let others = try (1...8).map { try BlockingClient(server.address, from: [127, 0, 1, $0]) }
         for client in others { client.send([0x16]) }
-        let crowd = try (0..<2).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
+        let many = try (0..<2).map { _ in try BlockingClient(server.address, from: [127, 0, 0, 2]) }
         #expect(server.waitUntil { $0.open == 10 })
-        crowd[1].send(hello)
-        #expect(crowd[1].read { $0.count > 5 }.bytes.first == 0x16)
+        many[1].send(hello)
+        #expect(many[1].read { $0.count > 5 }.bytes.first == 0x16)
         // The first of the others was closed to make room, not all of them one after another.
         #expect(server.server.counters.closed(.handshake) <= 3)
         await server.stop()

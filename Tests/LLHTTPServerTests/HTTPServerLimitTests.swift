@@ -101,41 +101,41 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("At the limit a crowd from one address makes room for other addresses, even if busy, but not for itself")
-    func crowd() async throws {
+    @Test("At the limit the address with most connections makes room for others, even if busy")
+    func manyOfOne() async throws {
         let server = try TestServer.limited { limits in
             limits.connections = 4
             limits.reservedConnections = 0
         }
-        let crowd = try (0..<3).map { _ in try BlockingClient(server.address) }
-        for client in crowd { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
+        let many = try (0..<3).map { _ in try BlockingClient(server.address) }
+        for client in many { client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n") }
         let idle = try BlockingClient(server.address, from: [127, 0, 0, 3])
         #expect(idle.exchange(Self.get)?.status == 200)
         #expect(server.waitUntil { $0.parked == 3 && $0.open == 4 })
-        // One more connection of the crowd closes no other, not even the idle one from another address.
+        // One more connection of that address closes no other, not even the idle one from another address.
         #expect(try BlockingClient(server.address).readResponses(1).first?.status == 503)
         #expect(idle.exchange(Self.get)?.status == 200)
-        // A connection from another address closes the oldest one of the crowd.
+        // A connection from another address closes the oldest one of that address.
         let other = try BlockingClient(server.address, from: [127, 0, 0, 2])
         #expect(other.exchange(Self.get)?.status == 200)
-        #expect(crowd[0].read().end != .timedOut)
+        #expect(many[0].read().end != .timedOut)
         #expect(server.waitUntil { $0.parked == 2 && $0.closed(.peer) == 1 })
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("A crowd on one worker makes room for clients of another worker, and no other connection is closed")
-    func crowdElsewhere() async throws {
+    @Test("An address with many connections makes room for clients of another worker, and no other does")
+    func elsewhere() async throws {
         var limits = HTTPServerLimits.patient
         limits.connections = 60
         let server = try TestServer(limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
-        var crowd: [BlockingClient] = []
+        var many: [BlockingClient] = []
         func client(of worker: String) throws -> BlockingClient? {
             let client = try BlockingClient(server.address)
             return client.exchange(Self.get)?.text == worker ? client : nil
         }
-        while crowd.count < limits.connections {
-            if let client = try client(of: "0") { crowd.append(client) }
-            try #require(server.waitUntil { $0.open == crowd.count })
+        while many.count < limits.connections {
+            if let client = try client(of: "0") { many.append(client) }
+            try #require(server.waitUntil { $0.open == many.count })
         }
         var others: [(client: BlockingClient, worker: String?)] = []
         while others.count(where: { $0.worker == "1" }) < 12, others.count < 50 {
@@ -149,10 +149,10 @@ struct HTTPServerLimitTests {
     }
 
     @Test(
-        "Many connections of a trusted peer or of a Unix socket are not a crowd",
+        "Many connections of a trusted peer or of a Unix socket close none",
         arguments: TestServer.Kind.allCases
     )
-    func trustedCrowd(kind: TestServer.Kind) async throws {
+    func trustedPeer(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in
             limits.connections = 3
             limits.reservedConnections = 0

@@ -10,7 +10,7 @@ struct MemoryOrderTests {
     private static let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
     private static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// Clients of a Unix socket are no crowd, so only their state counts.
+    /// Clients of a Unix socket count for no peer, so only their state counts.
     private static func server(connectionBytes: Int) throws -> TestServer {
         try TestServer.limited(.unix) { limits in limits.connectionBytes = connectionBytes }
     }
@@ -90,7 +90,7 @@ struct MemoryOrderTests {
         #expect(!parked.connection.hasBufferedInput)
     }
 
-    @Test("Connections go in the order of crowd, then rank, then size, then age")
+    @Test("Connections go in the order of share, then rank, then size, then age")
     func order() {
         var order = MemoryOrder()
         let connections: [(Bool, MemoryRank, Int)] = [
@@ -99,7 +99,7 @@ struct MemoryOrderTests {
             (false, .idle, 1_024), (true, .parked, 1_024), (true, .idle, 1_024), (false, .fresh, .max),
         ]
         for (slot, connection) in connections.enumerated() {
-            order.add(slot, isOfCrowd: connection.0, connection.1, bytes: connection.2)
+            order.add(slot, isOverShare: connection.0, connection.1, bytes: connection.2)
         }
         #expect(order.slotsInOrder() == [10, 9, 7, 2, 8, 4, 3, 11, 6, 1, 5, 0])
     }

@@ -125,16 +125,16 @@ struct OverloadTests {
 
     /// Sends sixty requests and then a health check, all before the worker takes up the first request.
     private func wave(_ server: TestServer) async throws -> Answers {
-        let crowd = try (0..<60).map { _ in try BlockingClient(server.address) }
+        let many = try (0..<60).map { _ in try BlockingClient(server.address) }
         let others = try (0..<2).map { _ in try BlockingClient(server.address) }
-        for client in crowd + others { #expect(client.exchange(Self.health)?.status == 200) }
+        for client in many + others { #expect(client.exchange(Self.health)?.status == 200) }
         others[0].send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
         gate.reached.wait()
-        for client in crowd { client.send(Self.get) }
+        for client in many { client.send(Self.get) }
         others[1].send(Self.health)
         gate.open.signal()
         var answers = Answers()
-        for client in crowd { answers.count(client.readResponses(1).first) }
+        for client in many { answers.count(client.readResponses(1).first) }
         for client in others { #expect(client.readResponses(1).first?.status == 200) }
         await server.stop()
         return answers

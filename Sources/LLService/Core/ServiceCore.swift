@@ -153,7 +153,7 @@ extension WorkerContext {
             return .client(client)
         }
         if let clientOfForm { return .client(clientOfForm) }
-        return exchange.context.peerAddress.map { .peer(PeerTable.Peer($0)) } ?? .all
+        return exchange.context.peerAddress.map { .peer(Peer($0)) } ?? .all
     }
 
     /// The name of the client with the key in the head, or in the form that was read just now; nil if no client has this key.

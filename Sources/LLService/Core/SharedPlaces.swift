@@ -130,5 +130,5 @@ enum JobOwner: Hashable, Sendable {
     case all
     /// A caller with a key, by its position in the keys' file.
     case client(Int)
-    case peer(PeerTable.Peer)
+    case peer(Peer)
 }

@@ -1,0 +1,95 @@
+import LLTestSupport
+import Testing
+
+@testable import LLHTTPServer
+@testable import LLSockets
+
+@Suite("The table of connections")
+struct ConnectionTableTests {
+    private func connection() -> Connection {
+        Connection(id: 1, descriptor: -1, isOverLimit: false, now: MonotonicInstant(nanoseconds: 0))
+    }
+
+    @Test("Peers are counted as their connections come and go; a /64 is one peer")
+    func peers() throws {
+        let addresses = ["10.0.0.1", "2001:db8::1", "2001:db8::2:0:0:1", "2001:db8:0:1::1", "10.0.0.1"]
+        let peers = try addresses.map { try Peer(#require(SocketAddress(host: $0))) }
+        #expect(peers[1] == peers[2] && peers[1] != peers[3])
+        var table = ConnectionTable()
+        let connections = peers.map { _ in connection() }
+        for (connection, peer) in zip(connections, peers) { table.insert(connection, from: peer) }
+        let other = connection()
+        table.insert(other, from: nil)
+        for (index, count) in [2, 2, 2, 1, 2].enumerated() { #expect(table.countOfPeer(connections[index]) == count) }
+        #expect(table.countOfPeer(other) == 0 && table.count == 6)
+        for connection in [connections[4], connections[0], connections[0]] { table.remove(connection) }
+        #expect(table.greatestPeer()?.peer == peers[1] && table.greatestPeer()?.count == 2)
+        #expect(table.isFrom(peers[3], connections[3]) && !table.isFrom(peers[1], connections[3]))
+        #expect(table.countOfPeer(connections[0]) == 0 && table.count == 4)
+    }
+
+    @Test("The oldest of a list is the one that came into it first, of all peers or of one")
+    func oldest() throws {
+        let peers = try ["10.0.0.1", "10.0.0.2"].map { try Peer(#require(SocketAddress(host: $0))) }
+        var table = ConnectionTable()
+        let connections = (0..<6).map { _ in connection() }
+        for (index, connection) in connections.enumerated() { table.insert(connection, from: peers[index % 2]) }
+        for index in [4, 1, 0, 3, 2, 5] { table.move(connections[index], to: index < 3 ? .idle : .busy) }
+        #expect(
+            table.oldest(in: .idle) === connections[1] && table.oldest(in: .idle, from: peers[0]) === connections[0]
+        )
+        #expect(table.oldest() === connections[4] && table.oldest(from: peers[1]) === connections[1])
+        #expect(table.oldest(in: .parked) == nil && table.count(of: .busy) == 3)
+        table.move(connections[1], to: .idle)
+        #expect(table.all(in: .idle).map(\.slot) == [0, 2, 1])
+        table.remove(connections[0])
+        #expect(table.oldest(in: .idle) === connections[2] && table.count(of: .idle) == 2)
+        let next = connection()
+        table.insert(next, from: nil)
+        #expect(next.slot == 0 && table.find(tag: table.tag(of: next)) === next)
+    }
+}
+
+@Suite("Deadlines")
+struct DeadlineListTests {
+    private func moment(_ nanoseconds: UInt64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
+
+    @Test("An entry that is set again with its past deadline comes up once for each search")
+    func unmovedDeadline() {
+        var list = DeadlineList()
+        list.schedule(3, at: moment(5))
+        for now in 10...20 as ClosedRange<UInt64> {
+            let first = list.popDue(now: moment(now))
+            list.schedule(3, at: moment(5))
+            let second = list.popDue(now: moment(now))
+            #expect(first == 3 && second == nil)
+        }
+    }
+
+    @Test("Entries set, moved and removed at random come up at their time", arguments: 1...20 as ClosedRange<UInt64>)
+    func random(seed: UInt64) {
+        var generator = RepeatableGenerator(seed: seed)
+        var list = DeadlineList()
+        var deadlines: [Int: UInt64] = [:]
+        var now: UInt64 = 1_000
+        for _ in 0..<3_000 {
+            let entry = Int.random(in: 0..<50, using: &generator)
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0..<6:
+                deadlines[entry] = now + UInt64.random(in: 0...300, using: &generator)
+                list.schedule(entry, at: moment(deadlines[entry] ?? 0))
+            case 6:
+                deadlines[entry] = nil
+                list.remove(entry)
+            default:
+                let next = list.nextDeadline()?.nanoseconds ?? now
+                #expect(deadlines.values.allSatisfy { $0 >= next })
+                now = max(now, Bool.random(using: &generator) ? next : now + 150)
+                var due: Set<Int> = []
+                while let found = list.popDue(now: moment(now)) { due.insert(found) }
+                #expect(due == Set(deadlines.filter { $0.value <= now }.keys))
+                deadlines = deadlines.filter { $0.value > now }
+            }
+        }
+    }
+}

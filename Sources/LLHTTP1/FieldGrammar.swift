@@ -55,7 +55,6 @@ package enum FieldGrammar {
 
 /// A valid field name, checked when it was configured.
 package struct FieldName: Sendable, Equatable {
-    /// The name in ASCII.
     package let bytes: [UInt8]
 
     /// The name; nil if the text is not a token.

@@ -17,7 +17,6 @@ package struct HTTPResponse: ~Copyable {
 
     package init() {}
 
-    /// True if nothing was written.
     package var isEmpty: Bool { fields.isEmpty && body.isEmpty }
 
     /// Forgets the response and keeps the storage.

@@ -152,7 +152,6 @@ struct FieldLines: Sendable {
 
 /// The facts from the fields that frame a message or name its host.
 struct Framing {
-    /// The declared length of a body.
     enum Length { case undeclared, bytes(Int), chunked }
 
     private var hosts = 0

@@ -142,7 +142,6 @@ package enum URIGrammar {
         case forbidden
     }
 
-    /// The kind of a byte of a target.
     @inlinable
     package static func kind(_ byte: UInt8) -> Kind {
         if byte < 64 {

@@ -9,7 +9,6 @@ package struct ResponseParser: Sendable {
     /// True if the request was CONNECT: a 2xx then has no body, and the tunnel follows (RFC 9112 §6.3).
     private let answersConnect: Bool
     private var state = State.statusLine
-    /// The next byte to read.
     private var position = 0
     /// The start of the current head, after any interim responses.
     private var start = 0

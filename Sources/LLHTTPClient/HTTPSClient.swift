@@ -87,7 +87,6 @@ package final class HTTPSClient: Sendable {
         var isOldAt = MonotonicInstant(nanoseconds: 0)
     }
 
-    /// The TLS settings of a new connection.
     func context() throws(StreamError) -> TLSContext {
         do throws(TLSError) {
             // Other connections wait meanwhile, because they need the context too.
@@ -114,7 +113,6 @@ package final class HTTPSClient: Sendable {
 
 /// Every limit of the HTTPS client, with its default and reason.
 package struct HTTPSClientLimits: Sendable, Equatable {
-    /// The bounds of connecting.
     package var race = ClientStream.RaceLimits()
     /// The duration of the whole fetch, including name look-ups, redirects and body. 10 s.
     package var fetchTimeout: Duration = .seconds(10)

@@ -4,7 +4,6 @@ internal import LLSockets
 
 /// The proxy and the hosts it serves (`HTTPS_PROXY`, `NO_PROXY`).
 package struct ProxySettings: Sendable, Equatable {
-    /// A proxy that opens tunnels by CONNECT.
     struct Server: Sendable, Equatable {
         let host: String
         let port: UInt16
@@ -20,7 +19,6 @@ package struct ProxySettings: Sendable, Equatable {
     let server: Server?
     let exceptions: [ProxyException]
 
-    /// No proxy for any host.
     package static let none = ProxySettings(server: nil, exceptions: [])
 
     /// The proxy for a URL. Loopback hosts and plain `http` URLs never use a proxy.

@@ -117,7 +117,6 @@ package final class ClientStream {
 }
 
 extension ClientStream {
-    /// The limits of connecting.
     package struct RaceLimits: Sendable, Equatable {
         /// From the first attempt to connect until one address has accepted: 3 s. That is three SYNs, so one lost
         /// packet is survived, and a dead address is given up before the time of the whole fetch is over.

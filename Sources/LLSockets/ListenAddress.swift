@@ -1,4 +1,3 @@
-/// The address of a listener.
 package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     case network(SocketAddress)
     case unix(UnixSocketPath)
@@ -6,7 +5,6 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     /// The prefix of a text that means a Unix socket.
     package static let unixPrefix = "unix:"
 
-    /// 127.0.0.1 with a port.
     package static func loopback(port: UInt16) -> ListenAddress { .network(.loopback(port: port)) }
 
     /// The address and port; nil for a Unix socket, which has none.

@@ -23,7 +23,6 @@ package enum ProcessLimits {
     }
 }
 
-/// The arguments that the process was started with.
 package enum ProcessArguments {
     /// The program's name and its arguments. `CommandLine` has none if /proc is not mounted, or if a preloaded library,
     /// such as a tracing agent, has changed the environment before `main`.

@@ -5,7 +5,6 @@ internal import CLLSystem
 /// `NOTIFY_SOCKET` (sd_notify(3)).
 package struct ServiceManager: Sendable {
     package enum State: Sendable, Equatable {
-        /// The service is ready; also sent at the end of a reload.
         case ready
         /// The configuration is being read again.
         case reloading

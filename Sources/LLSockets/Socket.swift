@@ -98,7 +98,6 @@ package struct Socket: ~Copyable {
         _ = platform_set_no_delay(descriptor)
     }
 
-    /// The bound address of this end.
     package func localAddress() throws(SocketError) -> SocketAddress {
         var system = platform_address()
         try Self.check(unsafe platform_local_address(descriptor, &system), .readAddress, nil)

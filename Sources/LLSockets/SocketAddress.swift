@@ -26,12 +26,10 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         scope = system.scope
     }
 
-    /// 127.0.0.1 with a port.
     package static func loopback(port: UInt16) -> SocketAddress {
         SocketAddress(validated: [127, 0, 0, 1], port: port)
     }
 
-    /// ::1 with a port.
     package static func loopbackIPv6(port: UInt16) -> SocketAddress {
         SocketAddress(validated: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
     }

@@ -1,6 +1,5 @@
 internal import Glibc
 
-/// A system call on a socket failed.
 package struct SocketError: Error, Equatable, CustomStringConvertible {
     package enum Operation: String, Sendable {
         case createSocket = "create a socket"

@@ -66,7 +66,6 @@ internal import LLCrypto
 nonisolated(unsafe) private let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()
 
 extension TLSConnection {
-    /// Continues the handshake.
     package func handshake() throws(TLSError) -> Step {
         ERR_clear_error()
         unsafe CLLOpenSSL_SSL_begin_reading(pointer)

@@ -194,8 +194,9 @@ struct RequestParserTests {
         }
     }
 
-    @Test("Exactly the tchar are accepted at every place of a long field name", arguments: [15, 16, 40])
-    func longNames(count: Int) {
+    @Test("Exactly the tchar are accepted at every place of a field name")
+    func names() {
+        let count = 4
         for place in 0..<count {
             // A CR at the first place would begin the end of the section.
             for byte in UInt8.min...UInt8.max where place > 0 || byte != ASCII.carriageReturn {

@@ -111,6 +111,8 @@ struct FieldLines: Sendable {
         while position < end {
             let byte = bytes[position]
             position += 1
+            // Nearly every name has letters and hyphens alone.
+            if (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte == UInt8(ascii: "-") { continue }
             if byte == UInt8(ascii: ":") {
                 name = tokenStart..<position - 1
                 state = .valueStart

@@ -45,6 +45,7 @@ package struct RequestParser: ~Copyable {
 
     /// Prepares for the next request and keeps the storage.
     package mutating func reset() {
+        if state == .start, position == 0 { return }
         head.reset()
         state = .start
         position = 0

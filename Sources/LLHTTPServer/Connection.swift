@@ -143,7 +143,7 @@ package final class Connection {
     }
 
     /// The connection itself, with its entries in the worker's tables: 1 KiB.
-    private static let ownBytes = 1_024
+    static let ownBytes = 1_024
     /// OpenSSL's memory within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot
     /// make its handshake larger: ``TLSContext`` bounds its messages.
     static let handshakeBytes = 46 * 1_024

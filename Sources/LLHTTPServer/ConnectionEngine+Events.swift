@@ -108,6 +108,8 @@ extension ConnectionEngine {
             connection.input = own
         } else {
             release(own)
+            // Nothing has changed for a request that came and was answered in one piece.
+            if connection.accountedBytes == Connection.ownBytes { return }
         }
         account(connection)
     }

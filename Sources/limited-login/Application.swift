@@ -103,8 +103,8 @@ struct Application {
     func start(tryingFor time: Duration) throws(StartError) {
         Threads.require(Need(configuration).threads)
         if case .redis(let store) = replayStore { store.start() }
-        try start(administration, .adminListen, until: MonotonicClock.now() + time)
-        try start(server, .listen, until: MonotonicClock.now() + time)
+        try start(administration, "--admin-listen", until: MonotonicClock.now() + time)
+        try start(server, "--listen", until: MonotonicClock.now() + time)
         cache.start()
         if let tls { warnOfTimes(of: tls.value) }
         warnOfDoubts(in: configuration)
@@ -124,7 +124,7 @@ struct Application {
     /// Starts a server. It retries after an error that may pass, unless the program is to stop.
     private func start(
         _ server: HTTPServer,
-        _ key: ConfigurationKey,
+        _ flag: String,
         until deadline: MonotonicInstant
     ) throws(StartError) {
         var isTold = false
@@ -135,7 +135,7 @@ struct Application {
                 let mayPass = [ErrorNumber.addressInUse, ErrorNumber.addressNotAvailable, ErrorNumber.again]
                 guard mayPass.contains(error.errorNumber), MonotonicClock.now() < deadline,
                     !ProcessSignals.shared.stopComes(before: .now() + Self.bindingPause)
-                else { throw StartError(error, "--\(key.flagName)") }
+                else { throw StartError(error, flag) }
                 if !isTold { core.logger.warning("trying on", metadata: ["reason": "\(error)"]) }
                 isTold = true
             }

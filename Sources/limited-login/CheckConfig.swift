@@ -28,11 +28,11 @@ struct CheckConfig: ParsableCommand {
         let warnings = loaded.configuration.warnings
         if json { return StandardOutput.write(json: Self.json(loaded, warnings)) }
         for warning in warnings { StandardError.write("limited-login: warning: \(warning)") }
-        let width = ConfigurationKey.allCases.map(\.rawValue.count).max() ?? 0
-        for key in ConfigurationKey.allCases {
-            let (value, origin) = Self.inForce(key, loaded)
-            let padding = String(repeating: " ", count: width - key.rawValue.count)
-            StandardOutput.write(line: "\(key.rawValue)\(padding) = \(value)  (\(origin))")
+        let width = Settings.rows.map(\.name.count).max() ?? 0
+        for row in Settings.rows {
+            let (value, origin) = Self.inForce(row, loaded)
+            let padding = String(repeating: " ", count: width - row.name.count)
+            StandardOutput.write(line: "\(row.name)\(padding) = \(value)  (\(origin))")
         }
     }
 
@@ -71,15 +71,15 @@ struct CheckConfig: ParsableCommand {
     }
 
     /// The value in the form that may be shown, and its origin.
-    private static func inForce(_ key: ConfigurationKey, _ loaded: LoadedConfiguration) -> (String, String) {
-        guard let setting = loaded.settings[key] else { return (key.defaultText, "default") }
-        return (key.shown(setting.value), setting.origin.description)
+    private static func inForce(_ row: SettingRow, _ loaded: LoadedConfiguration) -> (String, String) {
+        guard let setting = loaded.configuration.settings[row.name] else { return (row.defaultText, "default") }
+        return (row.shown(setting.value), setting.origin.description)
     }
 
     private static func json(_ loaded: LoadedConfiguration, _ warnings: [String]) -> JSON {
-        let settings = ConfigurationKey.allCases.map { key -> JSON.Member in
-            let (value, origin) = inForce(key, loaded)
-            return (key.rawValue, ["value": JSON(value), "origin": JSON(origin)])
+        let settings = Settings.rows.map { row -> JSON.Member in
+            let (value, origin) = inForce(row, loaded)
+            return (row.name, ["value": JSON(value), "origin": JSON(origin)])
         }
         return ["settings": JSON(settings), "warnings": JSON(warnings.map { JSON($0) })]
     }

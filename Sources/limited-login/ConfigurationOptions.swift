@@ -2,23 +2,22 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import LLService
 
-/// The flags of the service: one for each `ConfigurationKey`, all optional, all above the environment and the file.
+/// The flags of the service: one for each row of `Settings`, all optional, all above the environment and the file.
 ///
 /// ArgumentParser finds the options of a type by reflection, so the mirror can make them from the table of settings.
 /// Each is decoded under its name there. Every command accepts all of them; `--help` shows those of its `Scope`.
 struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomReflectable, Sendable {
     private var file: String?
-    /// The values given on the command line, by key.
-    private var flags: [ConfigurationKey: String] = [:]
+    /// The values given on the command line, by the settings' names.
+    private var flags: [String: String] = [:]
 
     init() {}
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: OptionName.self)
         file = try container.decode(Option<String?>.self, forKey: .file).wrappedValue
-        for key in ConfigurationKey.allCases {
-            flags[key] = try container.decode(Option<String?>.self, forKey: OptionName(stringValue: key.rawValue))
-                .wrappedValue
+        for name in Settings.rows.map(\.name) {
+            flags[name] = try container.decode(Option<String?>.self, forKey: OptionName(stringValue: name)).wrappedValue
         }
     }
 
@@ -32,15 +31,18 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
             completion: .file()
         )
         // The options have the order of the scope: the most needed first.
-        let shown = Scope.keys
-        let flags = (shown + ConfigurationKey.allCases.filter { !shown.contains($0) }).map { key in
-            (label: Optional(key.rawValue), value: Self.option(key) as Any)
-        }
+        let shown = Scope.settings.map { $0.row }
+        let names = Set(shown.map(\.name))
+        let flags =
+            shown.map { (label: Optional($0.name), value: Self.option($0, isShown: true) as Any) }
+            + Settings.rows.filter { !names.contains($0.name) }.map {
+                (label: Optional($0.name), value: Self.option($0, isShown: false) as Any)
+            }
         return Mirror(self, children: [(label: OptionName.file.stringValue, value: file as Any)] + flags)
     }
 
     /// The command line's own value of a setting.
-    func given(_ key: ConfigurationKey) -> String? { flags[key] }
+    func given(_ setting: any AnySetting) -> String? { flags[setting.row.name] }
 
     /// Loads the configuration from these flags, this process's environment and the file. It loads only the settings of
     /// the scope if the command reads no others.
@@ -48,17 +50,17 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     /// - Parameters:
     ///   - known: The file of the previous load. It must still exist: without it, logins that it forbids would be
     ///     allowed.
-    ///   - key: The flag that has another meaning here than the service's setting.
+    ///   - setting: The flag that has another meaning here than the service's setting.
     func load(
         again known: String? = nil,
-        without key: ConfigurationKey? = nil
+        without setting: (any AnySetting)? = nil
     ) throws(ConfigurationError) -> LoadedConfiguration {
         try ConfigurationLoader.load(
-            flags: flags.filter { $0.key != key },
+            flags: flags.filter { $0.key != setting?.row.name },
             environment: ProcessInfo.processInfo.environment,
             file: file,
             again: known,
-            only: Scope.readsOthers ? nil : Scope.keys
+            only: Scope.readsOthers ? nil : Scope.settings.map { $0.row }
         )
     }
 
@@ -66,26 +68,25 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
     func loadWithAppSecrets() throws -> (configuration: ServiceConfiguration, secrets: AppSecrets) {
         let configuration = try load().configuration
         guard let secrets = try ServiceFactory.appSecrets(configuration) else {
-            throw StartError("this needs the app's secret: set \(ConfigurationKey.appSecretsFile.environmentName)")
+            throw StartError("this needs the app's secret: set \(Settings.all.appSecretsFile.row.environmentName)")
         }
         return (configuration, secrets)
     }
 
-    private static func option(_ key: ConfigurationKey) -> Option<String?> {
+    private static func option(_ row: SettingRow, isShown: Bool) -> Option<String?> {
         let completion: CompletionKind? =
-            switch key.definition.kind {
+            switch row.kind {
             case .file, .secretFile: .file()
             case .choice(let words): .list(words)
             default: nil
             }
-        let isShown = Scope.keys.contains(key)
         // The short help has no space for a long default.
-        let isBrief = isShown && key.defaultText.count > 20
+        let isBrief = isShown && row.defaultText.count > 20
         return Option(
-            name: .customLong(key.flagName),
+            name: .customLong(row.flagName),
             help: ArgumentHelp(
-                isBrief ? "\(key.summary)" : "\(key.summary) (default: \(key.defaultText))",
-                valueName: key.definition.kind.wording.placeholder,
+                isBrief ? "\(row.summary)" : "\(row.summary) (default: \(row.defaultText))",
+                valueName: row.kind.wording.placeholder,
                 visibility: isShown ? .default : .hidden
             ),
             completion: completion

@@ -101,21 +101,21 @@ struct Demo: ServingCommand {
         let facebook = "http://\((issuer.address ?? issuerListen).reachable)"
         let configuration = try ConfigurationLoader.load(
             flags: [
-                .appIDs: Self.appID,
-                .jwksURLs: "\(facebook)/.well-known/oauth/openid/jwks/",
-                .accessTokens: "accept",
-                .graphURL: facebook,
-                .uninstallURL: "\(facebook)/platform/uninstall/",
-                .callbacksURL: "\(backendURL)/webhooks",
-                .gateway: "enabled",
-                .dpop: "required_if_bound",
-                .gatewayOrigin: "https://app.example.com",
-                .issuer: "https://login.example.com",
-                .tokenAudiences: "https://api.example.com",
-                .dataDeletionStatusURL: "\(backendURL)/deletion",
-                .listen: listen.description,
-                .adminListen: adminListen.description,
-                .logLevel: "warning",
+                "app_ids": Self.appID,
+                "jwks_urls": "\(facebook)/.well-known/oauth/openid/jwks/",
+                "access_tokens": "accept",
+                "graph_url": facebook,
+                "uninstall_url": "\(facebook)/platform/uninstall/",
+                "callbacks_url": "\(backendURL)/webhooks",
+                "gateway": "enabled",
+                "dpop": "required_if_bound",
+                "gateway_origin": "https://app.example.com",
+                "issuer": "https://login.example.com",
+                "token_audiences": "https://api.example.com",
+                "data_deletion_status_url": "\(backendURL)/deletion",
+                "listen": listen.description,
+                "admin_listen": adminListen.description,
+                "log_level": "warning",
             ].merging(settings) { $1 },
             environment: [:],
             file: nil,
@@ -182,21 +182,21 @@ struct DemonstrationFiles {
 
     /// Writes the files.
     /// - Returns: The secret of the demonstration's app, newly made each time, and the settings that name the files.
-    func make(appID: String, webhookKey: [UInt8]) throws -> (appSecret: String, [ConfigurationKey: String]) {
+    func make(appID: String, webhookKey: [UInt8]) throws -> (appSecret: String, [String: String]) {
         let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
-        let texts: [ConfigurationKey: String] = [
-            .clientKeysFile: "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
-            .appSecretsFile: "\(appID) \(appSecret)",
-            .callbacksSecretFile: "whsec_" + Base64.encode(webhookKey),
+        let texts = [
+            "client_keys_file": "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
+            "app_secrets_file": "\(appID) \(appSecret)",
+            "callbacks_secret_file": "whsec_" + Base64.encode(webhookKey),
             // These are made for this run; its nonces and tokens are invalid afterwards.
-            .nonceSecretFile: Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
-            .signingKeysFile: try SigningKey(generating: .es256).privatePEM(),
+            "nonce_secret_file": Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
+            "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
         ]
         try makeFolder()
-        for (key, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: key.rawValue)) }
+        for (name, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: name)) }
         return (
             appSecret,
-            Dictionary(uniqueKeysWithValues: texts.keys.map { ($0, folder.appending(path: $0.rawValue).path) })
+            Dictionary(uniqueKeysWithValues: texts.keys.map { ($0, folder.appending(path: $0).path) })
         )
     }
 

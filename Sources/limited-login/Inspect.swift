@@ -22,12 +22,12 @@ struct Inspect: ServingCommand {
     @OptionGroup var options: ConfigurationOptions<PageSettings>
 
     func run() throws {
-        let place = options.given(.listen) ?? "127.0.0.1:0"
+        let place = options.given(Settings.all.listen) ?? "127.0.0.1:0"
         guard let address = SocketAddress(place), address.isLoopback else {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
         }
         // The address is the page's, not the service's.
-        let loaded = try options.load(without: .listen)
+        let loaded = try options.load(without: Settings.all.listen)
         let configuration = loaded.configuration
         // A setting out of range ends the start, not the first verdict.
         _ = try ServiceFactory.verifier(configuration)

@@ -66,7 +66,7 @@ extension Application {
             for change in configuration.weakenings(since: old.configuration) {
                 core.logger.warning(
                     "the reload made a setting less strict",
-                    metadata: ["setting": "\(change.key.rawValue)", "old": "\(change.old)", "new": "\(change.new)"]
+                    metadata: ["setting": "\(change.name)", "old": "\(change.old)", "new": "\(change.new)"]
                 )
             }
             core.logger.notice(

@@ -9,6 +9,8 @@ internal import LimitedLoginHTTPS
 internal import LimitedLoginKeys
 internal import Logging
 
+private let all = Settings.all
+
 /// Makes the parts of the service that a configuration asks for; every failure is a sentence that names its setting.
 enum ServiceFactory {
     /// Greatest size of a password's file, in bytes.
@@ -46,7 +48,14 @@ enum ServiceFactory {
 
     /// The Graph client; it connects with the first call.
     static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient {
-        GraphClient(configuration: configuration.graph, client: try httpsClient(configuration))
+        let graph = try part {
+            try GraphConfiguration(
+                url: configuration.graphURL,
+                version: configuration.graphVersion,
+                uninstallURL: configuration.uninstallURL
+            )
+        }
+        return GraphClient(configuration: graph, client: try httpsClient(configuration))
     }
 
     /// Sends the backend Facebook's callbacks; nil if none are sent.
@@ -76,21 +85,17 @@ enum ServiceFactory {
             return .memory(MemoryReplayStore(capacity: capacity, now: now, observe: onEvent))
         }
         let trust = try trust(configuration)
-        let file = configuration.replayStorePasswordFile
-        let password = try read(.replayStorePasswordFile, file, limit: passwordByteLimit, password(parsing:place:))
-        let sentinelFile = configuration.replayStoreSentinelPasswordFile
-        let sentinelPassword = try read(
-            .replayStoreSentinelPasswordFile,
-            sentinelFile,
-            limit: passwordByteLimit,
-            password(parsing:place:)
-        )
-        return try part("\(ConfigurationKey.replayStore.rawValue): the store cannot be used: ") {
+        func password(_ setting: Setting<String?>) throws(StartError) -> [UInt8]? {
+            try read(setting, of: configuration, limit: passwordByteLimit, password(parsing:place:))
+        }
+        let ofServer = try password(all.replayStorePasswordFile)
+        let ofSentinels = try password(all.replayStoreSentinelPasswordFile)
+        return try part("replay_store: the store cannot be used: ") {
             let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
             var store = RedisReplayStore.Configuration(
                 url: url,
-                password: password,
-                sentinelPassword: sentinelPassword,
+                password: ofServer,
+                sentinelPassword: ofSentinels,
                 tls: tls
             )
             store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
@@ -111,25 +116,22 @@ enum ServiceFactory {
 
     /// Reads the files of the service's listener; nil if it speaks plain HTTP.
     static func tlsContext(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext? {
-        guard let files = configuration.tls else { return nil }
-        try requirePEM(.tlsCertificateFile, files.certificate)
-        try requirePEM(.tlsKeyFile, files.key)
-        if let authorities = files.clientAuthorities { try requirePEM(.tlsClientCAFile, authorities) }
+        guard let certificate = configuration.tlsCertificateFile, let key = configuration.tlsKeyFile else { return nil }
+        try requirePEM(all.tlsCertificateFile, certificate)
+        try requirePEM(all.tlsKeyFile, key)
+        let authorities = configuration.tlsClientCAFile
+        if let authorities { try requirePEM(all.tlsClientCAFile, authorities) }
         return try part {
-            try TLSContext(
-                serverCertificateFile: files.certificate,
-                keyFile: files.key,
-                clientAuthoritiesFile: files.clientAuthorities
-            )
+            try TLSContext(serverCertificateFile: certificate, keyFile: key, clientAuthoritiesFile: authorities)
         }
     }
 
     /// The authorities that the service trusts as a client.
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
-        try requirePEM(.caFile, file)
+        try requirePEM(all.caFile, file)
         let trust = TLSContext.Trust.authorities(file: file)
-        _ = try part("\(ConfigurationKey.caFile.rawValue): ") { try TLSContext(clientTrusting: trust) }
+        _ = try part("ca_file: ") { try TLSContext(clientTrusting: trust) }
         return trust
     }
 
@@ -138,21 +140,22 @@ enum ServiceFactory {
 
     /// Requires a setting's file to be a regular one that holds PEM of the right kind, and no key with a passphrase. OpenSSL would name
     /// neither the setting nor the fault, or would wait at a pipe.
-    private static func requirePEM(_ key: ConfigurationKey, _ path: String) throws(StartError) {
+    private static func requirePEM(_ setting: Setting<String?>, _ path: String) throws(StartError) {
         let text: [UInt8]
         do throws(FileContents.Failure) {
             text = try FileContents.read(path: path, limit: pemByteLimit)
         } catch {
-            throw StartError("\(key.rawValue): \(ConfigurationError(path, error))")
+            throw StartError("\(setting.row.name): \(ConfigurationError(path, error))")
         }
-        let tool = key == .tlsKeyFile ? "pkey" : "x509"
+        let isKey = setting.row.name == all.tlsKeyFile.row.name
+        let tool = isKey ? "pkey" : "x509"
         guard text.contains("-----BEGIN ".utf8) else {
             throw StartError(
-                "\(key.rawValue): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
+                "\(setting.row.name): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
                     + "'openssl \(tool) -in FILE -out FILE.pem' makes it"
             )
         }
-        let wanted = key == .tlsKeyFile ? "PRIVATE KEY" : "CERTIFICATE"
+        let wanted = isKey ? "PRIVATE KEY" : "CERTIFICATE"
         let labels = text.split(separator: "-----BEGIN ".utf8, omittingEmptySubsequences: false).dropFirst().map {
             String(decoding: $0.prefix { $0 != UInt8(ascii: "-") }, as: UTF8.self)
         }
@@ -161,14 +164,14 @@ enum ServiceFactory {
                 labels.contains { $0.hasSuffix(label) }
             }
             throw StartError(
-                "\(key.rawValue): \(path) holds \(found.isEmpty ? "other PEM" : found.joined(separator: ", ")) alone; name a "
+                "\(setting.row.name): \(path) holds \(found.isEmpty ? "other PEM" : found.joined(separator: ", ")) alone; name a "
                     + "file with -----BEGIN \(wanted)-----"
             )
         }
         guard !text.contains("-----BEGIN ENCRYPTED PRIVATE KEY".utf8), !text.contains("Proc-Type: 4,ENCRYPTED".utf8)
         else {
             throw StartError(
-                "\(key.rawValue): the key in \(path) has a passphrase, which a start cannot ask for; "
+                "\(setting.row.name): the key in \(path) has a passphrase, which a start cannot ask for; "
                     + "'openssl pkey -in FILE -out NEW' takes it away"
             )
         }
@@ -176,13 +179,13 @@ enum ServiceFactory {
 
     /// Reads the file of a setting; an error names both.
     private static func read<Value>(
-        _ key: ConfigurationKey,
-        _ path: String?,
+        _ setting: Setting<String?>,
+        of configuration: ServiceConfiguration,
         limit: Int,
         _ value: (_ text: [UInt8], _ place: String) throws(ConfigurationError) -> Value
     ) throws(StartError) -> Value? {
-        guard let path else { return nil }
-        return try part("\(key.rawValue): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
+        guard let path = configuration[setting] else { return nil }
+        return try part("\(setting.row.name): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
     }
 
     /// The parts that a reload can change: the policy, the clients and the nonces.
@@ -192,8 +195,8 @@ enum ServiceFactory {
         let secrets = try appSecrets(configuration)
         if configuration.accessTokensAreAccepted, let app = secrets?.appWithoutSecret {
             throw StartError(
-                "\(ConfigurationKey.accessTokens.rawValue): accept needs the secret of every app, and "
-                    + "\(ConfigurationKey.appSecretsFile.rawValue) has none of app \(app)"
+                "access_tokens: accept needs the secret of every app, and "
+                    + "app_secrets_file has none of app \(app)"
             )
         }
         return RuntimeSettings(
@@ -211,8 +214,8 @@ enum ServiceFactory {
 
     /// The callers and their keys; nil if none are configured.
     static func clients(_ configuration: ServiceConfiguration) throws(StartError) -> ClientKeys? {
-        let (file, limit) = (configuration.clientKeysFile, ClientKeys.fileByteLimit)
-        return try read(.clientKeysFile, file, limit: limit, ClientKeys.init(parsing:place:))
+        let limit = ClientKeys.fileByteLimit
+        return try read(all.clientKeysFile, of: configuration, limit: limit, ClientKeys.init(parsing:place:))
     }
 
     /// The verifier of id tokens; the configuration has checked the range of every value already.
@@ -222,7 +225,7 @@ enum ServiceFactory {
 
     /// The rules of a verdict, from the configuration.
     static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
-        try part("\(ConfigurationKey.issuers.rawValue): ") {
+        try part("issuers: ") {
             try VerificationPolicy(
                 appIDs: configuration.appIDs,
                 issuers: configuration.issuers,
@@ -236,13 +239,13 @@ enum ServiceFactory {
 
     /// Issues and recognises nonces; nil if no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
-        let (file, limit) = (configuration.nonceSecretFile, NonceSecretsFile.byteLimit)
-        return try read(.nonceSecretFile, file, limit: limit, NonceSecretsFile.issuer(parsing:place:))
+        let limit = NonceSecretsFile.byteLimit
+        return try read(all.nonceSecretFile, of: configuration, limit: limit, NonceSecretsFile.issuer(parsing:place:))
     }
 
     /// The secrets with which the service authenticates to Graph; nil if none are configured.
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
-        try read(.appSecretsFile, configuration.appSecretsFile, limit: AppSecrets.fileByteLimit) {
+        try read(all.appSecretsFile, of: configuration, limit: AppSecrets.fileByteLimit) {
             text,
             place throws(ConfigurationError) in
             try AppSecrets(parsing: text, place: place, appIDs: configuration.appIDs)
@@ -252,9 +255,11 @@ enum ServiceFactory {
     /// Greatest size of a file of signing keys, in bytes: eight RSA keys of 4,096 bits have 27 KB.
     static let signingKeysByteLimit = 65_536
 
-    /// The keys of a file that a setting names.
-    static func signingKeys(_ file: String) throws(StartError) -> SigningKeySet? {
-        try read(.signingKeysFile, file, limit: signingKeysByteLimit) { text, place throws(ConfigurationError) in
+    /// The keys that sign tokens.
+    static func signingKeys(_ configuration: ServiceConfiguration) throws(StartError) -> SigningKeySet? {
+        try read(all.signingKeysFile, of: configuration, limit: signingKeysByteLimit) {
+            text,
+            place throws(ConfigurationError) in
             do throws(InvalidConfiguration) {
                 return try SigningKeySet(pem: String(decoding: text, as: UTF8.self))
             } catch {
@@ -265,15 +270,20 @@ enum ServiceFactory {
 
     /// The settings for issuing tokens; nil if the service issues none.
     static func tokens(_ configuration: ServiceConfiguration) throws(StartError) -> TokenSettings? {
-        guard let tokens = configuration.tokens, let keys = try signingKeys(tokens.signingKeysFile) else { return nil }
-        return TokenSettings(TokenIssuer(policy: tokens.policy, keys: keys))
+        guard let policy = configuration.tokens, let keys = try signingKeys(configuration) else { return nil }
+        return TokenSettings(TokenIssuer(policy: policy, keys: keys))
     }
 
     /// The target for Facebook's callbacks at the backend; nil if there is none.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
-        let (file, limit) = (webhook.secretFile, WebhookSecrets.fileByteLimit)
-        let secrets = try read(.callbacksSecretFile, file, limit: limit, WebhookSecrets.init(parsing:place:))
+        let limit = WebhookSecrets.fileByteLimit
+        let secrets = try read(
+            all.callbacksSecretFile,
+            of: configuration,
+            limit: limit,
+            WebhookSecrets.init(parsing:place:)
+        )
         return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
     }
 }

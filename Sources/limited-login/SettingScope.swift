@@ -1,9 +1,11 @@
 internal import LLService
 
+private let all = Settings.all
+
 /// The settings of a command: `--help` shows these, `--help-all` also the others.
 protocol SettingScope: Sendable {
     /// The settings in the order of their importance.
-    static var keys: [ConfigurationKey] { get }
+    static var settings: [any AnySetting] { get }
     /// True if the command also reads the other settings. If not, it needs no app id, and a fault in them does not stop
     /// it.
     static var readsOthers: Bool { get }
@@ -15,71 +17,79 @@ extension SettingScope {
 
 /// The settings of the service that most operators change.
 enum ServiceSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [
-        .appIDs, .listen, .adminListen, .clientKeysFile, .nonceSecretFile, .accessTokens, .appSecretsFile, .gateway,
-        .replayStore,
+    static let settings: [any AnySetting] = [
+        all.appIDs, all.listen, all.adminListen, all.clientKeysFile, all.nonceSecretFile, all.accessTokensAreAccepted,
+        all.appSecretsFile, all.gatewayIsEnabled,
+        all.replayStore,
     ]
 }
 
 /// The settings of commands that judge a token.
 enum VerdictSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.appIDs]
+    static let settings: [any AnySetting] = [all.appIDs]
     /// The settings that may change a verdict; `binding` comes with the question.
-    static let all: [ConfigurationKey] = [
-        .appIDs, .issuers, .jwksURLs, .caFile, .clockSkewSeconds, .maxTokenAgeSeconds, .tracking,
-        .accessTokens,
-        .appSecretsFile, .graphURL, .graphVersion, .nonceSecretFile,
+    static let decisive: [any AnySetting] = [
+        all.appIDs, all.issuers, all.jwksURLs, all.caFile, all.clockSkewSeconds, all.maxTokenAgeSeconds,
+        all.onlyLimitedTracking,
+        all.accessTokensAreAccepted,
+        all.appSecretsFile, all.graphURL, all.graphVersion, all.nonceSecretFile,
     ]
 
     /// The flags that give another process the settings that are set.
     static func flags(of loaded: LoadedConfiguration) -> [(name: String, value: String)] {
-        all.compactMap { key in
-            loaded.settings[key].map { ("--\(key.flagName)", key.definition.kind.text(of: $0.value)) }
+        decisive.map { $0.row }.compactMap { row in
+            loaded.configuration.settings[row.name].map { ("--\(row.flagName)", row.kind.text(of: $0.value)) }
         }
     }
 }
 
 /// The settings of the page that judges a token.
 enum PageSettings: SettingScope {
-    static let keys = VerdictSettings.keys + [.listen, .jwksURLs, .accessTokens, .appSecretsFile, .tracking]
+    static let settings =
+        VerdictSettings.settings + [
+            all.listen, all.jwksURLs, all.accessTokensAreAccepted, all.appSecretsFile, all.onlyLimitedTracking,
+        ]
 }
 
 /// The settings of the key set.
 enum KeySettings: SettingScope {
-    static let keys: [ConfigurationKey] = [
-        .jwksURLs, .caFile, .jwksTTLSeconds, .jwksMinimumTTLSeconds, .jwksMaximumTTLSeconds, .jwksMaxStaleSeconds,
+    static let settings: [any AnySetting] = [
+        all.jwksURLs, all.caFile, all.jwksTTLSeconds, all.jwksMinimumTTLSeconds, all.jwksMaximumTTLSeconds,
+        all.jwksMaxStaleSeconds,
     ]
     static let readsOthers = false
 }
 
 /// The settings of the health check.
 enum HealthSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.adminListen]
+    static let settings: [any AnySetting] = [all.adminListen]
     static let readsOthers = false
 }
 
 /// The settings of issuing nonces.
 enum NonceSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.appIDs, .nonceSecretFile, .nonceTTLSeconds]
+    static let settings: [any AnySetting] = [all.appIDs, all.nonceSecretFile, all.nonceTTLSeconds]
 }
 
 /// The settings of calls to Graph.
 enum GraphSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .graphURL, .graphVersion, .caFile]
+    static let settings: [any AnySetting] = [
+        all.appIDs, all.appSecretsFile, all.graphURL, all.graphVersion, all.caFile,
+    ]
 }
 
 /// The settings of signed requests.
 enum SignedRequestSettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.appIDs, .appSecretsFile, .clockSkewSeconds]
+    static let settings: [any AnySetting] = [all.appIDs, all.appSecretsFile, all.clockSkewSeconds]
 }
 
 /// The settings of the keys that sign tokens.
 enum SigningKeySettings: SettingScope {
-    static let keys: [ConfigurationKey] = [.signingKeysFile]
+    static let settings: [any AnySetting] = [all.signingKeysFile]
     static let readsOthers = false
 }
 
 /// The settings of the issued tokens.
 enum TokenSettingsScope: SettingScope {
-    static let keys: [ConfigurationKey] = [.appIDs, .issuer, .signingKeysFile, .tokenAudiences]
+    static let settings: [any AnySetting] = [all.appIDs, all.issuer, all.signingKeysFile, all.tokenAudiences]
 }

@@ -42,10 +42,7 @@ struct SigningKeyCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<SigningKeySettings>
 
         func run() throws {
-            let loaded = try options.load()
-            guard case .text(let file)? = loaded.settings[.signingKeysFile]?.value,
-                let keys = try ServiceFactory.signingKeys(file)
-            else {
+            guard let keys = try ServiceFactory.signingKeys(options.load().configuration) else {
                 throw Exit.refusing(
                     "signing_keys_file: no keys are configured; 'limited-login signing-key new' makes one"
                 )

@@ -38,20 +38,6 @@ struct CheckConfigTests {
         #expect(warnings.contains { $0.contains("'my-app'") } && warnings.contains { $0.contains("rediss://") })
     }
 
-    @Test("An app id that is no number causes a warning: by check-config, at the start and at a reload")
-    func oddAppID() throws {
-        let odd = "The app id 'my-app' is no decimal number"
-        let checked = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_APP_IDS": "42,my-app"])
-        #expect(checked.exitCode == 0)
-        #expect(checked.errors.contains(odd))
-        #expect(try !FinishedRun(["check-config"], environment: Self.required).errors.contains("warning"))
-        let oddly = ["LIMITED_LOGIN_APP_IDS": "my-app"]
-        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: oddly)
-        #expect(service.process.waitForError(odd))
-        service.process.signal(SIGHUP)
-        #expect(service.process.waitForErrors(2, of: odd))
-    }
-
     @Test("check-config reads the file in the working directory")
     func defaultFile() throws {
         let run = try FinishedRun(["check-config"], environment: Self.required, directory: ProjectFiles.root)

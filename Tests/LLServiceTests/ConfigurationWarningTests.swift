@@ -1,80 +1,161 @@
+import FoundationEssentials
 import Testing
 
 @testable import LLService
 
-@Suite("Settings that may be a mistake")
+@Suite("Configuration: warnings, and what a reload may change")
 struct ConfigurationWarningTests {
-    private static let required: [ConfigurationKey: String] = [.appIDs: "123"]
-
-    private static func warnings(_ flags: [ConfigurationKey: String]) throws -> [String] {
-        let flags = required.merging(flags) { $1 }
-        return try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
-            .configuration.warnings
+    private static func configuration(_ flags: [String: String]) throws -> ServiceConfiguration {
+        try load(flags.merging(["app_ids": "123"]) { own, _ in own })
     }
 
     /// Settings that open access or have no effect, with words of their one warning.
-    private static let doubtful: [([ConfigurationKey: String], [String])] = [
-        ([.dpop: "required_if_bound"], ["dpop", "gateway is not enabled"]),
-        ([.gatewayOrigin: "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
-        ([.authHeaders: "X-Person=sub"], ["auth_headers", "gateway is not enabled"]),
-        ([.tokenLifetimeSeconds: "300"], ["token_lifetime_seconds", "issuer is not"]),
-        ([.tokenTypeHeader: "JWT"], ["token_type_header", "issuer is not"]),
-        ([.gateway: "enabled"], ["if_sent", "passes as Bearer", "RFC 9449 section 7.2"]),
-        ([.gateway: "enabled", .dpop: "ignored"], ["ignored", "passes as Bearer"]),
-        ([.gateway: "enabled", .dpop: "required_if_bound"], ["gateway_origin is not set", "X-Forwarded-Host"]),
-        ([.listen: "unix:/run/x/socket", .listenMode: "0777"], ["every user of this machine", "0777"]),
-        ([.listen: "unix:/run/x/socket", .listenMode: "0662"], ["every user of this machine", "0662"]),
-        ([.issuers: "https://www.facebook.com/"], ["'https://www.facebook.com/' ends with a slash"]),
-        ([.trustedPeers: "0.0.0.0/0"], ["trusted_peers", "every address"]),
-        ([.trustedPeers: "10.0.0.0/8,::/0"], ["trusted_peers", "every address"]),
-        ([.binding: "optional"], ["binding is optional", "stolen"]),
-        ([.accessTokens: "accept", .appSecretsFile: "/none"], ["access_tokens is accept", "client_keys_file"]),
-        ([.listen: "0.0.0.0:8080"], ["0.0.0.0:8080", "open to anybody"]),
-        ([.jwksFile: "/nonexistent/keys.json"], ["jwks_file", "/nonexistent (no such file or directory)"]),
-        ([.jwksFile: "/dev/null/keys.json"], ["jwks_file", "/dev/null (not a directory)"]),
+    private static let doubtful: [([String: String], [String])] = [
+        (["app_ids": "42,my-app"], ["The app id 'my-app' is no decimal number"]),
+        (["dpop": "required_if_bound"], ["dpop", "gateway is not enabled"]),
+        (["gateway_origin": "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
+        (["auth_headers": "X-Person=sub"], ["auth_headers", "gateway is not enabled"]),
+        (["token_lifetime_seconds": "300"], ["token_lifetime_seconds", "issuer is not"]),
+        (["token_type_header": "JWT"], ["token_type_header", "issuer is not"]),
+        (["callbacks_secret_file": "/none"], ["callbacks_secret_file is set and callbacks_url is not"]),
+        (["gateway": "enabled"], ["if_sent", "passes as Bearer", "RFC 9449 section 7.2"]),
+        (["gateway": "enabled", "dpop": "ignored"], ["ignored", "passes as Bearer"]),
+        (["gateway": "enabled", "dpop": "required_if_bound"], ["gateway_origin is not set", "X-Forwarded-Host"]),
+        (["listen": "unix:/run/x/socket", "listen_mode": "0777"], ["every user of this machine", "0777"]),
+        (["listen": "unix:/run/x/socket", "listen_mode": "0662"], ["every user of this machine", "0662"]),
+        (["issuers": "https://www.facebook.com/"], ["'https://www.facebook.com/' ends with a slash"]),
+        (["trusted_peers": "0.0.0.0/0"], ["trusted_peers", "every address"]),
+        (["trusted_peers": "10.0.0.0/8,::/0"], ["trusted_peers", "every address"]),
+        (["binding": "optional"], ["binding is optional", "stolen"]),
+        (["access_tokens": "accept", "app_secrets_file": "/none"], ["access_tokens is accept", "client_keys_file"]),
+        (
+            [
+                "access_tokens": "accept", "app_secrets_file": "/none", "client_keys_file": "/none",
+                "tracking": "limited",
+            ],
+            ["tracking: limited is about id tokens"]
+        ),
+        (["listen": "0.0.0.0:8080"], ["0.0.0.0:8080", "open to anybody"]),
+        (["listen": "[::]:0"], ["[::]:0", "open to anybody"]),
+        (["jwks_file": "/nonexistent/keys.json"], ["jwks_file", "/nonexistent (no such file or directory)"]),
+        (["jwks_file": "/dev/null/keys.json"], ["jwks_file", "/dev/null (not a directory)"]),
+        (
+            ["replay_store": "redis://cache.example", "replay_store_password_file": "/none"],
+            ["in the clear", "rediss://"]
+        ),
     ]
 
     @Test("Each gives one warning", arguments: doubtful)
-    func told(flags: [ConfigurationKey: String], words: [String]) throws {
-        let warnings = try Self.warnings(flags)
+    func told(flags: [String: String], words: [String]) throws {
+        let warnings = try Self.configuration(flags).warnings
         #expect(warnings.count == 1, "\(warnings)")
         for word in words { #expect(warnings.first?.contains(word) == true, "\(word): \(warnings)") }
-    }
-
-    @Test("A reload reports exactly the settings that it makes less strict, with the values before and after")
-    func weakenings() throws {
-        func configuration(_ flags: [ConfigurationKey: String]) throws -> ServiceConfiguration {
-            let flags = Self.required.merging(flags) { $1 }
-            return try ConfigurationLoader.load(flags: flags, environment: [:], file: nil, readsDefaultFile: false)
-                .configuration
-        }
-        let strict = try configuration([.tracking: "limited", .replay: "reject", .dpop: "required_if_bound"])
-        let lax = try configuration([.binding: "optional", .dpop: "ignored"])
-        let told = lax.weakenings(since: strict).map { "\($0.key.rawValue): \($0.old), \($0.new)" }
-        #expect(
-            told == [
-                "binding: required, optional", "tracking: limited, any", "replay: reject, accept",
-                "dpop: required_if_bound, ignored",
-            ]
-        )
-        #expect(strict.weakenings(since: lax).isEmpty && lax.weakenings(since: lax).isEmpty)
-        #expect(try configuration([.dpop: "ignored"]).weakenings(since: configuration([:])).map(\.old) == ["if_sent"])
     }
 
     @Test(
         "A good setting gives no warning",
         arguments: [
-            [:], [.dpop: "if_sent"], [.tokenLifetimeSeconds: "600"], [.listen: "unix:/run/x/socket"],
-            [.issuers: "https://www.facebook.com"],
-            [.listen: "unix:/run/x/socket", .listenMode: "0777", .clientKeysFile: "/none"],
-            [.listen: "unix:/run/x/socket", .listenMode: "0664"], [.trustedPeers: "10.0.0.0/8,fd00::/8"],
-            [.gateway: "enabled", .dpop: "required_if_bound", .gatewayOrigin: "https://api.example.com"],
-            [.accessTokens: "accept", .appSecretsFile: "/none", .clientKeysFile: "/none"],
-            [.listen: "0.0.0.0:8080", .clientKeysFile: "/none"], [.jwksFile: "/tmp/keys.json"],
-            [.jwksFile: "keys.json"],
-        ] as [[ConfigurationKey: String]]
+            [:], ["dpop": "if_sent"], ["token_lifetime_seconds": "600"], ["listen": "unix:/run/x/socket"],
+            ["issuers": "https://www.facebook.com"], ["listen": "[::1]:8080"], ["tracking": "limited"],
+            ["listen": "unix:/run/x/socket", "listen_mode": "0777", "client_keys_file": "/none"],
+            ["listen": "unix:/run/x/socket", "listen_mode": "0664"], ["trusted_peers": "10.0.0.0/8,fd00::/8"],
+            ["gateway": "enabled", "dpop": "required_if_bound", "gateway_origin": "https://api.example.com"],
+            ["access_tokens": "accept", "app_secrets_file": "/none", "client_keys_file": "/none"],
+            ["listen": "0.0.0.0:8080", "client_keys_file": "/none"], ["jwks_file": "/tmp/keys.json"],
+            ["jwks_file": "keys.json"],
+            ["replay_store": "rediss://cache.example", "replay_store_password_file": "/none"],
+        ] as [[String: String]]
     )
-    func untold(flags: [ConfigurationKey: String]) throws {
-        #expect(try Self.warnings(flags) == [])
+    func untold(flags: [String: String]) throws {
+        #expect(try Self.configuration(flags).warnings == [])
+    }
+
+    @Test(
+        "A password that would cross the network unencrypted causes a warning, and is never told",
+        arguments: [
+            ("redis://:hunter2@cache.example:6379", true), ("redis://:hunter2@192.0.2.1:6379", true),
+            ("rediss://:hunter2@cache.example:6379", false), ("redis://:hunter2@127.0.0.1:6379", false),
+            ("redis://:hunter2@[::1]:6379", false), ("redis://:hunter2@localhost", false),
+            ("redis://cache.example:6379", false),
+        ]
+    )
+    func clearPassword(url: String, isTold: Bool) throws {
+        let environment = ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_REPLAY_STORE": url]
+        let configuration = try load(environment: environment)
+        #expect(configuration.warnings.count == (isTold ? 1 : 0) && !"\(configuration.warnings)".contains("hunter2"))
+        let row = Settings.all.replayStore.row
+        let shown = configuration.settings[row.name].map { row.shown($0.value) }
+        #expect(shown?.contains("hunter2") == false && shown?.contains("with a password") == url.contains("hunter2"))
+    }
+
+    @Test(
+        "A secret file that its group or others can read or write causes a warning",
+        arguments: [(0o640, "read"), (0o604, "read"), (0o660, "change"), (0o602, "change"), (0o600, nil)]
+    )
+    func looseSecretFile(mode: Int, can: String?) throws {
+        let file = try TemporaryFile(contents: #"{"app_ids": ["1"], "replay_store": "redis://:hunter2@127.0.0.1"}"#)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+        let rows = Settings.rows.filter { $0.kind == .secretFile }
+        let others = [
+            "listen": "unix:/tmp/s", "tls_certificate_file": "/c", "replay_store": "redis+sentinel://127.0.0.1/m",
+        ]
+        let flags = Dictionary(uniqueKeysWithValues: rows.map { ($0.name, file.path) }).merging(others) { $1 }
+        let told = try Self.configuration(flags).warnings.filter { $0.contains(" can ") }
+        #expect(told.count == (can == nil ? 0 : rows.count), "\(told)")
+        for (warning, row) in zip(told, rows) {
+            #expect(warning.contains("can \(can ?? "") \(row.name): \(file.path) (mode 0\(String(mode, radix: 8)))"))
+        }
+        let inFile = try ConfigurationLoader.load(flags: [:], environment: [:], file: file.path).configuration.warnings
+        #expect(inFile.contains { $0.contains("the password in replay_store: \(file.path)") } == (can != nil))
+    }
+
+    /// An old value, a new value, and the kinds of reload that allow the change.
+    static let changes: [(ConfigurationValue?, ConfigurationValue?, Set<SettingReload>)] = [
+        (nil, nil, Set(SettingReload.allCases)),
+        (.text("a"), .text("a"), Set(SettingReload.allCases)),
+        (.text("a"), .text("b"), [.takesEffect, .rereads, .guards]),
+        (nil, .text("a"), [.takesEffect, .guards]),
+        (.text("a"), nil, [.takesEffect]),
+    ]
+
+    @Test("A reload may change a setting only as the setting allows", arguments: changes)
+    func reload(old: ConfigurationValue?, new: ConfigurationValue?, allowed: Set<SettingReload>) {
+        for reload in SettingReload.allCases {
+            let refusal = reload.refusal("listen", from: old, to: new)
+            #expect((refusal == nil) == allowed.contains(reload), "\(reload)")
+            #expect(refusal?.contains("listen") != false)
+        }
+    }
+
+    @Test("A reload never removes a setting that restricts access; the same value in another unit is no change")
+    func reloads() throws {
+        let open = try Self.configuration([:])
+        let tls = ["tls_certificate_file": "/c", "tls_key_file": "/k"]
+        for (name, base) in [("client_keys_file", [:]), ("nonce_secret_file", [:]), ("tls_client_ca_file", tls)] {
+            let (without, with) = try (Self.configuration(base), Self.configuration(base.merging([name: "/a"]) { $1 }))
+            #expect(with.refusal(after: without) == nil && with.refusal(after: with) == nil)
+            #expect(without.refusal(after: with)?.contains("would take away \(name)") == true)
+        }
+        let written = [
+            "jwks_ttl_seconds": "1h", "memory_limit": "65536KiB", "listen": "127.0.0.1:8080", "replay_store": "memory",
+        ]
+        #expect(try Self.configuration(written).refusal(after: open) == nil)
+        #expect(try Self.configuration(["workers": "3"]).refusal(after: open)?.contains("workers") == true)
+    }
+
+    @Test("A reload reports exactly the settings that it makes less strict, with the values before and after")
+    func weakenings() throws {
+        let strict = try Self.configuration(["tracking": "limited", "replay": "reject", "dpop": "required_if_bound"])
+        let lax = try Self.configuration(["binding": "optional", "dpop": "ignored"])
+        let told = lax.weakenings(since: strict).map { "\($0.name): \($0.old), \($0.new)" }
+        #expect(
+            told == [
+                "binding: required, optional", "tracking: limited, any", "dpop: required_if_bound, ignored",
+                "replay: reject, accept",
+            ]
+        )
+        #expect(strict.weakenings(since: lax).isEmpty && lax.weakenings(since: lax).isEmpty)
+        let ignoring = try Self.configuration(["dpop": "ignored"])
+        #expect(try ignoring.weakenings(since: Self.configuration([:])).map(\.old) == ["if_sent"])
     }
 }

@@ -1,11 +1,9 @@
 internal import LLJOSE
 internal import LLSockets
 
-/// The loaded configuration and the origin of each setting.
+/// The loaded configuration and the file that was read.
 package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration
-    /// Only the settings that were set; every other key has its default.
-    package let settings: [ConfigurationKey: ConfigurationSetting]
     package let file: String?
 }
 
@@ -16,8 +14,18 @@ package enum ConfigurationLoader {
     /// able to change it (CWE-427): a folder that others can write to must not decide which logins are accepted.
     package static let defaultFile = "config/limited-login.json"
 
+    /// The prefix of every environment variable of the service. A variable with this prefix and an unknown name is
+    /// refused, so that a misspelt one cannot pass for a default.
+    package static let environmentPrefix = "LIMITED_LOGIN_"
+
+    /// The variable that names the configuration file; the only one that is no setting.
+    package static let fileVariable = "LIMITED_LOGIN_CONFIG"
+
+    /// The variable with the port to listen on, as Cloud Run, Heroku, Render and Fly set it.
+    private static let portVariable = "PORT"
+
     /// - Parameters:
-    ///   - flags: The values given on the command line, by key.
+    ///   - flags: The values given on the command line, by the settings' names.
     ///   - environment: The process's environment; names with the project's prefix must be known. `PORT` is the port of
     ///     `listen` if no other source sets that.
     ///   - file: The file named by `--config`, if any; it must then be readable.
@@ -27,101 +35,108 @@ package enum ConfigurationLoader {
     ///   - readsDefaultFile: True if ``defaultFile`` is read when no file is named.
     /// - Throws: All mistakes that the sources show; the content of other files is not read.
     package static func load(
-        flags: [ConfigurationKey: String],
+        flags: [String: String],
         environment: [String: String],
         file: String?,
         again known: String? = nil,
-        only: [ConfigurationKey]? = nil,
+        only: [SettingRow]? = nil,
         readsDefaultFile: Bool = true
     ) throws(ConfigurationError) -> LoadedConfiguration {
-        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        var settings: [String: ConfigurationSetting] = [:]
         var mistakes: [ConfigurationError] = []
-        let named = file ?? environment[ConfigurationKey.fileVariable]
+        let rows = only ?? Settings.rows
+        let named = file ?? environment[fileVariable]
         guard named != "" else {
-            let origin = file == nil ? ConfigurationOrigin.environment(ConfigurationKey.fileVariable) : .flag("config")
+            let origin = file == nil ? ConfigurationOrigin.environment(fileVariable) : .flag("config")
             throw origin.error("the name of the file is empty")
         }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
-            settings = try ConfigurationFile.settings(of: bytes, path: path, only: only, &mistakes)
+            settings = try ConfigurationFile.settings(of: bytes, path: path, rows, &mistakes)
             readFile = path
         }
-        for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix(ConfigurationKey.environmentPrefix) && name != ConfigurationKey.fileVariable
-            && !ConfigurationKey.isServiceLink(name, value)
-        {
-            guard let key = ConfigurationKey.allCases.first(where: { $0.environmentName == name }) else {
-                let member = name.dropFirst(ConfigurationKey.environmentPrefix.count).lowercased()
-                let nearest = ConfigurationFile.nearest(member)
-                let hint = nearest.map { "; did you mean \($0.environmentName)?" } ?? ""
-                mistakes.append(
-                    ConfigurationOrigin.environment(name).error("there is no such setting\(hint)").of(nearest)
-                )
-                continue
+        /// Adds the value of a text, or the mistake in it.
+        func add(_ row: SettingRow, _ text: String, _ origin: ConfigurationOrigin) {
+            do throws(ConfigurationError) {
+                settings[row.name] = try ConfigurationSetting(text: text, row: row, origin: origin)
+            } catch {
+                settings[row.name] = nil
+                mistakes.append(error.of(row))
             }
-            if only?.contains(key) == false { continue }
-            settings[key] = setting(key, value, .environment(name), &mistakes)
         }
-        for (key, value) in flags.sorted(by: { $0.key.rawValue < $1.key.rawValue })
-        where only?.contains(key) != false {
-            settings[key] = setting(key, value, .flag(key.flagName), &mistakes)
+        for (name, value) in environment.sorted(by: { $0.key < $1.key })
+        where name.hasPrefix(environmentPrefix) && name != fileVariable && !isServiceLink(name, value) {
+            let origin = ConfigurationOrigin.environment(name)
+            if let row = rows.first(where: { $0.environmentName == name }) {
+                add(row, value, origin)
+            } else if !Settings.rows.contains(where: { $0.environmentName == name }) {
+                let nearest = ConfigurationFile.nearest(name.dropFirst(environmentPrefix.count).lowercased())
+                let hint = nearest.map { "; did you mean \($0.environmentName)?" } ?? ""
+                mistakes.append(origin.error("there is no such setting\(hint)").of(nearest))
+            }
         }
-        if settings[.listen] == nil, only?.contains(.listen) != false,
-            let port = environment[ConfigurationKey.portVariable]
+        for row in rows.sorted(by: { $0.name < $1.name }) {
+            if let value = flags[row.name] { add(row, value, .flag(row.flagName)) }
+        }
+        let listen = Settings.all.listen.row
+        if settings[listen.name] == nil, rows.contains(where: { $0.name == listen.name }),
+            let port = environment[portVariable]
         {
-            let origin = ConfigurationOrigin.environment(ConfigurationKey.portVariable)
+            let origin = ConfigurationOrigin.environment(portVariable)
             if let number = UInt16(port), number > 0 {
-                settings[.listen] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
+                settings[listen.name] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
             } else {
-                mistakes.append(origin.error("a port from 1 to 65535 is needed").of(.listen))
+                mistakes.append(origin.error("a port from 1 to 65535 is needed").of(listen))
             }
         }
         let configuration = try configuration(settings, only, mistakes)
-        return LoadedConfiguration(configuration: configuration, settings: settings, file: readFile)
-    }
-
-    /// Reads a text; nil after a mistake in it, which is added.
-    private static func setting(
-        _ key: ConfigurationKey,
-        _ text: String,
-        _ origin: ConfigurationOrigin,
-        _ mistakes: inout [ConfigurationError]
-    ) -> ConfigurationSetting? {
-        do throws(ConfigurationError) {
-            return try ConfigurationSetting(text: text, key: key, origin: origin)
-        } catch {
-            mistakes.append(error.of(key))
-            return nil
-        }
+        return LoadedConfiguration(configuration: configuration, file: readFile)
     }
 
     /// Checks the settings. After a mistake it goes on without the setting at fault, to find the others too.
     private static func configuration(
-        _ settings: [ConfigurationKey: ConfigurationSetting],
-        _ only: [ConfigurationKey]?,
+        _ settings: [String: ConfigurationSetting],
+        _ only: [SettingRow]?,
         _ mistakes: [ConfigurationError]
     ) throws(ConfigurationError) -> ServiceConfiguration {
         let checked: ServiceConfiguration
         do throws(ConfigurationError) {
             checked = try ServiceConfiguration(settings: settings, only: only)
         } catch {
-            let faulty = Set(mistakes.compactMap(\.key))
+            let faulty = Set(mistakes.compactMap(\.name))
             // A mistake that only follows from another one is left out.
-            let follows = [error.key, error.other].contains { $0.map(faulty.contains) == true }
+            let follows = [error.name, error.other].contains { $0.map(faulty.contains) == true }
             let mistakes = follows ? mistakes : mistakes + [error]
             // Every setting but the app ids can be left out.
-            let standIn = ConfigurationSetting(value: .list(["0"]), origin: .flag(ConfigurationKey.appIDs.flagName))
-            let instead = error.key == .appIDs ? standIn : nil
-            guard let key = error.key, settings[key] != instead else {
+            let apps = Settings.all.appIDs.row
+            let standIn = ConfigurationSetting(value: .list(["0"]), origin: .flag(apps.flagName))
+            let instead = error.name == apps.name ? standIn : nil
+            guard let name = error.name, settings[name] != instead else {
                 throw ConfigurationError(all: mistakes) ?? error
             }
             var rest = settings
-            rest[key] = instead
+            rest[name] = instead
             return try configuration(rest, only, mistakes)
         }
         if let all = ConfigurationError(all: mistakes) { throw all }
         return checked
     }
+
+    /// True if Kubernetes made the variable, for a Service named `limited-login` or `limited-login-redis` (Kubernetes,
+    /// "Accessing the Service").
+    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        let words = name.dropFirst(environmentPrefix.count).split(separator: "_", omittingEmptySubsequences: false)
+        return words.indices.contains { start in
+            let rest = Array(words[start...])
+            if rest == ["SERVICE", "HOST"] || rest.starts(with: ["SERVICE", "PORT"]) { return true }
+            if rest == ["PORT"] { return serviceProtocols.contains { value.hasPrefix("\($0.lowercased())://") } }
+            return rest.count >= 3 && rest[0] == "PORT" && UInt16(rest[1]) != nil
+                && serviceProtocols.contains(String(rest[2]))
+        }
+    }
+
+    /// The protocols of a Service's ports (Kubernetes, "Protocols for Services").
+    private static let serviceProtocols = ["TCP", "UDP", "SCTP"]
 
     private static func contents(
         named: String?,
@@ -138,7 +153,7 @@ package enum ConfigurationLoader {
     }
 }
 
-/// The configuration file: one JSON object with members named as in `ConfigurationKey`.
+/// The configuration file: one JSON object with members named as in `Settings`.
 ///
 /// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
 enum ConfigurationFile {
@@ -148,9 +163,9 @@ enum ConfigurationFile {
     static func settings(
         of bytes: [UInt8],
         path: String,
-        only: [ConfigurationKey]? = nil,
+        _ rows: [SettingRow],
         _ mistakes: inout [ConfigurationError]
-    ) throws(ConfigurationError) -> [ConfigurationKey: ConfigurationSetting] {
+    ) throws(ConfigurationError) -> [String: ConfigurationSetting] {
         // The limits hold 100,000 app ids.
         var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
         do throws(JSONError) {
@@ -161,24 +176,24 @@ enum ConfigurationFile {
         guard document.kind(document.root) == .object else {
             throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
         }
-        var settings: [ConfigurationKey: ConfigurationSetting] = [:]
+        var settings: [String: ConfigurationSetting] = [:]
         for name in document.children(of: document.root) {
             let member = document.string(name, in: bytes.span)
-            guard let key = ConfigurationKey(rawValue: member) else {
+            guard let row = rows.first(where: { $0.name == member }) else {
+                if Settings.rows.contains(where: { $0.name == member }) { continue }
                 let nearest = nearest(member)
-                let hint = nearest.map { "; did you mean '\($0.rawValue)'?" } ?? ""
-                mistakes.append(ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)", key: nearest))
+                let hint = nearest.map { "; did you mean '\($0.name)'?" } ?? ""
+                mistakes.append(ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)").of(nearest))
                 continue
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
-            if only?.contains(key) == false { continue }
             // null and an empty list mean "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
             do throws(ConfigurationError) {
-                let value = try value(name + 1, of: key, in: document, bytes, origin)
-                if value != .list([]) { settings[key] = ConfigurationSetting(value: value, origin: origin) }
+                let value = try value(name + 1, of: row.kind, in: document, bytes, origin)
+                if value != .list([]) { settings[member] = ConfigurationSetting(value: value, origin: origin) }
             } catch {
-                mistakes.append(error.of(key))
+                mistakes.append(error.of(row))
             }
         }
         return settings
@@ -204,12 +219,11 @@ enum ConfigurationFile {
 
     private static func value(
         _ node: Int,
-        of key: ConfigurationKey,
+        of kind: SettingKind,
         in document: borrowing JSONDocument,
         _ bytes: [UInt8],
         _ origin: ConfigurationOrigin
     ) throws(ConfigurationError) -> ConfigurationValue {
-        let kind = key.definition.kind
         switch (kind, document.kind(node)) {
         case (.duration, .string), (.size, .string):
             return .integer(try ConfigurationSetting.number(document.string(node, in: bytes.span), kind, origin))
@@ -233,10 +247,10 @@ enum ConfigurationFile {
         }
     }
 
-    /// The most likely key for a misspelt name: at most two edits away; `-` and `_` count as the same.
-    static func nearest(_ name: String) -> ConfigurationKey? {
+    /// The most likely setting for a misspelt name: at most two edits away; `-` and `_` count as the same.
+    static func nearest(_ name: String) -> SettingRow? {
         let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
-        return ConfigurationKey.allCases.first { Spelling.isNear(folded, $0.rawValue, edits: 2) }
+        return Settings.rows.first { Spelling.isNear(folded, $0.name, edits: 2) }
     }
 }
 

@@ -31,18 +31,17 @@ package struct ConfigurationSetting: Sendable, Equatable {
 }
 
 extension ConfigurationSetting {
-    /// Reads a flag's or an environment variable's text as the kind of value that its key has.
-    package init(text: String, key: ConfigurationKey, origin: ConfigurationOrigin) throws(ConfigurationError) {
-        let kind = key.definition.kind
+    /// Reads a flag's or an environment variable's text as the kind of value that its setting has.
+    package init(text: String, row: SettingRow, origin: ConfigurationOrigin) throws(ConfigurationError) {
         let value: ConfigurationValue
-        switch kind {
+        switch row.kind {
         case .list:
             // The text is empty after `A=$UNSET`.
             guard !text.isEmpty else { throw origin.error("the value is empty") }
             let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
             guard !parts.contains("") else { throw origin.error("the list has an empty element") }
             value = .list(parts)
-        case .integer, .duration, .size: value = .integer(try Self.number(text, kind, origin))
+        case .integer, .duration, .size: value = .integer(try Self.number(text, row.kind, origin))
         case .text, .file, .secretFile, .choice: value = .text(text)
         }
         self.init(value: value, origin: origin)
@@ -59,7 +58,7 @@ extension ConfigurationSetting {
     /// A whole number, with or without a unit if the kind has units.
     static func number(
         _ text: String,
-        _ kind: ConfigurationKind,
+        _ kind: SettingKind,
         _ origin: ConfigurationOrigin
     ) throws(ConfigurationError) -> Int {
         let unit = kind.units.first { text.hasSuffix($0.suffix) }
@@ -93,17 +92,17 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     package let place: String
     /// The fault, and the right form.
     package let reason: String
-    /// The setting at fault, or probably meant; nil if the mistake is of none.
-    var key: ConfigurationKey?
-    /// The setting that the one at fault depends on, if the two do not go together.
-    var other: ConfigurationKey?
+    /// The name of the setting at fault, or probably meant; nil if the mistake is of none.
+    var name: String?
+    /// The name of the setting that the one at fault depends on, if the two do not go together.
+    var other: String?
     /// The mistakes beside this one.
     private var others: [ConfigurationError] = []
 
-    package init(place: String, reason: String, key: ConfigurationKey? = nil, other: ConfigurationKey? = nil) {
+    package init(place: String, reason: String, name: String? = nil, other: String? = nil) {
         self.place = place
         self.reason = reason
-        self.key = key
+        self.name = name
         self.other = other
     }
 
@@ -115,8 +114,8 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     }
 
     /// The same mistake, of a setting.
-    func of(_ key: ConfigurationKey?) -> ConfigurationError {
-        ConfigurationError(place: place, reason: reason, key: key)
+    func of(_ row: SettingRow?) -> ConfigurationError {
+        ConfigurationError(place: place, reason: reason, name: row?.name)
     }
 
     /// One sentence for each mistake, which names its place.
@@ -127,69 +126,4 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     }
 
     package var description: String { sentences.joined(separator: "; ") }
-}
-
-/// A line of a file named by a setting, with a secret or a client.
-package struct FileLine {
-    let text: ArraySlice<UInt8>
-    /// The file and the line's number. Errors name it and never quote the line.
-    let place: String
-
-    /// The words between white space; none for a comment, which may follow white space here.
-    var words: [ArraySlice<UInt8>] {
-        let words = text.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-        return words.first?.first == UInt8(ascii: "#") ? [] : words
-    }
-
-    /// The lines of a file's text, without those that are empty or begin with `#`.
-    static func all(of text: [UInt8], place: String) -> [FileLine] {
-        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        return lines.enumerated().compactMap { index, line in
-            // Editors of other systems end lines with a carriage return.
-            let line = FileLine(text: line.last == 0x0D ? line.dropLast() : line, place: "\(place): line \(index + 1)")
-            return line.text.isEmpty || line.text.first == UInt8(ascii: "#") ? nil : line
-        }
-    }
-
-    /// The one or two different secrets of a file, each on its own line.
-    /// - Parameter none: The message for a file without any.
-    static func secrets<Secret: Equatable>(
-        of text: [UInt8],
-        place: String,
-        none: String,
-        _ read: (FileLine) throws(ConfigurationError) -> Secret
-    ) throws(ConfigurationError) -> (Secret, Secret?) {
-        var secrets: [Secret] = []
-        for line in all(of: text, place: place) {
-            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
-            let secret = try read(line)
-            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
-            secrets.append(secret)
-        }
-        guard let first = secrets.first else { throw ConfigurationError(place: place, reason: none) }
-        return (first, secrets.count > 1 ? secrets[1] : nil)
-    }
-
-    /// The text of a file named by a setting.
-    /// - Parameter limit: The greatest size, in bytes.
-    package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
-        let text: [UInt8]
-        do throws(FileContents.Failure) {
-            text = try FileContents.read(path: path, limit: limit)
-        } catch {
-            throw ConfigurationError(path, error)
-        }
-        // Editors of other systems write a byte order mark, which would become part of the first word.
-        guard !text.starts(with: [0xEF, 0xBB, 0xBF]), !text.starts(with: [0xFF, 0xFE]),
-            !text.starts(with: [0xFE, 0xFF])
-        else {
-            throw ConfigurationError(
-                place: path,
-                reason: "the file begins with a byte order mark (BOM): save it as UTF-8 without one"
-            )
-        }
-        return text
-    }
-
-    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: place, reason: reason) }
 }

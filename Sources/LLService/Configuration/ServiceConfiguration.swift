@@ -1,230 +1,245 @@
-package import LLGraph
+internal import LLGraph
 package import LLHTTPClient
 internal import LLHTTPServer
-package import LLSockets
-package import LLStores
+internal import LLSockets
+internal import LLStores
 package import LimitedLogin
 
-/// The whole configuration of the service, checked and typed.
+/// The whole configuration of the service, checked and typed. ``ConfigurationLoader`` makes it.
 ///
-/// ``ConfigurationLoader`` makes it. Each member is the setting of the same name, or nil if the setting has no value.
-/// The bounds, defaults and meanings are in ``ConfigurationKey``.
-package struct ServiceConfiguration: Sendable, Equatable {
-    /// Never empty if the command is about tokens.
-    package var appIDs: [String]
-    package var issuers: [String]
-    package var jwksURLs: [String]
-    package var jwksFile: String?
-    package var caFile: String?
-    package var jwksTTLSeconds: Int
-    package var jwksMinimumTTLSeconds: Int
-    package var jwksMaximumTTLSeconds: Int
-    package var jwksMaxStaleSeconds: Int
-    package var listen: ListenAddress
-    package var listenMode: UnixSocketMode
-    package var adminListen: SocketAddress
-    package var workers: Int?
-    /// The limit in the configuration; a smaller limit of the process's control group takes precedence.
-    package var memoryLimitBytes: Int
-    package var idleTimeoutSeconds: Int
-    package var clockSkewSeconds: Int
-    package var maxTokenAgeSeconds: Int?
-    /// True if a token must be bound to a login.
-    package var bindingIsRequired: Bool
-    /// True if only tokens without an access token are accepted.
-    package var onlyLimitedTracking: Bool
-    package var accessTokensAreAccepted: Bool
-    package var clientKeysFile: String?
-    package var tls: TLSFiles?
-    package var trustedPeers: [AddressPrefix]
-    /// The settings of the gateway routes; nil if these are closed.
-    package var gateway: GatewaySettings?
-    /// The wanted number; ``signaturesPerWorker`` is the number that fits into memory.
-    package var signatureCacheEntries: Int
-    package var nonceSecretFile: String?
-    package var nonceTTLSeconds: Int
-    package var replaysAreRejected: Bool
-    /// The server that remembers used nonces, tokens and proofs; nil if this process does.
-    package var replayStore: ReplayStoreURL?
-    package var replayStorePasswordFile: String?
-    package var replayStoreSentinelPasswordFile: String?
-    package var replayStoreCapacity: Int
-    package var appSecretsFile: String?
-    package var graph: GraphConfiguration
+/// It has a member for each row of ``Settings``: `configuration.workers` is the value in force. The other members are
+/// made of several settings, which are checked to go together.
+@dynamicMemberLookup
+package struct ServiceConfiguration: Sendable {
+    /// The settings that were set, by their names; every other one has its default.
+    package let settings: [String: ConfigurationSetting]
+    /// The typed values of the same settings.
+    private var values: [String: any Sendable] = [:]
     /// The webhook for Facebook's callbacks; nil if there is none.
-    package var webhook: WebhookConfiguration?
+    package private(set) var webhook: WebhookConfiguration?
     /// The settings for issuing tokens; nil if the service issues none.
-    package var tokens: TokenConfiguration?
-    package var drainDelaySeconds: Int
-    /// The level's swift-log name.
-    package var logLevel: String
-    package var logFormat: String?
-    package var auditIsOn: Bool
-    /// The settings as values, given or default, for code that iterates over all of them.
-    package private(set) var values: [ConfigurationKey: ConfigurationValue] = [:]
-    /// The configuration file, if it holds the password of ``replayStore``.
-    private(set) var fileWithPassword: String?
-}
+    package private(set) var tokens: TokenIssuerPolicy?
 
-/// The PEM files of a listener that speaks TLS.
-package struct TLSFiles: Sendable, Equatable {
-    /// The server's certificate, followed by the chain up to its authority.
-    package let certificate: String
-    /// The certificate's private key, not encrypted.
-    package let key: String
-    /// The authorities of the callers' certificates; nil if callers need none.
-    package let clientAuthorities: String?
-}
+    package subscript<Value>(dynamicMember path: KeyPath<Settings, Setting<Value>>) -> Value {
+        get { self[Settings.all[keyPath: path]] }
+        set { values[Settings.all[keyPath: path].row.name] = newValue }
+    }
 
-package struct TokenConfiguration: Sendable, Equatable {
-    package let policy: TokenIssuerPolicy
-    package let signingKeysFile: String
+    package subscript<Value>(setting: Setting<Value>) -> Value {
+        guard let value = values[setting.row.name] else { return setting.standard }
+        return value as? Value ?? setting.standard
+    }
+
+    /// The value of a setting in the form of its source, given or default.
+    package func value(_ row: SettingRow) -> ConfigurationValue? { settings[row.name]?.value ?? row.standard }
 }
 
 package struct WebhookConfiguration: Sendable, Equatable {
     package let url: HTTPURL
-    package let secretFile: String
     /// The page that shows people the state of a data deletion; without a query.
     package let statusURL: HTTPURL
 }
 
+private let all = Settings.all
+
 extension ServiceConfiguration {
     /// - Parameter only: The settings that were read; nil for all. The others have their defaults and are not checked.
     package init(
-        settings: [ConfigurationKey: ConfigurationSetting],
-        only: [ConfigurationKey]? = nil
+        settings: [String: ConfigurationSetting],
+        only: [SettingRow]? = nil
     ) throws(ConfigurationError) {
-        let reader = SettingReader(settings: settings)
-        appIDs = only?.contains(.appIDs) == false ? [] : try reader.appIDs()
-        issuers = try reader.issuers()
-        jwksURLs = try reader.urls(.jwksURLs)
-        jwksFile = try reader.optionalText(.jwksFile)
-        caFile = try reader.optionalText(.caFile)
-        jwksTTLSeconds = try reader.number(.jwksTTLSeconds)
-        jwksMinimumTTLSeconds = try reader.number(.jwksMinimumTTLSeconds)
-        jwksMaximumTTLSeconds = try reader.number(.jwksMaximumTTLSeconds)
-        jwksMaxStaleSeconds = try reader.number(.jwksMaxStaleSeconds)
-        listen = try reader.listenAddress()
-        listenMode = try reader.listenMode(of: listen)
-        adminListen = try reader.adminListenAddress()
-        workers = try reader.optionalNumber(.workers)
-        memoryLimitBytes = try reader.number(.memoryLimit)
-        idleTimeoutSeconds = try reader.number(.idleTimeoutSeconds)
-        clockSkewSeconds = try reader.number(.clockSkewSeconds)
-        maxTokenAgeSeconds = try reader.optionalNumber(.maxTokenAgeSeconds)
-        bindingIsRequired = try reader.text(.binding) == "required"
-        onlyLimitedTracking = try reader.text(.tracking) == "limited"
-        accessTokensAreAccepted = try reader.text(.accessTokens) == "accept"
-        clientKeysFile = try reader.optionalText(.clientKeysFile)
-        tls = try reader.tlsFiles()
-        trustedPeers = try reader.addressPrefixes(.trustedPeers)
-        gateway = try reader.gateway()
-        signatureCacheEntries = try reader.number(.signatureCacheEntries)
-        nonceSecretFile = try reader.optionalText(.nonceSecretFile)
-        nonceTTLSeconds = try reader.number(.nonceTTLSeconds)
-        replaysAreRejected = try reader.text(.replay) == "reject"
-        replayStore = try reader.replayStore()
-        if case .file(let path, _)? = settings[.replayStore]?.origin, replayStore?.password != nil {
-            fileWithPassword = path
-        }
-        replayStorePasswordFile = try reader.optionalText(.replayStorePasswordFile)
-        replayStoreSentinelPasswordFile = try reader.optionalText(.replayStoreSentinelPasswordFile)
-        replayStoreCapacity = try reader.number(.replayStoreCapacity)
-        appSecretsFile = try reader.optionalText(.appSecretsFile)
-        graph = try reader.graph()
-        webhook = try reader.webhook()
-        tokens = try reader.tokens(except: issuers)
-        drainDelaySeconds = try reader.number(.drainDelaySeconds)
-        logLevel = try reader.text(.logLevel)
-        logFormat = try reader.optionalText(.logFormat)
-        auditIsOn = try reader.text(.auditLog) == "on"
-        for key in ConfigurationKey.allCases { values[key] = reader.value(key) }
-        try requireConsistency(reader)
-        guard only != nil || listen.network?.collides(with: adminListen) != true else {
-            throw reader.failure(
-                .adminListen,
-                "the administrative listener has the service's own address \(listen); give one of them another port",
-                beside: .listen
+        self.settings = settings
+        let needsApp = only?.contains { $0.name == all.appIDs.row.name } != false
+        guard settings[all.appIDs.row.name] != nil || !needsApp else {
+            throw ConfigurationError(
+                place: all.appIDs.row.environmentName,
+                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)",
+                name: all.appIDs.row.name
             )
         }
+        for row in Settings.rows {
+            guard let setting = settings[row.name] else { continue }
+            if row.isOptional, let name = row.feature?.switchName, settings[name] == nil { continue }
+            do throws(SettingFault) {
+                values[row.name] = try row.read(setting.value)
+            } catch {
+                throw ConfigurationError(place: setting.origin.description, reason: error.reason, name: row.name)
+            }
+        }
+        try refuse(conflictsOfParts)
+        webhook = try webhookConfiguration()
+        tokens = try tokenConfiguration()
+        try refuse(conflictsOfValues)
+        let isShared = only == nil && self.listen.network?.collides(with: self.adminListen) == true
+        let reason =
+            "the administrative listener has the service's own address \(self.listen); give one of them another port"
+        try refuse([(isShared, all.adminListen, all.listen, reason)])
     }
 
-    private func requireConsistency(_ reader: SettingReader) throws(ConfigurationError) {
-        guard jwksMinimumTTLSeconds <= jwksMaximumTTLSeconds else {
-            throw reader.failure(
-                .jwksMinimumTTLSeconds,
-                "the least time to live (\(jwksMinimumTTLSeconds) s) is above the greatest (\(jwksMaximumTTLSeconds) s)"
-            )
+    /// Settings that do not go together: the one at fault, the one that it depends on, and the reason.
+    private typealias Conflict = (isThere: Bool, of: any AnySetting, with: (any AnySetting)?, reason: String)
+
+    private func refuse(_ conflicts: [Conflict]) throws(ConfigurationError) {
+        guard let conflict = conflicts.first(where: \.isThere) else { return }
+        throw failure(conflict.of, conflict.reason, beside: conflict.with)
+    }
+
+    /// An error that names the place of a setting's value.
+    /// - Parameter other: The setting that this one depends on, if the two do not go together.
+    private func failure(
+        _ setting: any AnySetting,
+        _ reason: String,
+        beside other: (any AnySetting)? = nil
+    ) -> ConfigurationError {
+        let name = setting.row.name
+        let place = settings[name]?.origin.description ?? name
+        return ConfigurationError(place: place, reason: reason, name: name, other: other?.row.name)
+    }
+
+    private func isSet(_ setting: any AnySetting) -> Bool { settings[setting.row.name] != nil }
+
+    /// The conflict of a setting that others must accompany.
+    private func lacks(_ setting: any AnySetting, _ others: any AnySetting...) -> Conflict {
+        let missing = others.filter { !isSet($0) }
+        let names = missing.map(\.row.name).joined(separator: " and ")
+        return (isSet(setting) && !missing.isEmpty, setting, missing.first, "set \(names) too")
+    }
+
+    private var conflictsOfParts: [Conflict] {
+        let fields = self.authHeaders.map { $0.name.lowercased() }
+        var hasPasswordInFlag = false
+        if case .flag? = settings[all.replayStore.row.name]?.origin {
+            hasPasswordInFlag = self.replayStore?.password != nil
         }
-        guard (jwksMinimumTTLSeconds...jwksMaximumTTLSeconds).contains(jwksTTLSeconds) else {
-            let unit = ConfigurationKey.jwksTTLSeconds.definition.kind.withUnit
-            throw reader.failure(
-                .jwksTTLSeconds,
-                "\(unit(jwksTTLSeconds)) is outside \(unit(jwksMinimumTTLSeconds)) to \(unit(jwksMaximumTTLSeconds)), which "
+        return [
+            (
+                isSet(all.listenMode) && self.listen.network != nil, all.listenMode, all.listen,
+                "permissions have no meaning for \(self.listen); set listen to unix:PATH"
+            ),
+            lacks(all.tlsCertificateFile, all.tlsKeyFile), lacks(all.tlsKeyFile, all.tlsCertificateFile),
+            (
+                self.tlsClientCAFile != nil && self.tlsCertificateFile == nil, all.tlsClientCAFile,
+                all.tlsCertificateFile,
+                "client certificates need TLS: set tls_certificate_file and tls_key_file"
+            ),
+            (Set(fields).count < fields.count, all.authHeaders, nil, "two fields have the same name"),
+            (
+                hasPasswordInFlag, all.replayStore, nil,
+                "a password in a flag stands in the process list for every user: set "
+                    + "\(all.replayStore.row.environmentName), or replay_store_password_file"
+            ),
+            lacks(all.callbacksURL, all.callbacksSecretFile, all.dataDeletionStatusURL),
+        ]
+    }
+
+    private var conflictsOfValues: [Conflict] {
+        let (least, greatest) = (self.jwksMinimumTTLSeconds, self.jwksMaximumTTLSeconds)
+        let unit = all.jwksTTLSeconds.row.kind.withUnit
+        let idle = HTTPServerLimits.greatestVerifiedIdleTimeout
+        var hasSentinels = false
+        if case .sentinel? = self.replayStore?.kind { hasSentinels = true }
+        return [
+            (
+                least > greatest, all.jwksMinimumTTLSeconds, nil,
+                "the least time to live (\(least) s) is above the greatest (\(greatest) s)"
+            ),
+            (
+                self.jwksTTLSeconds < least || self.jwksTTLSeconds > greatest, all.jwksTTLSeconds, nil,
+                "\(unit(self.jwksTTLSeconds)) is outside \(unit(least)) to \(unit(greatest)), which "
                     + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
+            ),
+            (
+                self.replayStorePasswordFile != nil && self.replayStore == nil, all.replayStorePasswordFile,
+                all.replayStore,
+                "the store in memory has no password; set replay_store to a redis:// URL"
+            ),
+            (
+                self.replayStorePasswordFile != nil && self.replayStore?.password != nil, all.replayStorePasswordFile,
+                all.replayStore, "the URL in replay_store has a password already"
+            ),
+            (
+                self.replayStoreSentinelPasswordFile != nil && !hasSentinels, all.replayStoreSentinelPasswordFile,
+                all.replayStore, "replay_store names no sentinels: set it to a redis+sentinel:// URL"
+            ),
+            (
+                self.accessTokensAreAccepted && self.appSecretsFile == nil, all.accessTokensAreAccepted,
+                all.appSecretsFile,
+                "Graph is asked about access tokens with the app's secret: set app_secrets_file"
+            ),
+            (
+                self.tlsClientCAFile != nil && .seconds(self.idleTimeoutSeconds) > idle, all.idleTimeoutSeconds,
+                all.tlsClientCAFile,
+                "with tls_client_ca_file a connection lives five minutes at most, so it is idle for "
+                    + "\(idle.components.seconds) s at most"
+            ),
+        ]
+    }
+
+    private func webhookConfiguration() throws(ConfigurationError) -> WebhookConfiguration? {
+        guard let url = self.callbacksURL, let page = self.dataDeletionStatusURL else { return nil }
+        let statusURL: HTTPURL
+        do throws(SettingFault) { statusURL = try Read.url(page) } catch {
+            throw failure(all.dataDeletionStatusURL, error.reason)
+        }
+        guard !statusURL.target.utf8.contains(UInt8(ascii: "?")) else {
+            throw failure(all.dataDeletionStatusURL, "it must not have a query: the code becomes one")
+        }
+        return WebhookConfiguration(url: url, statusURL: statusURL)
+    }
+
+    /// The settings for issuing tokens. Callers need keys, because a caller gets a token that others accept as a login.
+    private func tokenConfiguration() throws(ConfigurationError) -> TokenIssuerPolicy? {
+        guard let issuer = self.issuer else { return nil }
+        let isForeign = self.issuers.contains(issuer)
+        let fault = SettingFault(issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
+        try refuse([
+            (isForeign, all.issuer, nil, fault.reason), lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
+        ])
+        func policy(_ audiences: [String]?, _ extra: String?) throws(InvalidConfiguration) -> TokenIssuerPolicy {
+            try TokenIssuerPolicy(
+                issuer: issuer,
+                audiences: audiences ?? [],
+                lifetimeSeconds: self.tokenLifetimeSeconds,
+                accessTokenType: self.tokenTypeHeader,
+                claims: self.tokenClaims,
+                extraClaims: extra ?? "{}"
             )
         }
-        if replayStorePasswordFile != nil {
-            guard let replayStore else {
-                throw reader.failure(
-                    .replayStorePasswordFile,
-                    "the store in memory has no password; set \(ConfigurationKey.replayStore.rawValue) to a redis:// URL",
-                    beside: .replayStore
-                )
-            }
-            guard replayStore.password == nil else {
-                throw reader.failure(
-                    .replayStorePasswordFile,
-                    "the URL in \(ConfigurationKey.replayStore.rawValue) has a password already",
-                    beside: .replayStore
-                )
-            }
-        }
-        if replayStoreSentinelPasswordFile != nil {
-            guard case .sentinel? = replayStore?.kind else {
-                throw reader.failure(
-                    .replayStoreSentinelPasswordFile,
-                    "\(ConfigurationKey.replayStore.rawValue) names no sentinels: set it to a redis+sentinel:// URL",
-                    beside: .replayStore
-                )
-            }
-        }
-        guard !accessTokensAreAccepted || appSecretsFile != nil else {
-            throw reader.failure(
-                .accessTokens,
-                "Graph is asked about access tokens with the app's secret: set \(ConfigurationKey.appSecretsFile.rawValue)",
-                beside: .appSecretsFile
-            )
-        }
-        let greatestIdleTimeout = HTTPServerLimits.greatestVerifiedIdleTimeout
-        guard tls?.clientAuthorities == nil || .seconds(idleTimeoutSeconds) <= greatestIdleTimeout else {
-            throw reader.failure(
-                .idleTimeoutSeconds,
-                "with \(ConfigurationKey.tlsClientCAFile.rawValue) a connection lives five minutes at most, "
-                    + "so it is idle for \(greatestIdleTimeout.components.seconds) s at most",
-                beside: .tlsClientCAFile
-            )
+        // Each value is checked by itself, so that the error names its setting.
+        var checked = all.issuer as any AnySetting
+        do throws(InvalidConfiguration) {
+            _ = try policy(nil, nil)
+            checked = all.tokenAudiences
+            _ = try policy(self.tokenAudiences, nil)
+            checked = all.tokenExtraClaims
+            return try policy(self.tokenAudiences, self.tokenExtraClaims)
+        } catch {
+            throw failure(checked, "\(error)")
         }
     }
 }
 
 extension ServiceConfiguration {
+    /// The settings of the gateway routes; nil if these are closed.
+    package var gateway: GatewaySettings? {
+        self.gatewayIsEnabled
+            ? GatewaySettings(dpop: self.dpop, origin: self.gatewayOrigin, fields: self.authHeaders) : nil
+    }
+
     /// The number of workers of the service's listener.
-    package var workerCount: Int { workers ?? ProcessLimits.processorCount() }
+    package var workerCount: Int { self.workers ?? ProcessLimits.processorCount() }
 
     /// The number of good signatures that each worker remembers.
     package var signaturesPerWorker: Int {
         VerifiedSignatureCache.capacity(
-            wanted: signatureCacheEntries,
+            wanted: self.signatureCacheEntries,
             workers: workerCount,
-            memory: ProcessLimits.memory(of: memoryLimitBytes)
+            memory: ProcessLimits.memory(of: self.memoryLimitBytes)
         )
     }
 
     /// The reason why a reload may not replace another configuration by this one; nil if it may.
     package func refusal(after old: ServiceConfiguration) -> String? {
-        ConfigurationKey.allCases.lazy.compactMap { key in
-            key.definition.reload.refusal(key, from: old.values[key], to: values[key])
-        }.first
+        Settings.rows.lazy.compactMap { $0.reload.refusal($0.name, from: old.value($0), to: value($0)) }.first
     }
 }

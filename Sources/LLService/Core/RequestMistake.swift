@@ -138,11 +138,11 @@ enum RequestMistake {
         let isService = routes.contains { $0 === Route.verify }
         // This listener's routes were compared before, so a route that matches is the other listener's.
         if Route.table.contains(where: { $0.matches(path, bytes) }) {
-            let key = isService ? ConfigurationKey.adminListen : .listen
+            let row = isService ? Settings.all.adminListen.row : Settings.all.listen.row
             return Problem(
                 .notFound,
                 "This path is on the other listener, the \(isService ? "operators'" : "service's").",
-                hint: "Ask the address that \(key.rawValue) (\(key.environmentName)) names."
+                hint: "Ask the address that \(row.name) (\(row.environmentName)) names."
             )
         }
         let proposal = nearestPath(path, in: bytes, routes)

@@ -1,0 +1,318 @@
+internal import LLHTTPClient
+
+/// A setting whose value has the type `Value`. ``Settings`` has all of them.
+package struct Setting<Value: Sendable>: AnySetting {
+    package var row: SettingRow
+    /// The value of a setting that is not set.
+    let standard: Value
+}
+
+package protocol AnySetting: Sendable {
+    var row: SettingRow { get }
+}
+
+/// The facts of a setting. Flags, environment, file, `check-config`, the reload, the configuration page and the manual
+/// page follow from them.
+package struct SettingRow: Sendable {
+    /// The name in the file. The environment variable and the flag are derived from it.
+    package let name: String
+    package let kind: SettingKind
+    /// The default in the form of a source; nil if there is none.
+    let standard: ConfigurationValue?
+    /// The meaning of no value.
+    let none: String
+    package fileprivate(set) var reload = SettingReload.needsRestart
+    /// One sentence about the setting's purpose.
+    package fileprivate(set) var summary = ""
+    /// The feature without which the setting has no effect.
+    fileprivate(set) var feature: SettingFeature?
+    /// True for a value without a grammar, which is not checked while its feature is off.
+    fileprivate(set) var isOptional = false
+    /// The words of a choice from the strictest, if a verdict rests on it.
+    fileprivate(set) var strictness: [String] = []
+    /// The form of a value that may be shown: without secrets.
+    fileprivate var hiding: @Sendable (String) -> String = { $0 }
+    /// Checks a value and converts it to the setting's type.
+    let read: @Sendable (ConfigurationValue) throws(SettingFault) -> any Sendable
+
+    /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
+    package var environmentName: String { ConfigurationLoader.environmentPrefix + name.uppercased() }
+
+    /// The long flag without its dashes, such as `app-ids`.
+    package var flagName: String { String(name.map { $0 == "_" ? "-" : $0 }) }
+
+    package var defaultText: String { standard.map(kind.text) ?? none }
+
+    /// The value in the form that may be shown: its secret parts are left out.
+    package func shown(_ value: ConfigurationValue) -> String { hiding(kind.text(of: value)) }
+}
+
+/// The reason why a value is refused.
+struct SettingFault: Error {
+    let reason: String
+
+    init(_ reason: String) { self.reason = reason }
+
+    /// A reason that quotes the value except for its secret part.
+    init(_ value: String, _ reason: String) { self.init("'\(value.withoutUserInformation)' \(reason)") }
+}
+
+/// A feature that several settings belong to. The text is the state of a service without it.
+package enum SettingFeature: String, Sendable {
+    case gateway = "gateway is not enabled: no route uses it"
+    case webhook = "callbacks_url is not: the backend is told of no callback"
+    case tokens = "issuer is not: no tokens are issued"
+
+    /// The setting that turns the feature on, if some of its settings are read with it alone.
+    var switchName: String? {
+        switch self {
+        case .gateway: nil
+        case .webhook: "callbacks_url"
+        case .tokens: "issuer"
+        }
+    }
+}
+
+/// The form of a setting's value, and its bounds.
+package enum SettingKind: Sendable, Equatable {
+    /// Strings; separated by commas in flags and the environment, an array in the file.
+    case list
+    case text
+    case file
+    /// The path of a file that only the service's user should read or write.
+    case secretFile
+    case integer(ClosedRange<Int>)
+    /// A time in whole seconds within a range; a number, or one with its unit: `90s`, `5m`, `1h`, `2d`.
+    case duration(ClosedRange<Int>)
+    /// A size in bytes within a range; a number, or one with its unit: `KiB`, `MiB`, `GiB`, `TiB`.
+    case size(ClosedRange<Int>)
+    case choice([String])
+
+    /// The message for a value of another kind in the file, and the placeholder of the value in the usage.
+    package var wording: (need: String, placeholder: String) {
+        switch self {
+        case .list: ("a list of strings is needed, as in [\"123\"]", "list")
+        case .text: ("a string is needed", "text")
+        case .file, .secretFile: ("a string is needed", "file")
+        case .integer: ("a whole number without quotation marks is needed", "number")
+        case .duration: ("a time is needed: 90, or \"90s\"", "time")
+        case .size: ("a size is needed: \"64MiB\", or its bytes", "size")
+        case .choice(let words):
+            ("one of these strings is needed: \(words.joined(separator: ", "))", words.joined(separator: "|"))
+        }
+    }
+
+    /// A value in the form for people.
+    package func text(of value: ConfigurationValue) -> String {
+        switch value {
+        case .list(let values): values.joined(separator: ",")
+        case .text(let text): text
+        case .integer(let number):
+            if case .size = self { withUnit(number) } else { String(number) }
+        }
+    }
+
+    /// A number in the greatest unit that it is a multiple of.
+    func withUnit(_ number: Int) -> String {
+        guard let unit = units.last(where: { number % $0.size == 0 && number > 0 }) else { return String(number) }
+        return "\(number / unit.size)\(unit.suffix)"
+    }
+
+    /// The units of a time or a size, from the least.
+    var units: [(suffix: String, size: Int)] {
+        switch self {
+        case .duration: [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)]
+        case .size: [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
+        default: []
+        }
+    }
+}
+
+/// The effect of a reload (SIGHUP) on a setting.
+package enum SettingReload: String, Sendable, CaseIterable {
+    /// The new value applies to all that begins after the reload.
+    case takesEffect = "at once"
+    /// The file is read again, under another name if it has one. A reload can neither add nor remove the file.
+    case rereads = "content at once, on or off by a restart"
+    /// The same, but a reload may add the file. It may not remove it, because the file guards the service.
+    case guards = "content at once, taken away by a restart"
+    case needsRestart = "by a restart"
+
+    /// The reason why a reload may not make this change; nil if it may.
+    func refusal(_ name: String, from old: ConfigurationValue?, to new: ConfigurationValue?) -> String? {
+        switch self {
+        case .takesEffect: return nil
+        case .rereads where (old == nil) == (new == nil): return nil
+        case .needsRestart where old == new: return nil
+        case .guards:
+            guard old != nil, new == nil else { return nil }
+            return "the reload would take away \(name), which guards the service: that takes a restart"
+        case .rereads, .needsRestart: return "a changed \(name) takes effect with a restart alone"
+        }
+    }
+}
+
+extension SettingKind {
+    /// Checks the form of a value, and its bounds.
+    func check(_ value: ConfigurationValue) throws(SettingFault) {
+        switch (self, value) {
+        case (.list, .list(let values)):
+            var seen = Set<String>()
+            for value in values {
+                guard !value.isEmpty else { throw SettingFault("the list has an empty element") }
+                guard seen.insert(value).inserted else { throw SettingFault(value, "stands in the list twice") }
+            }
+        case (.text, .text(let text)), (.file, .text(let text)), (.secretFile, .text(let text)),
+            (.choice, .text(let text)):
+            guard !text.isEmpty else { throw SettingFault("the value is empty; leave the key out instead") }
+            guard !text.utf8.contains(0) else { throw SettingFault("the value holds a NUL byte") }
+            if case .choice(let words) = self, !words.contains(text) {
+                throw SettingFault(text, "is none of \(words.joined(separator: ", "))")
+            }
+        case (.integer(let range), .integer(let number)), (.duration(let range), .integer(let number)),
+            (.size(let range), .integer(let number)):
+            guard range.contains(number) else {
+                let bounds = "\(withUnit(range.lowerBound)) to \(withUnit(range.upperBound))"
+                throw SettingFault("\(number) is outside \(bounds)")
+            }
+        default: throw SettingFault(wording.need)
+        }
+    }
+}
+
+/// The types of values that need no reading beyond their kind.
+protocol PlainSettingValue: Sendable {
+    init?(_ value: ConfigurationValue)
+    var asValue: ConfigurationValue { get }
+}
+
+extension Int: PlainSettingValue {
+    init?(_ value: ConfigurationValue) {
+        guard case .integer(let number) = value else { return nil }
+        self = number
+    }
+    var asValue: ConfigurationValue { .integer(self) }
+}
+
+extension String: PlainSettingValue {
+    init?(_ value: ConfigurationValue) {
+        guard case .text(let text) = value else { return nil }
+        self = text
+    }
+    var asValue: ConfigurationValue { .text(self) }
+}
+
+extension [String]: PlainSettingValue {
+    init?(_ value: ConfigurationValue) {
+        guard case .list(let values) = value else { return nil }
+        self = values
+    }
+    var asValue: ConfigurationValue { .list(self) }
+}
+
+/// The forms in which ``Settings`` declares a setting.
+extension Setting {
+    private init(
+        _ name: String,
+        _ kind: SettingKind,
+        _ standard: Value,
+        _ text: ConfigurationValue?,
+        _ none: String,
+        _ read: @escaping @Sendable (ConfigurationValue) throws(SettingFault) -> Value?
+    ) {
+        row = SettingRow(name: name, kind: kind, standard: text, none: none) {
+            value throws(SettingFault) in
+            try kind.check(value)
+            guard let read = try read(value) else { throw SettingFault(kind.wording.need) }
+            return read
+        }
+        self.standard = standard
+    }
+
+    /// A value with a default, as it stands in the source.
+    init(_ name: String, _ kind: SettingKind, _ standard: Value)
+    where Value: PlainSettingValue { self.init(name, kind, standard, standard.asValue, "") { Value($0) } }
+
+    /// A value without a default, as it stands in the source.
+    init<Some: PlainSettingValue>(_ name: String, _ kind: SettingKind, none: String = "none")
+    where Value == Some? {
+        self.init(name, kind, nil, nil, none) { Some($0) }
+        row.isOptional = true
+    }
+
+    /// A text with a default.
+    /// - Parameter text: The default's text; nil for its description.
+    init(
+        _ name: String,
+        _ standard: Value,
+        text: String? = nil,
+        _ read: @escaping @Sendable (String) throws(SettingFault) -> Value
+    ) {
+        self.init(name, .text, standard, .text(text ?? "\(standard)"), "") { value throws(SettingFault) in
+            guard case .text(let text) = value else { return nil }
+            return try read(text)
+        }
+    }
+
+    /// A text without a default.
+    init<Some: Sendable>(
+        _ name: String,
+        none: String,
+        _ read: @escaping @Sendable (String) throws(SettingFault) -> Some
+    ) where Value == Some? {
+        self.init(name, .text, nil, nil, none) { value throws(SettingFault) in
+            guard case .text(let text) = value else { return nil }
+            return try read(text)
+        }
+    }
+
+    /// A list whose elements are read one by one.
+    init<Element: Sendable>(
+        _ name: String,
+        _ standard: [Element] = [],
+        none: String = "none",
+        each read: @escaping @Sendable (String) throws(SettingFault) -> Element
+    ) where Value == [Element] {
+        let text = standard.isEmpty ? nil : ConfigurationValue.list(standard.map { "\($0)" })
+        self.init(name, .list, standard, text, none) { value throws(SettingFault) in
+            guard case .list(let texts) = value else { return nil }
+            var elements: [Element] = []
+            for text in texts { elements.append(try read(text)) }
+            return elements
+        }
+    }
+
+    /// A choice of words; the first is the default.
+    /// - Parameter word: The word that means true.
+    init(_ name: String, _ words: [String], isTrueIf word: String) where Value == Bool {
+        self.init(name, .choice(words), word == words[0], .text(words[0]), "") { $0 == .text(word) }
+    }
+
+    /// A choice of an enumeration's raw values.
+    init(_ name: String, _ standard: Value)
+    where Value: RawRepresentable<String> & CaseIterable {
+        let kind = SettingKind.choice(Value.allCases.map(\.rawValue))
+        self.init(name, kind, standard, .text(standard.rawValue), "") { value in
+            guard case .text(let word) = value else { return nil }
+            return Value(rawValue: word)
+        }
+    }
+
+    // The effect of a reload, and the purpose in one sentence.
+    func atOnce(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.takesEffect, summary) } }
+    func reread(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.rereads, summary) } }
+    func guarding(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.guards, summary) } }
+    func restart(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.needsRestart, summary) } }
+
+    func part(of feature: SettingFeature) -> Setting { with { $0.feature = feature } }
+
+    func fromStrictest(_ words: [String]) -> Setting { with { $0.strictness = words } }
+
+    func hiding(_ hiding: @escaping @Sendable (String) -> String) -> Setting { with { $0.hiding = hiding } }
+
+    private func with(_ change: (inout SettingRow) -> Void) -> Setting {
+        var setting = self
+        change(&setting.row)
+        return setting
+    }
+}

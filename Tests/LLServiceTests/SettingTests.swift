@@ -1,0 +1,248 @@
+import Testing
+
+@testable import LLService
+
+/// One setting: a good value other than its default, the settings that it needs beside it, and bad values.
+struct SettingCase: Sendable, CustomTestStringConvertible {
+    let name: String
+    let good: String
+    var beside: [String: String] = [:]
+    /// Texts that are refused from every source.
+    var bad: [String] = []
+
+    var testDescription: String { name }
+
+    init(_ name: String, _ good: String, _ beside: [String: String] = [:], bad: [String] = []) {
+        (self.name, self.good, self.beside, self.bad) = (name, good, beside, bad)
+    }
+}
+
+@Suite("Each setting: a good value from every source, and bad ones")
+struct SettingTests {
+    private static let tls = ["tls_certificate_file": "/tmp/certificate.pem", "tls_key_file": "/tmp/key.pem"]
+    private static let webhook = [
+        "app_secrets_file": "/tmp/secrets", "callbacks_url": "https://backend.example/webhooks",
+        "callbacks_secret_file": "/tmp/whsec", "data_deletion_status_url": "https://app.example/deletion",
+    ]
+    private static let tokens = [
+        "issuer": "https://login.example", "signing_keys_file": "/tmp/keys", "client_keys_file": "/tmp/clients",
+    ]
+    private static let unix = ["listen": "unix:/tmp/http.sock"]
+    private static let badURLs = [
+        "", "ftp://example.com/", "http://example.com/", "https://", "https://user@example.com/", "example.com",
+        "https://example.com:99999/", "https://user:hunter2@example.com/", "https://user:hunter2/3@example.com/",
+    ]
+
+    static let cases: [SettingCase] = [
+        SettingCase(
+            "app_ids",
+            "11,22",
+            bad: ["", ",", "1,,2", "1,1", "12 34", "1\\u0032", String(repeating: "9", count: 65)]
+        ),
+        SettingCase(
+            "issuers",
+            "https://a.example,https://b.example",
+            bad: ["", "a,a", "ftp://a.example", "http://a.example"]
+        ),
+        SettingCase(
+            "jwks_urls",
+            "http://127.0.0.1:9/a,https://b.example/",
+            bad: badURLs + ["https://a.example,http://b.example"]
+        ),
+        SettingCase("jwks_file", "/tmp/keys.json", bad: [""]), SettingCase("ca_file", "/tmp/ca.pem", bad: [""]),
+        SettingCase(
+            "jwks_ttl_seconds",
+            "299",
+            ["jwks_minimum_ttl_seconds": "1"],
+            bad: [
+                "0", "-1", "+5", "1w", "h", "1.5h", "1 h", "1H", "1h30m", "8d", "5ms", "999999999999d", " 60",
+                "3600.0", "99999999999999999999", "604801",
+            ]
+        ),
+        SettingCase("jwks_minimum_ttl_seconds", "1", bad: ["86401"]),
+        SettingCase("jwks_maximum_ttl_seconds", "301", ["jwks_ttl_seconds": "300"], bad: ["0"]),
+        SettingCase("jwks_max_stale_seconds", "299", bad: ["x"]),
+        SettingCase(
+            "listen",
+            "[::1]:9090",
+            bad: [
+                "8080", ":8080", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:+80", "256.0.0.1:80", "::1:80", "[::1]",
+                "example.com:80", "unix:", "unix:http.sock", "unix:@abstract", "UNIX:/tmp/http.sock", "/tmp/http.sock",
+                "unix:/" + String(repeating: "x", count: 107), "http://user:hunter2@example.com/",
+            ]
+        ),
+        SettingCase("listen_mode", "0666", unix, bad: ["", "rw", "440", "0o660", "1660", "00660", "888"]),
+        SettingCase("admin_listen", "127.0.0.1:9091", bad: ["unix:/tmp/http.sock", "here"]),
+        SettingCase("workers", "3", bad: ["0", "257", "many", "2m", "1e2"]),
+        SettingCase("memory_limit", "128MiB", bad: ["64", "64MB", "15MiB", "999999999999GiB", "MiB", "-64MiB"]),
+        SettingCase("idle_timeout_seconds", "299", bad: ["7201"]),
+        SettingCase("clock_skew_seconds", "299", bad: ["301", ""]),
+        SettingCase("max_token_age_seconds", "299", bad: ["0"]),
+        SettingCase("binding", "optional", bad: ["none", "Required"]),
+        SettingCase("tracking", "limited", bad: ["enabled"]),
+        SettingCase("access_tokens", "accept", ["app_secrets_file": "/tmp/secrets"]),
+        SettingCase("client_keys_file", "/tmp/clients"),
+        SettingCase("tls_certificate_file", "/tmp/other.pem", tls, bad: [""]),
+        SettingCase("tls_key_file", "/tmp/other.pem", tls), SettingCase("tls_client_ca_file", "/tmp/other.pem", tls),
+        SettingCase("trusted_peers", "10.0.0.0/8,::1", bad: ["gateway", "10.0.0.0/33"]),
+        SettingCase("gateway", "enabled", bad: ["on"]), SettingCase("gateway_origin", "https://a.example"),
+        SettingCase("dpop", "ignored"), SettingCase("auth_headers", "X-A=sub,X-B=name"),
+        SettingCase("signature_cache_entries", "0"), SettingCase("nonce_secret_file", "/tmp/secret"),
+        SettingCase("nonce_ttl_seconds", "299"), SettingCase("replay", "reject"),
+        SettingCase("replay_store", "rediss://u@cache.example:7000/2", bad: ["redis", ""]),
+        SettingCase("replay_store_password_file", "/tmp/secret", ["replay_store": "redis://cache.example"]),
+        SettingCase(
+            "replay_store_sentinel_password_file",
+            "/tmp/secret",
+            ["replay_store": "redis+sentinel://cache.example/main"]
+        ),
+        SettingCase("replay_store_capacity", "2000"), SettingCase("app_secrets_file", "/tmp/secrets"),
+        SettingCase(
+            "graph_url",
+            "http://127.0.0.1:9/graph",
+            bad: badURLs + ["https://graph.facebook.com/v26.0", "https://graph.facebook.com/v26.0/"]
+        ),
+        SettingCase("graph_version", "v27.1", bad: ["26"]),
+        SettingCase("uninstall_url", "http://127.0.0.1:9/graph", bad: badURLs),
+        SettingCase("callbacks_url", "https://other.example/x", webhook, bad: badURLs + ["/webhooks"]),
+        SettingCase("callbacks_secret_file", "/tmp/other", webhook, bad: [""]),
+        SettingCase(
+            "data_deletion_status_url",
+            "https://other.example/x",
+            webhook,
+            bad: badURLs + ["https://b.example/?a=b", "https://b.example/#a"]
+        ),
+        SettingCase("issuer", "https://other.example", tokens, bad: ["http://a.example", "https://www.facebook.com"]),
+        SettingCase("signing_keys_file", "/tmp/other", tokens),
+        SettingCase("token_audiences", "a,b", tokens, bad: ["a,a"]),
+        SettingCase("token_claims", "name,email", tokens, bad: ["phone"]),
+        SettingCase("token_extra_claims", #"{"role":"user"}"#, tokens, bad: ["x", #"{"iss":"a"}"#]),
+        SettingCase("token_type_header", "JWT", tokens), SettingCase("token_lifetime_seconds", "299", tokens),
+        SettingCase("drain_delay_seconds", "299", bad: ["301"]), SettingCase("log_level", "debug", bad: ["verbose"]),
+        SettingCase("log_format", "json", bad: ["xml"]), SettingCase("audit_log", "on"),
+    ]
+
+    @Test("The table has each setting once")
+    func table() {
+        #expect(Self.cases.map(\.name) == Settings.rows.map(\.name))
+    }
+
+    @Test("A good value has the same effect as a flag, in the environment and in the file", arguments: cases)
+    func good(_ setting: SettingCase) throws {
+        let row = try #require(Settings.rows.first { $0.name == setting.name })
+        let base = setting.beside.filter { $0.key != row.name }.merging(["app_ids": "1"]) { $1 }
+        let environment = Dictionary(
+            uniqueKeysWithValues: base.map { ("LIMITED_LOGIN_\($0.key.uppercased())", $0.value) }
+        )
+        .filter { $0.key != row.environmentName }
+        let json =
+            switch row.kind {
+            case .list: "[\(setting.good.split(separator: ",").map { "\"\($0)\"" }.joined(separator: ","))]"
+            case .integer: setting.good
+            default: "\"\(setting.good.replacing("\"", with: "\\\""))\""
+            }
+        let loads = [
+            try load([row.name: setting.good], environment: environment),
+            try load(environment: environment.merging([row.environmentName: setting.good]) { $1 }),
+            try load(environment: environment, file: "{\"\(row.name)\": \(json)}"),
+        ]
+        let origins = ["--\(row.flagName)", "environment variable \(row.environmentName)", ": \(row.name)"]
+        for (loaded, origin) in zip(loads, origins) {
+            #expect(loaded.value(row) == loads[0].value(row) && loaded.value(row) != row.standard)
+            #expect(loaded.settings[row.name]?.origin.description.hasSuffix(origin) == true)
+        }
+    }
+
+    @Test("A bad value is refused in one sentence that names its place and tells no password", arguments: cases)
+    func bad(_ setting: SettingCase) throws {
+        for text in setting.bad {
+            let flags = [setting.name: text].merging(setting.beside.merging(["app_ids": "1"]) { $1 }) { own, _ in own }
+            let error = #expect(throws: ConfigurationError.self, "\(text)") { try load(flags) }
+            let flag = setting.name.replacing("_", with: "-")
+            #expect(error?.description.hasPrefix("--\(flag): ") == true && error?.sentences.count == 1, "\(error)")
+            #expect(error?.description.contains("hunter2") == false)
+        }
+    }
+
+    @Test("The text of each default is a valid value of its setting, and its summary one sentence on one line")
+    func defaults() throws {
+        for row in Settings.rows {
+            #expect(row.summary.hasSuffix(".") && !row.summary.contains { "|\n".contains($0) })
+            #expect(!row.defaultText.isEmpty && !row.name.contains("-"))
+            guard let standard = row.standard else { continue }
+            let read = try ConfigurationSetting(text: row.defaultText, row: row, origin: .flag(row.flagName))
+            #expect(read.value == standard, "\(row.name)")
+            #expect(throws: Never.self, "\(row.name)") { try row.read(standard) }
+        }
+    }
+
+    /// Settings that do not go together, and the start of the one sentence about them.
+    static let conflicts: [([String: String], String)] = [
+        (["listen_mode": "0660"], "--listen-mode: permissions have no meaning for 127.0.0.1:8080"),
+        (["tls_certificate_file": "/a"], "--tls-certificate-file: set tls_key_file too"),
+        (["tls_key_file": "/a"], "--tls-key-file: set tls_certificate_file too"),
+        (["tls_client_ca_file": "/a"], "--tls-client-ca-file: client certificates need TLS"),
+        (
+            tls.merging(["tls_client_ca_file": "/a", "idle_timeout_seconds": "241"]) { $1 },
+            "--idle-timeout-seconds: with tls_client_ca_file"
+        ),
+        (["replay_store": "redis://user:hunter2@127.0.0.1:6379"], "--replay-store: a password in a flag"),
+        (["callbacks_url": "https://a.example/"], "--callbacks-url: set callbacks_secret_file and data_deletion"),
+        (webhook.filter { $0.key != "callbacks_secret_file" }, "--callbacks-url: set callbacks_secret_file too"),
+        (webhook.filter { $0.key != "data_deletion_status_url" }, "--callbacks-url: set data_deletion_status_url too"),
+        (["issuer": "https://i.example"], "--issuer: set client_keys_file and signing_keys_file too"),
+        (
+            ["jwks_minimum_ttl_seconds": "2h", "jwks_maximum_ttl_seconds": "1h"],
+            "--jwks-minimum-ttl-seconds: the least"
+        ),
+        (["jwks_ttl_seconds": "59"], "--jwks-ttl-seconds: 59s is outside 5m to 1d"),
+        (["replay_store_password_file": "/a"], "--replay-store-password-file: the store in memory has no password"),
+        (["replay_store_sentinel_password_file": "/a"], "--replay-store-sentinel-password-file: replay_store names no"),
+        (["access_tokens": "accept"], "--access-tokens: Graph is asked about access tokens with the app's secret"),
+        (["admin_listen": "127.0.0.1:8080"], "--admin-listen: the administrative listener has the service's own"),
+        (["admin_listen": "0.0.0.0:8080"], "--admin-listen: "), (["listen": "0.0.0.0:8081"], "admin_listen: "),
+        (["listen": "[::]:1", "admin_listen": "[::1]:1"], "--admin-listen: "), (["listen": "127.0.0.2:8081"], ""),
+        (["listen": "[::]:1", "admin_listen": "0.0.0.0:1"], ""),
+        (["listen": "0.0.0.0:0", "admin_listen": "0.0.0.0:0"], ""),
+        (tls.merging(["tls_client_ca_file": "/a", "idle_timeout_seconds": "240"]) { $1 }, ""),
+        (tls.merging(["idle_timeout_seconds": "241"]) { $1 }, ""),
+    ]
+
+    @Test("Settings that do not go together are refused in one sentence", arguments: conflicts)
+    func conflict(flags: [String: String], start: String) throws {
+        let flags = flags.merging(["app_ids": "1"]) { $1 }
+        guard !start.isEmpty else {
+            _ = try load(flags)
+            return
+        }
+        let error = #expect(throws: ConfigurationError.self) { try load(flags) }
+        #expect(error?.description.hasPrefix(start) == true && error?.sentences.count == 1, "\(error)")
+    }
+
+    @Test("All workers together remember signatures in a sixteenth of the memory", arguments: [1, 2, 64, 256])
+    func signatures(workers: Int) throws {
+        let flags = ["app_ids": "1", "workers": "\(workers)", "memory_limit": "64MiB"]
+        let configuration = try load(flags)
+        #expect(configuration.signaturesPerWorker * workers * RecentDigests.bytesPerEntry <= 4 * 1_048_576)
+        // A default that is reduced needs no warning; a configured value that is reduced does.
+        #expect(!configuration.warnings.contains { $0.hasPrefix("signature_cache_entries") })
+        let wish = try load(flags.merging(["signature_cache_entries": "50000"]) { $1 })
+        #expect(wish.warnings.contains { $0.hasPrefix("signature_cache_entries is 50000") })
+        #expect(try load(flags.merging(["signature_cache_entries": "0"]) { $1 }).signaturesPerWorker == 0)
+    }
+}
+
+/// Loads a configuration from these sources alone.
+func load(
+    _ flags: [String: String] = [:],
+    environment: [String: String] = [:],
+    file: String? = nil
+) throws -> ServiceConfiguration {
+    let path = try file.map { try TemporaryFile(contents: $0) }
+    return try ConfigurationLoader.load(
+        flags: flags,
+        environment: environment,
+        file: path?.path,
+        readsDefaultFile: false
+    ).configuration
+}

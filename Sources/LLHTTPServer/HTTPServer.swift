@@ -10,7 +10,6 @@ package final class HTTPServer: Sendable {
     private let system = SystemCalls()
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
-    /// The running workers.
     private let workers = DispatchGroup()
 
     /// - Parameters:
@@ -110,7 +109,6 @@ package final class HTTPServer: Sendable {
     /// The number of connections cut off within a request, known once the server has ended.
     package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
 
-    /// Returns when every worker has ended.
     package func untilEnded() async {
         await withCheckedContinuation { continuation in
             workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }

@@ -194,14 +194,12 @@ struct Worker: ~Copyable {
 /// The state shared by the workers of a server and its other threads: commands to the workers, and counts from them. It
 /// is not touched while a request is served, except for the connection count when one opens or closes.
 final class WorkerShared: Sendable {
-    /// Connections open on all workers.
     let openConnections = Atomic<Int>(0)
     /// Source of connection numbers, for all servers of the process: they identify requests.
     static let nextConnectionID = Atomic<UInt64>(1)
     let runningWorkers = Atomic<Int>(0)
     /// All workers, as other threads see them; empty before the start.
     let handles = Locked<[WorkerHandle]>([])
-    /// Requests cut off by stopping.
     let cutOffRequests = Atomic<Int>(0)
     let isDraining = Atomic<Bool>(false)
     /// The moments at which the listeners close and at which open requests are cut off; in nanoseconds of the monotonic
@@ -285,7 +283,6 @@ final class WorkerHandle: Sendable {
         return true
     }
 
-    /// Records that the worker's loop runs.
     func answerCheck() { checkedAt.store(0, ordering: .releasing) }
 
     func send(_ command: WorkerCommand) {

@@ -219,7 +219,7 @@ struct SettingTests {
         #expect(error?.description.hasPrefix(start) == true && error?.sentences.count == 1, "\(error)")
     }
 
-    @Test("All workers together remember signatures in a sixteenth of the memory", arguments: [1, 2, 64, 256])
+    @Test("All workers together remember signatures in a sixteenth of the memory", arguments: [1, 2, 64, 192])
     func signatures(workers: Int) throws {
         let flags = ["app_ids": "1", "workers": "\(workers)", "memory_limit": "64MiB"]
         let configuration = try load(flags)

@@ -21,8 +21,8 @@ enum Lifecycle {
 
 /// The signals that stop the program or make it read its configuration again.
 ///
-/// A dispatch source reads a signal that every thread blocks: Dispatch's own threads block all, and the main thread
-/// blocks it first. If a thread could receive the signal, Dispatch would raise it again, and one SIGTERM could count as
+/// A dispatch source reads a signal that every thread blocks: Dispatch's threads and the main thread begin so, and the
+/// command's thread blocks it again first. If a thread could receive the signal, Dispatch would raise it again, and one SIGTERM could count as
 /// two, which here means "end at once".
 final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
@@ -34,7 +34,7 @@ final class ProcessSignals: Sendable {
     /// Left at the first SIGTERM or SIGINT.
     private let running = DispatchGroup()
     private let isStopping = Locked(false)
-    /// A source ends when it is released. Only the main thread uses them.
+    /// A source ends when it is released. Only the command's thread uses them.
     private nonisolated(unsafe) var sources: [any DispatchSourceSignal] = []
 
     /// From now on the first SIGTERM or SIGINT is an orderly stop, and the second one ends the process at once.
@@ -72,12 +72,12 @@ final class ProcessSignals: Sendable {
     /// - Returns: False if none comes in time.
     func stopComes(before deadline: DispatchTime) -> Bool { running.wait(timeout: deadline) == .success }
 
-    /// Keeps the signals until they are taken. The main thread calls it.
+    /// Keeps the signals until they are taken. The command's thread calls it.
     static func block(_ numbers: [Int32]) {
         for number in numbers { mask(SIG_BLOCK, number) }
     }
 
-    /// Lets the signals end the program from now on, also those that were kept. The main thread calls it.
+    /// Lets the signals end the program from now on, also those that were kept. The command's thread calls it.
     static func endAtOnce(_ numbers: [Int32]) {
         for number in numbers {
             // Its calls may be made in the handler of a signal (signal-safety(7)).

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Dispatch
 internal import Glibc
 internal import LLCrypto
 internal import LLService
@@ -34,16 +35,20 @@ protocol ServingCommand: ParsableCommand {}
 @main
 enum Main {
     static func main() {
-        // `serve` takes it later, for a reload.
-        ProcessSignals.block([SIGHUP])
-        ProcessSignals.endAtOnce([SIGTERM, SIGINT])
-        StandardStreams.prepare()
+        ProcessSignals.block(ProcessSignals.endings)
         ProcessLimits.setStackSize()
-        ProcessExit.leavesOpenSSLInPlace()
-        let code = run()
-        // The reader of the log gets the remaining lines first, as long as it accepts them.
-        LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
-        Glibc.exit(code.rawValue)
+        // The stack of the main thread has the size of `ulimit -s`, which may be 64 KiB.
+        DispatchQueue(label: "command").async {
+            // `serve` takes SIGHUP later, for a reload.
+            ProcessSignals.endAtOnce([SIGTERM, SIGINT])
+            StandardStreams.prepare()
+            ProcessExit.leavesOpenSSLInPlace()
+            let code = run()
+            // The reader of the log gets the remaining lines first, as long as it accepts them.
+            LoggingSetup.writer.flush(until: MonotonicClock.now() + LoggingSetup.flushTime)
+            Glibc.exit(code.rawValue)
+        }
+        while true { pause() }
     }
 
     private static func run() -> ExitCode {

@@ -88,7 +88,8 @@ struct CallbackFaultTests {
             attempts: 3,
             result: "timed_out",
             script: { _, peer in
-                try peer.drip(String(repeating: "HTTP/1.1 200 OK\r\n", count: 50), every: .milliseconds(20))
+                let fields = String(repeating: "Name: value\r\n", count: 80)
+                try peer.drip("HTTP/1.1 200 OK\r\n" + fields, every: .milliseconds(20))
             }
         ),
         Fault(

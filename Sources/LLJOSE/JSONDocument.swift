@@ -34,6 +34,8 @@ package struct JSONDocument: ~Copyable {
     @usableFromInline var nodes: [Node] = []
     /// The objects and arrays around the innermost open one; empty between calls of `parse`.
     var enclosing: [JSONFrame] = []
+    /// Memory for the names of one object.
+    var names: [UInt64] = []
     let limits: JSONLimits
     let marksRepeatedMembers: Bool
 
@@ -139,7 +141,11 @@ extension JSONDocument {
         }
         var reader = JSONTapeReader(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
         swap(&reader.enclosing, &enclosing)
-        defer { swap(&reader.enclosing, &enclosing) }
+        swap(&reader.names, &names)
+        defer {
+            swap(&reader.enclosing, &enclosing)
+            swap(&reader.names, &names)
+        }
         do throws(JSONError) {
             // Each node has a byte of its own, so a text never has more nodes than bytes. The room is at least one
             // node: with none, the append would write the count of the storage that all empty arrays share.
@@ -172,12 +178,10 @@ extension JSONDocument {
         case .string, .name: break
         default: return false
         }
-        if !node.isEscaped { return bytes.equal(node.range, value) }
-        var reader = JSONStringReader(node.range)
-        for index in 0..<value.utf8CodeUnitCount where reader.next(in: bytes) != value.byte(at: index) {
-            return false
-        }
-        return reader.next(in: bytes) == nil
+        guard node.isEscaped else { return bytes.equal(node.range, value) }
+        var decoded: [UInt8] = []
+        JSONText.append(bytes, node.range, to: &decoded)
+        return decoded.span.equal(decoded.indices, value)
     }
 
     /// Appends the value of a string or name as UTF-8 with escapes decoded. For any other node it appends the node's

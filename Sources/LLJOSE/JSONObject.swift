@@ -147,26 +147,20 @@ extension JSONObject {
     /// Names are compared after escape decoding. If an accepted object repeats a name, its last member counts. Call it
     /// only after ``read()`` returned true.
     package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
-        let bytes = bytes.span
         let end = document.next(document.root)
         var node = document.firstChild(document.root)
         while node < end {
-            let name = document.nodes[node]
-            let place =
-                name.isEscaped ? decodedPlace(of: name.range, in: table) : table.place(of: bytes, name.range)
             // The value fits 32 bits, as every index on the tape does.
-            if let place { found[place] = UInt32(truncatingIfNeeded: node + 1) }
+            if let place = place(of: node, in: table) { found[place] = UInt32(truncatingIfNeeded: node + 1) }
             node = document.next(node + 1)
         }
     }
 
-    private func decodedPlace(of range: Range<Int>, in table: JSONNameTable) -> Int? {
+    @inline(__always)
+    private func place(of node: Int, in table: JSONNameTable) -> Int? {
+        guard document.isEscaped(node) else { return table.place(of: bytes.span, document.range(node)) }
         var name: [UInt8] = []
-        var reader = JSONStringReader(range)
-        while let byte = reader.next(in: bytes.span) {
-            guard name.count < JSONNameTable.nameByteCount else { return nil }
-            name.append(byte)
-        }
-        return table.place(of: name.span, 0..<name.count)
+        appendString(node, to: &name)
+        return table.place(of: name.span, name.indices)
     }
 }

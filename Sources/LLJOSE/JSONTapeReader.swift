@@ -9,6 +9,8 @@ struct JSONTapeReader: ~Copyable {
     let limits: JSONLimits
     let marksRepeatedMembers: Bool
     var enclosing: [JSONFrame] = []
+    /// The names of one object with their hashes.
+    var names: [UInt64] = []
 
     /// Reads one value with the white space around it; returns the offset after both.
     mutating func readText(_ bytes: Span<UInt8>, to tape: inout Tape) throws(JSONError) -> Int {
@@ -98,6 +100,12 @@ struct JSONTapeReader: ~Copyable {
             }
             offset += 1
             finish(frame.node, at: offset, on: &tape)
+            if frame.mayRepeat, let repeated = repeatedName(of: frame.node, bytes, tape) {
+                guard marksRepeatedMembers else {
+                    throw JSONError(.repeatedMember, at: tape[repeated].range.lowerBound - 1)
+                }
+                tape[frame.node].isRepeating = true
+            }
             guard let outer = enclosing.popLast() else { throw JSONError(.unexpectedByte, at: offset) }
             frame = outer
         }
@@ -118,10 +126,7 @@ struct JSONTapeReader: ~Copyable {
         guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
         // The scanner never moves back, so `start < name.end`.
         let range = start + 1..<name.end
-        if Self.isRepeated(range, isEscaped: name.isEscaped, in: &frame, bytes, tape) {
-            guard marksRepeatedMembers else { throw JSONError(.repeatedMember, at: start) }
-            tape[frame.node].isRepeating = true
-        }
+        if name.isEscaped || frame.nameFilter.insert(Self.filterHash(bytes, range)) { frame.mayRepeat = true }
         let colon = JSONScanner.skipWhitespace(bytes, from: name.end + 1)
         guard colon < bytes.count else { throw JSONError(.truncated, at: colon) }
         guard bytes[colon] == UInt8(ascii: ":") else { throw JSONError(.unexpectedByte, at: colon) }
@@ -178,37 +183,51 @@ struct JSONTapeReader: ~Copyable {
 }
 
 extension JSONTapeReader {
-    /// True if `frame` already had the newest name, which is the last node on the tape. It also records the name in the
-    /// filter.
+    /// The first name of an object that an earlier member has too; nil if there is none. Names are compared after
+    /// escape decoding: `"\u0061lg"` repeats `"alg"`.
     ///
-    /// Names are compared after escape decoding: `"\u0061lg"` repeats `"alg"`.
-    @inline(__always)
-    static func isRepeated(
-        _ name: Range<Int>,
-        isEscaped: Bool,
-        in frame: inout JSONFrame,
-        _ bytes: Span<UInt8>,
-        _ tape: borrowing Tape
-    ) -> Bool {
-        if isEscaped {
-            frame.hasEscapedName = true
-        } else if !frame.nameFilter.insert(hash(bytes, name)), !frame.hasEscapedName {
-            // While no name is escaped, a clear bit proves that the name is new and saves the search.
-            return false
+    /// Sorting the names by a hash with a secret takes n log n steps, whatever names a client sends.
+    private mutating func repeatedName(of object: Int, _ bytes: Span<UInt8>, _ tape: borrowing Tape) -> Int? {
+        names.removeAll(keepingCapacity: true)
+        var node = object + 1
+        while node < tape.count {
+            // The hash in the upper half, the node in the lower one.
+            names.append(Self.hash(tape[node], bytes) & ~0xFFFF_FFFF | UInt64(truncatingIfNeeded: node))
+            node = Int(tape[node + 1].next)
         }
-        let newest = tape.count - 1
-        var earlier = frame.node + 1
-        while earlier < newest {
-            if names(tape[earlier], tape[newest], areEqualIn: bytes) { return true }
-            earlier = Int(tape[earlier + 1].next)
+        names.sort()
+        var first: Int?
+        for later in names.indices {
+            var earlier = later - 1
+            while earlier >= 0, names[earlier] >> 32 == names[later] >> 32 {
+                let (left, right) = (Int(names[earlier] & 0xFFFF_FFFF), Int(names[later] & 0xFFFF_FFFF))
+                if Self.names(tape[left], tape[right], areEqualIn: bytes) { first = min(first ?? right, right) }
+                earlier -= 1
+            }
         }
-        return false
+        return first
     }
 
-    /// A hash of the name's length and of its first and last eight bytes. An attacker can make names collide; each such
-    /// name then costs one search over at most the limit of members.
+    /// A random odd number of this process, so that no client can choose names with equal hashes.
+    private static let secret = UInt64.random(in: .min ... .max) | 1
+
+    /// A hash of the name's value.
+    private static func hash(_ name: JSONDocument.Node, _ bytes: Span<UInt8>) -> UInt64 {
+        let secret = secret
+        var hash = secret
+        if name.isEscaped {
+            var reader = JSONStringReader(name.range)
+            while let byte = reader.next(in: bytes) { hash = (hash ^ UInt64(byte)) &* secret }
+        } else {
+            for index in name.range { hash = (hash ^ UInt64(bytes[index])) &* secret }
+        }
+        return hash
+    }
+
+    /// A quick hash of the name's length and of its first and last eight bytes. Names that a client makes collide in
+    /// the filter cost the sorting, no more.
     @inline(__always)
-    private static func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+    private static func filterHash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
         var mix = UInt64(truncatingIfNeeded: range.count)
         if range.count >= 8 {
             mix ^= bytes.word(at: range.lowerBound)
@@ -224,12 +243,10 @@ extension JSONTapeReader {
         _ right: JSONDocument.Node,
         areEqualIn bytes: Span<UInt8>
     ) -> Bool {
-        if !left.isEscaped && !right.isEscaped { return bytes.equal(left.range, bytes.extracting(right.range)) }
-        var leftReader = JSONStringReader(left.range)
-        var rightReader = JSONStringReader(right.range)
+        var (left, right) = (JSONStringReader(left.range), JSONStringReader(right.range))
         while true {
-            let byte = leftReader.next(in: bytes)
-            guard byte == rightReader.next(in: bytes) else { return false }
+            let byte = left.next(in: bytes)
+            guard byte == right.next(in: bytes) else { return false }
             if byte == nil { return true }
         }
     }
@@ -241,10 +258,11 @@ struct JSONFrame {
     var node: Int
     var isObject: Bool
     var memberCount = 0
-    /// The names so far that are written without escapes.
+    /// The names so far, as written.
     var nameFilter = JSONNameFilter()
-    /// True if one of the names is written with escapes. The filter does not decode escapes.
-    var hasEscapedName = false
+    /// True if a name hit a bit of the filter that was set, or is written with escapes, which the filter does not
+    /// decode.
+    var mayRepeat = false
 }
 
 /// A filter of 256 bits that sets one bit for each inserted hash. A clear bit proves that a name is new.

@@ -125,6 +125,23 @@ struct JSONDocumentTests {
         for index in [0, 1, 7, 100, 254] { #expect(fault(of: "{\(members),\"n\(index)\":0}") == .repeatedMember) }
     }
 
+    @Test(
+        "A repeated name is found among 256, escaped or not, and all alike but for one byte",
+        arguments: [false, true]
+    )
+    func manyLikeNames(isEscaped: Bool) {
+        let names = (0..<256).map { number in
+            let middle = String(UnicodeScalar(UInt16(0x4E00 + number)) ?? "?")
+            let escaped = "\\u" + String(0x4E00 + number, radix: 16)
+            return "\"" + String(repeating: "a", count: 50) + (isEscaped ? escaped : middle) + "aaaaaaaa\":0"
+        }
+        #expect(fault(of: "{" + names.joined(separator: ",") + "}") == nil)
+        for index in [0, 1, 127, 254] {
+            let members = names.dropLast() + [names[index]]
+            #expect(fault(of: "{" + members.joined(separator: ",") + "}") == .repeatedMember)
+        }
+    }
+
     @Test("Bytes that a string may not hold unescaped are found at each place of a long one", arguments: 0...120)
     func specialBytes(place: Int) {
         func text(_ inside: [UInt8]) -> [UInt8] {

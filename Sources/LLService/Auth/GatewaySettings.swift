@@ -171,20 +171,12 @@ enum AuthFieldValue {
         }
         var reader = JSONStringReader(range)
         var count = 0
-        while true {
-            let run = payload.extracting(reader.nextRun(in: payload))
-            count += run.count
-            guard count <= byteLimit else { return false }
-            if isPlain(run) {
-                output.append(run)
-            } else {
-                for index in run.indices { append(run[index], to: &output) }
-            }
-            guard let byte = reader.next(in: payload) else { return count > 0 }
+        while let byte = reader.next(in: payload) {
             count += 1
             guard count <= byteLimit else { return false }
             append(byte, to: &output)
         }
+        return count > 0
     }
 
     private static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
@@ -202,21 +194,8 @@ enum AuthFieldValue {
     /// is within the limits.
     static func isPlain(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, text.count <= byteLimit else { return false }
-        var offset = 0
-        while text.count &- offset >= 16 {
-            let bytes = text.vector16(at: offset)
-            let isVisible = bytes &- 0x21 .<= SIMD16<UInt8>(repeating: 0x7E - 0x21)
-            let isPercent = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "%"))
-            let isSolidus = bytes .== SIMD16<UInt8>(repeating: UInt8(ascii: "\\"))
-            let marks = ~isVisible.words | isPercent.words | isSolidus.words
-            if marks[0] | marks[1] != 0 { return false }
-            offset &+= 16
+        return text.indices.allSatisfy { index in
+            ASCII.isVisible(text[index]) && text[index] != UInt8(ascii: "%") && text[index] != UInt8(ascii: "\\")
         }
-        while offset < text.count {
-            let byte = text[offset]
-            guard ASCII.isVisible(byte), byte != UInt8(ascii: "%"), byte != UInt8(ascii: "\\") else { return false }
-            offset += 1
-        }
-        return true
     }
 }

@@ -15,23 +15,6 @@ package struct JSONStringReader {
         end = range.upperBound
     }
 
-    /// The range of the bytes up to the next escape or the end. Each of these bytes represents itself.
-    package mutating func nextRun(in bytes: Span<UInt8>) -> Range<Int> {
-        guard pending.isEmpty else { return offset..<offset }
-        let start = offset
-        offset = bytes.extracting(0..<end).firstOffset(of: UInt8(ascii: "\\"), from: start)
-        return start..<offset
-    }
-
-    /// Appends the rest of the value. The output must have room for it.
-    package mutating func readAll(of bytes: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
-        while true {
-            output.append(bytes.extracting(nextRun(in: bytes)))
-            guard let byte = next(in: bytes) else { return }
-            output.append(byte)
-        }
-    }
-
     /// The next byte of the value; nil at the end.
     package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if !pending.isEmpty { return pending.removeFirst() }
@@ -80,17 +63,16 @@ package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
         var offset = 0
-        while bytes.count - offset >= 16 {
-            let marks = bytes.vector16(at: offset).specialBytes
-            if marks[0] | marks[1] != 0 { return false }
-            offset += 16
+        while bytes.count &- offset >= 16 {
+            let special = bytes.vector16(at: offset).specialBytes
+            if special[0] | special[1] != 0 { return false }
+            offset &+= 16
         }
-        while offset < bytes.count {
-            let byte = bytes[offset]
-            if byte < 0x20 || byte >= 0x80 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
-            offset += 1
-        }
-        return true
+        return (offset..<bytes.count).allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
+    }
+
+    fileprivate static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
     /// The value of a string that the parser accepted. `range` is the text between its quotes.
@@ -103,16 +85,13 @@ package enum JSONText {
     /// Appends the value as UTF-8.
     package static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to buffer: inout [UInt8]) {
         guard !range.isEmpty else { return }
-        // An escape is never shorter than its value: `\u0080` is two bytes of UTF-8, and a pair of twelve bytes is
-        // four.
+        // An escape is never shorter than its value: a pair of twelve bytes is four bytes of UTF-8.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
             var reader = JSONStringReader(range)
-            reader.readAll(of: bytes, to: &output)
+            while let byte = reader.next(in: bytes) { output.append(byte) }
         }
     }
-}
 
-extension JSONText {
     /// Text as a JSON string with its quotes.
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
@@ -122,8 +101,7 @@ extension JSONText {
 
     /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
-        var text = text
-        text.withUTF8 { utf8 in unsafe append(quoted: utf8.span, to: &bytes) }
+        append(quoted: text.utf8.span, to: &bytes)
     }
 
     package static func append(quoted text: Span<UInt8>, to bytes: inout [UInt8]) {
@@ -132,41 +110,40 @@ extension JSONText {
             output.appendString(text)
         }
     }
+
+    /// The short escape of a byte if it has one, else `\u00` and two hexadecimal digits.
+    fileprivate static func appendEscape(of byte: UInt8, to output: inout OutputSpan<UInt8>) {
+        switch byte {
+        case 0x0A: output.append("\\n")
+        case 0x0D: output.append("\\r")
+        case 0x09: output.append("\\t")
+        case 0x20...:
+            output.append(UInt8(ascii: "\\"))
+            output.append(byte)
+        default:
+            output.append("\\u00")
+            output.append(Hexadecimal.digit(byte >> 4))
+            output.append(Hexadecimal.digit(byte))
+        }
+    }
 }
 
-/// Writing JSON (RFC 8259) into memory that was reserved for all of it.
 extension OutputSpan where Element == UInt8 {
     /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    /// The output must have room for it.
     package mutating func appendString(_ text: Span<UInt8>) {
         append(UInt8(ascii: "\""))
         if JSONText.isPlain(text) {
             append(text, 0..<text.count)
-            append(UInt8(ascii: "\""))
-            return
-        }
-        for index in text.indices {
-            let byte = text[index]
-            if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-                append(byte)
-            } else {
-                appendEscape(of: byte)
+        } else {
+            for index in text.indices {
+                if JSONText.needsEscape(text[index]) {
+                    JSONText.appendEscape(of: text[index], to: &self)
+                } else {
+                    append(text[index])
+                }
             }
         }
         append(UInt8(ascii: "\""))
-    }
-
-    /// Appends the short escape if the byte has one, else `\u00` and two hexadecimal digits.
-    private mutating func appendEscape(of byte: UInt8) {
-        switch byte {
-        case UInt8(ascii: "\""): append("\\\"")
-        case UInt8(ascii: "\\"): append("\\\\")
-        case 0x0A: append("\\n")
-        case 0x0D: append("\\r")
-        case 0x09: append("\\t")
-        default:
-            append("\\u00")
-            append(Hexadecimal.digit(byte >> 4))
-            append(Hexadecimal.digit(byte))
-        }
     }
 }

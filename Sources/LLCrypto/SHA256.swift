@@ -7,84 +7,17 @@ nonisolated(unsafe) private let algorithm: OpaquePointer? = {
     return unsafe EVP_MD_fetch(nil, "SHA256", nil)
 }()
 
-/// SHA-256 (FIPS 180-4) with a digest context that is made once and used again for every message.
-///
-/// It is not Sendable: each worker has its own. Code outside the hot path uses the static function.
-@safe package final class SHA256 {
-    private let algorithm: OpaquePointer
-    private let context: OpaquePointer
-    /// The state of ``digest(of:markingStart:)`` at the mark of its message.
-    private let start: OpaquePointer
-    private var hasStart = false
-
+/// SHA-256 (FIPS 180-4). A value of this type shows that OpenSSL has it.
+package struct SHA256: Sendable {
     package init() throws(OpenSSLError) {
-        guard let algorithm = unsafe LLCrypto.algorithm else { throw OpenSSLError("EVP_MD_fetch") }
-        let (context, start) = unsafe (EVP_MD_CTX_new(), EVP_MD_CTX_new())
-        guard let context = unsafe context, let start = unsafe start else {
-            unsafe EVP_MD_CTX_free(context)
-            unsafe EVP_MD_CTX_free(start)
-            throw OpenSSLError("EVP_MD_CTX_new")
-        }
-        unsafe self.algorithm = algorithm
-        unsafe self.context = context
-        unsafe self.start = start
+        guard unsafe algorithm != nil else { throw OpenSSLError("EVP_MD_fetch") }
     }
 
-    deinit {
-        unsafe EVP_MD_CTX_free(context)
-        unsafe EVP_MD_CTX_free(start)
-    }
+    /// The digest of `message`; nil if OpenSSL fails.
+    package func digest(of message: Span<UInt8>) -> SHA256Digest? { try? Self.digest(of: message) }
 
-    /// The digest of `message`; nil if OpenSSL fails (its error queue is then cleared).
-    package func digest(of message: Span<UInt8>) -> SHA256Digest? {
-        begin() && add(message) ? unsafe finish(context) : failed()
-    }
-
-    /// The digest of `message`. Its first `count` bytes are read once for both this digest and ``digestOfStart()``.
-    package func digest(of message: Span<UInt8>, markingStart count: Int) -> SHA256Digest? {
-        guard begin(), add(message.extracting(first: count)), unsafe EVP_MD_CTX_copy_ex(start, context) == 1,
-            add(message.extracting(droppingFirst: count))
-        else { return failed() }
-        hasStart = true
-        return unsafe finish(context)
-    }
-
-    /// The digest of the start that ``digest(of:markingStart:)`` marked last; nil at the second call for the same mark.
-    package func digestOfStart() -> SHA256Digest? {
-        guard hasStart else { return nil }
-        hasStart = false
-        return unsafe finish(start)
-    }
-
-    @inline(__always)
-    private func begin() -> Bool { unsafe EVP_DigestInit_ex(context, algorithm, nil) == 1 }
-
-    @inline(__always)
-    private func add(_ message: Span<UInt8>) -> Bool {
-        unsafe message.withUnsafeBufferPointer { input in
-            unsafe EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
-        }
-    }
-
-    @inline(__always)
-    private func finish(_ context: OpaquePointer) -> SHA256Digest? {
-        var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
-        var output = digest.bytes.mutableSpan
-        let done = unsafe output.withUnsafeMutableBufferPointer { result in
-            // The result buffer has 32 bytes, and SHA-256 writes exactly 32.
-            unsafe EVP_DigestFinal_ex(context, result.baseAddress, nil) == 1
-        }
-        return done ? digest : failed()
-    }
-
-    private func failed() -> SHA256Digest? {
-        ERR_clear_error()
-        return nil
-    }
-
-    /// The digest of `message`, made with a new context.
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
-        guard let algorithm = unsafe LLCrypto.algorithm else { throw OpenSSLError("EVP_MD_fetch") }
+        guard let algorithm = unsafe algorithm else { throw OpenSSLError("EVP_MD_fetch") }
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = digest.bytes.mutableSpan
         let done = unsafe message.withUnsafeBufferPointer { input in
@@ -121,6 +54,13 @@ package struct SHA256Digest: Sendable {
 
     /// The digest as 64 lower-case hexadecimal digits.
     package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
+}
+
+/// Digests are no secrets, so the comparison need not take constant time.
+extension SHA256Digest: Hashable {
+    package static func == (left: Self, right: Self) -> Bool { left.bytes.span.equal(0..<32, right.bytes.span) }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(bytes.span.word(at: 0)) }
 }
 
 /// HMAC with SHA-256 (RFC 2104).

@@ -141,14 +141,13 @@ extension TokenVerifier {
         of token: Span<UInt8>,
         _ key: RSAPublicKey,
         _ isSigned: Bool,
-        _ digest: SHA256Digest?,
         _ workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
         guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }
         // The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = digest ?? workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
+        guard let digest = workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
             throw .cryptographyFailed
         }
         guard key.isValidSignature(workspace.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }

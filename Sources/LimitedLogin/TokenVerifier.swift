@@ -1,5 +1,5 @@
 internal import LLBytes
-package import LLCrypto
+internal import LLCrypto
 @_exported public import LLJOSE
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
@@ -59,7 +59,6 @@ public struct TokenVerifier: Sendable {
     ///   - expectation: The login that the token should belong to.
     ///   - keys: The keys of the policy's issuers.
     ///   - isSigned: True if the signature was found good before, for exactly these bytes under exactly these keys.
-    ///   - digest: SHA-256 of the signing input, if it is known already.
     ///   - now: The time for which to judge.
     ///   - workspace: This worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict
     ///     does not depend on their earlier content.
@@ -68,7 +67,6 @@ public struct TokenVerifier: Sendable {
         _ expectation: TokenExpectation,
         keys: VerificationKeys,
         isSigned: Bool = false,
-        digest: SHA256Digest? = nil,
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
@@ -77,7 +75,7 @@ public struct TokenVerifier: Sendable {
         // The order: the expectation; then the signature, which costs most; then the claims. No claim is read before
         // the signature is good.
         try checkExpectation(expectation)
-        try authenticate(token, keys: keys, isSigned: isSigned, digest: digest, workspace: &workspace)
+        try authenticate(token, keys: keys, isSigned: isSigned, workspace: &workspace)
         return try judgeClaims(expectation, now, &workspace)
     }
 
@@ -86,14 +84,13 @@ public struct TokenVerifier: Sendable {
         _ token: Span<UInt8>,
         keys: VerificationKeys,
         isSigned: Bool = false,
-        digest: SHA256Digest? = nil,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) {
         let jws = try readEnvelope(token, &workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &workspace)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, digest, &workspace)
+        try checkSignature(jws, of: token, key, isSigned, &workspace)
     }
 
     /// The steps that need no key.
@@ -198,7 +195,7 @@ extension TokenVerifier {
         guard !keys.keys.isEmpty else { throw .keysUnavailable }
         guard session.workspace.sha256 != nil else { throw .cryptographyFailed }
         guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
-        try checkSignature(jws, of: token.utf8.span, key, false, nil, &session.workspace)
+        try checkSignature(jws, of: token.utf8.span, key, false, &session.workspace)
         let claims = try judgeClaims(expectation, now, &session.workspace)
         return VerifiedToken(token, keyID, claims, policy, &session.workspace)
     }

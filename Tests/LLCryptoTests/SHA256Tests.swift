@@ -30,22 +30,6 @@ struct SHA256Tests {
         }
     }
 
-    @Test("One pass gives the digests of a message and of its start, for any length of the start")
-    func start() throws {
-        let sha256 = try SHA256()
-        #expect(sha256.digestOfStart() == nil)
-        let message = (0..<200).map { UInt8(truncatingIfNeeded: $0) }
-        let expected = try SHA256.digest(of: message.span)
-        for count in [0, 1, 63, 64, 65, 199, 200] {
-            let whole = sha256.digest(of: message.span, markingStart: count)
-            let start = sha256.digestOfStart()
-            let expectedStart = try SHA256.digest(of: message.span.extracting(first: count))
-            #expect(whole?.hexadecimal == expected.hexadecimal)
-            #expect(start?.hexadecimal == expectedStart.hexadecimal)
-            #expect(sha256.digestOfStart() == nil)
-        }
-    }
-
     @Test("HMAC-SHA-256 gives the codes of RFC 4231, test cases 1 and 2")
     func authenticationCodes() throws {
         let first = try HMACSHA256.authenticationCode(

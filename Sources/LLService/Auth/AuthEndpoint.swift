@@ -32,7 +32,7 @@ enum AuthEndpoint {
                 var (expectation, texts) = (TokenExpectation(), gateway.texts)
                 expectation.appIDBytes = demand.appID
                 // A proof is compared with these values.
-                if scheme == .dpop { texts.insert(.keyThumbprint) }
+                if scheme == .dpop { texts.insert(.init(.keyThumbprint)) }
                 let verdict = try worker.judge.judge(
                     bytes.extracting(credentials.token),
                     expectation,

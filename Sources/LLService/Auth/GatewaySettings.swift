@@ -22,7 +22,7 @@ package final class GatewaySettings: Sendable, Equatable {
         self.origin = origin
         self.fields = fields
         var texts = CachedClaims.Texts()
-        for case .text(let text) in fields.map(\.claim) { texts.insert(text) }
+        for case .text(let text) in fields.map(\.claim) { texts.insert(.init(text)) }
         self.texts = texts
     }
 

@@ -228,9 +228,9 @@ package final class VerifiedSignatureCache {
     private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
-    /// 10,000: the number of people that use one worker within minutes, in 1 MB.
+    /// 10,000: the number of people that use one worker within minutes, in 2 MB.
     package static let defaultCapacity = 10_000
-    /// The most that can be configured: 1,000,000 for each worker, some 100 MB, if ``memoryShare`` has room for them.
+    /// The most that can be configured: 1,000,000 for each worker, up to 280 MB, if ``memoryShare`` has room for them.
     package static let greatestCapacity = 1_000_000
 
     /// The part of the service's memory for the remembered tokens of all workers: a sixteenth. Connections have a half,
@@ -262,47 +262,30 @@ package final class VerifiedSignatureCache {
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Refusal) -> VerifiedClaims {
-        var name: SHA256Digest?
-        var place: RecentDigests.Place?
-        if let sha256, token.count <= VerificationLimits.tokenByteCount,
-            let stop = token.lastOffset(of: UInt8(ascii: ".")),
-            let digest = sha256.digest(of: token, markingStart: stop)
+        guard let sha256, token.count <= VerificationLimits.tokenByteCount, let digest = sha256.digest(of: token) else {
+            return try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
+        }
+        if keys !== self.keys {
+            if self.keys?.areSame(as: keys) != true { tokens = RecentDigests(capacity: tokens.capacity) }
+            self.keys = keys
+        }
+        let known = tokens.find(digest)
+        metrics?.countSignature(isRemembered: known != nil)
+        if case .some(let reading?) = known,
+            let claims = verifier.accept(reading, of: token, expectation, texts, now: now, workspace: &workspace)
         {
-            if keys !== self.keys {
-                if self.keys?.areSame(as: keys) != true { tokens = RecentDigests(capacity: tokens.capacity) }
-                self.keys = keys
-            }
-            let found = tokens.find(digest)
-            metrics?.countSignature(isRemembered: found != nil)
-            if let found, let reading = found.value,
-                let claims = verifier.accept(
-                    reading,
-                    of: token.extracting(0..<stop),
-                    expectation,
-                    texts,
-                    now: now,
-                    workspace: &workspace
-                )
-            {
-                tokens.use(found.place)
-                return claims
-            }
-            (name, place) = (digest, found?.place)
+            tokens.use(digest, reading)
+            return claims
         }
         let claims = try verifier.judge(
             token,
             expectation,
             keys: keys,
-            isSigned: place != nil,
-            digest: name != nil && place == nil ? sha256?.digestOfStart() : nil,
+            isSigned: known != nil,
             now: now,
             workspace: &workspace
         )
-        if let place {
-            tokens.use(place)
-        } else if let name {
-            tokens.add(name, CachedClaims(claims, of: token))
-        }
+        tokens.use(digest, known ?? CachedClaims(claims, of: token))
         return claims
     }
 }

@@ -89,7 +89,7 @@ final class OwnTokenJudge {
         let app = JSONText.value(judged.payload.span, judged.clientID)
         let user = JSONText.value(judged.payload.span, judged.claims.subject)
         try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: judged.authenticatedAt)
-        if let known { tokens.use(known.place) } else { tokens.add(digest, nil) }
+        tokens.use(digest, nil)
         return judged
     }
 }

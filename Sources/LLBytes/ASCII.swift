@@ -141,13 +141,7 @@ package enum PercentEncoding {
     /// Encodes every byte except the unreserved ones.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if ASCII.isUnreserved(byte) {
-                bytes.append(byte)
-            } else {
-                append(byte, to: &bytes)
-            }
-        }
+        for byte in text.utf8 { if ASCII.isUnreserved(byte) { bytes.append(byte) } else { append(byte, to: &bytes) } }
         return String(decoding: bytes, as: UTF8.self)
     }
 

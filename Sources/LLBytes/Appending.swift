@@ -2,26 +2,19 @@
 /// `OutputSpan` stops the process before it writes a byte outside the memory. The caller that reserves the memory must
 /// show that the output fits.
 extension OutputSpan where Element == UInt8 {
-    /// Appends constant text as it stands.
     @inlinable @inline(__always)
-    package mutating func append(_ text: StaticString) {
-        // A string literal's bytes live as long as the process, and the count belongs to the same literal.
-        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
+    package mutating func append(_ text: StaticString) { unsafe append(UnsafeRawBufferPointer(text.buffer)) }
 
-    /// Appends all bytes of a span, as one copy.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>) {
         unsafe span.withUnsafeBytes { bytes in unsafe append(bytes) }
     }
 
-    /// Appends a part of a span as one copy. The part must lie inside the span.
+    /// Appends a part of a span, which must lie inside it.
     @inlinable @inline(__always)
-    package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) {
-        // `extracting` checks the range, so the buffer holds only that part.
-        append(span.extracting(range))
-    }
+    package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) { append(span.extracting(range)) }
 
+    /// Appends all bytes as one copy.
     @inlinable @inline(__always)
     mutating func append(_ source: UnsafeRawBufferPointer) {
         precondition(source.count <= freeCapacity, "more bytes than were reserved")
@@ -41,14 +34,11 @@ extension OutputSpan where Element == UInt8 {
         var remaining = value.magnitude
         var first = 20
         repeat {
-            // Each pass writes two digits. A magnitude of 64 bits has at most 20 digits.
-            let pair = UInt8(truncatingIfNeeded: remaining % 100)
-            first -= 2
-            digits[first] = UInt8(ascii: "0") &+ pair / 10
-            digits[first + 1] = UInt8(ascii: "0") &+ pair % 10
-            remaining /= 100
+            first -= 1
+            digits[first] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: remaining % 10)
+            remaining /= 10
         } while remaining > 0
-        append(digits.span, (digits[first] == UInt8(ascii: "0") ? first + 1 : first)..<20)
+        append(digits.span, first..<20)
     }
 
     /// Appends a number in lower-case hexadecimal without leading zeros, which takes at most 16 bytes.
@@ -62,14 +52,9 @@ extension OutputSpan where Element == UInt8 {
 }
 
 extension [UInt8] {
-    /// Appends constant text as it stands.
     @inlinable @inline(__always)
-    package mutating func append(_ text: StaticString) {
-        // A string literal's bytes live as long as the process, and the count belongs to the same literal.
-        unsafe append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
+    package mutating func append(_ text: StaticString) { unsafe append(contentsOf: text.buffer) }
 
-    /// Appends all bytes of a span, as one copy.
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>) {
         // The buffer is the span's own memory and count, and is read before the closure ends.

@@ -43,33 +43,62 @@ package enum Base64URL {
     /// count.
     private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
 
+    /// Appends the decoded bytes; appends nothing if the text is not strict. The output has room for `roomNeeded` bytes.
     private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
-        unsafe output.withUnsafeMutableBufferPointer { buffer, count in
-            guard let start = buffer.baseAddress, buffer.count - count >= roomNeeded(range.count) else { return false }
-            let bytes = UnsafeMutableRawPointer(start)
-            var groups = Base64URLGroups()
-            var offset = range.lowerBound
-            var written = count
-            while range.upperBound &- offset >= 8 {
-                let bits = groups.read(text.extracting(offset..<offset &+ 8))
-                // In bounds: `written` is six for each eight earlier digits, and the room allows eight bytes more.
-                unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
-                written &+= 6
-                offset &+= 8
-            }
-            // The last zero to seven digits are filled up with digits of value zero.
-            let rest = range.upperBound - offset
-            let digits = InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }
-            let bits = groups.read(digits.span)
-            // In bounds for the reason given above.
-            unsafe bytes.storeBytes(of: bits.bigEndian, toByteOffset: written, as: UInt64.self)
-            let byteCount = rest * 6 / 8
-            // The bits after the whole bytes are the unused bits and the zeros of the added digits.
-            guard groups.areStrict, bits << UInt64(8 * byteCount) == 0 else { return false }
-            count = written + byteCount
-            return true
+        let first = output.count
+        output.append(repeating: 0, count: roomNeeded(range.count))
+        var span = output.mutableSpan
+        // Every store below is checked to be in bounds, and any bits are valid bytes.
+        var bytes = unsafe span.mutableBytes
+        var union: UInt32 = 0
+        var offset = range.lowerBound
+        var written = first
+        while range.upperBound &- offset >= 8 {
+            bytes.storeBytes(
+                of: read(text.extracting(offset..<offset &+ 8), &union),
+                toByteOffset: written,
+                as: UInt64.self
+            )
+            written &+= 6
+            offset &+= 8
         }
+        // The last zero to seven digits are filled up with digits of value zero.
+        let rest = range.upperBound - offset
+        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, &union)
+        bytes.storeBytes(of: bits, toByteOffset: written, as: UInt64.self)
+        let byteCount = rest * 6 / 8
+        // The bits after the whole bytes are the unused bits and the zeros of the added digits.
+        let isStrict = union < 1 << 24 && UInt64(bigEndian: bits) << UInt64(8 * byteCount) == 0
+        output.removeLast(output.count - (isStrict ? written + byteCount : first))
+        return isStrict
     }
+
+    /// The six bytes that eight digits encode, and two zeros, in the order of memory.
+    /// - Parameter union: gains all bits of the digits; 2²⁴ and above if a byte is no digit.
+    @inline(__always)
+    private static func read(_ digits: Span<UInt8>, _ union: inout UInt32) -> UInt64 {
+        let front = group(digits[0], digits[1], digits[2], digits[3])
+        let back = group(digits[4], digits[5], digits[6], digits[7])
+        union |= front | back
+        return (UInt64(front) << 40 | UInt64(back) << 16).bigEndian
+    }
+
+    @inline(__always)
+    private static func group(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) -> UInt32 {
+        bits[Int(first)] | bits[0x100 | Int(second)] | bits[0x200 | Int(third)] | bits[0x300 | Int(fourth)]
+    }
+
+    /// The bits that each byte stands for as the first digit of a group of four, then as the second, third and fourth.
+    private static let bits: InlineArray<1_024, UInt32> = {
+        // The eight bits above the 24 of a group mark a byte that is not a digit.
+        var bits = InlineArray<1_024, UInt32>(repeating: 0xFF00_0000)
+        for place in 0..<4 {
+            for value in 0..<64 as Range<UInt32> {
+                bits[place << 8 | Int(digit(value))] = value << UInt32(18 - 6 * place)
+            }
+        }
+        return bits
+    }()
 
     /// The base64url text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> [UInt8] {
@@ -83,8 +112,7 @@ package enum Base64URL {
         // An array without memory shares one with all others, and the standard library would write its count there.
         guard !bytes.isEmpty else { return }
         text.append(addingCapacity: (bytes.count * 4 + 2) / 3) { (output: inout OutputSpan<UInt8>) in
-            var start = 0
-            while start < bytes.count {
+            for start in stride(from: 0, to: bytes.count, by: 3) {
                 // Three bytes are four digits. The last one or two bytes are filled up with zeros.
                 let count = min(3, bytes.count - start)
                 var group = UInt32(bytes[start]) << 16
@@ -94,53 +122,16 @@ package enum Base64URL {
                 output.append(digit(group >> 12))
                 if count > 1 { output.append(digit(group >> 6)) }
                 if count > 2 { output.append(digit(group)) }
-                start += count
             }
         }
     }
 
-    fileprivate static func digit(_ value: UInt32) -> UInt8 {
+    private static func digit(_ value: UInt32) -> UInt8 {
         // In bounds: the alphabet has 64 digits, and the value is below 64.
         unsafe alphabet.utf8Start[Int(value & 63)]
     }
 
     private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-}
-
-/// The values of base64url digits (RFC 4648 table 2) in groups of four, which make three bytes each. Bytes outside the
-/// alphabet are detected once, at the end.
-private struct Base64URLGroups {
-    /// The bits that each byte stands for as the first digit of a group, then as the second, third and fourth.
-    private static let bits: InlineArray<1_024, UInt32> = {
-        // The eight bits above the 24 of a group mark a byte that is not a digit.
-        var bits = InlineArray<1_024, UInt32>(repeating: 0xFF00_0000)
-        for place in 0..<4 {
-            for value in 0..<64 as Range<UInt32> {
-                bits[place << 8 | Int(Base64URL.digit(value))] = value << UInt32(18 - 6 * place)
-            }
-        }
-        return bits
-    }()
-
-    /// The union of the bits of all digits read.
-    private var union: UInt32 = 0
-
-    /// True if every byte read so far is in the alphabet.
-    var areStrict: Bool { union < 1 << 24 }
-
-    /// The 48 bits of the first eight digits, in the highest bits of a word; the first digit is highest.
-    @inline(__always)
-    mutating func read(_ digits: Span<UInt8>) -> UInt64 {
-        let front = Self.group(digits[0], digits[1], digits[2], digits[3])
-        let back = Self.group(digits[4], digits[5], digits[6], digits[7])
-        union |= front | back
-        return UInt64(front) << 40 | UInt64(back) << 16
-    }
-
-    @inline(__always)
-    private static func group(_ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8) -> UInt32 {
-        bits[Int(first)] | bits[0x100 | Int(second)] | bits[0x200 | Int(third)] | bits[0x300 | Int(fourth)]
-    }
 }
 
 /// base64 with padding (RFC 4648 section 4). Each value has exactly one accepted spelling.
@@ -150,7 +141,6 @@ package enum Base64 {
     package static func decode(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         guard range.count.isMultiple(of: 4) else { return nil }
         var digits: [UInt8] = []
-        digits.reserveCapacity(range.count)
         for index in withoutPadding(text, range) {
             switch text[index] {
             case UInt8(ascii: "+"): digits.append(UInt8(ascii: "-"))
@@ -184,4 +174,10 @@ package enum Base64 {
         while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
     }
+}
+
+/// The curve P-256 (FIPS 186-5) of keys for ES256.
+package enum P256 {
+    /// The length in bytes of a coordinate (RFC 7518 section 6.2.1.2), and of each half of a signature (section 3.4).
+    package static let coordinateByteCount = 32
 }

@@ -1,4 +1,4 @@
-internal import LimitedLogin
+package import LimitedLogin
 
 /// One token, and a verifier's correct decision on it.
 package struct CatalogueEntry: Sendable {
@@ -7,7 +7,7 @@ package struct CatalogueEntry: Sendable {
     /// The fault of the token, in one sentence.
     package let fault: String
     /// The service's code for the refusal; nil for a good token.
-    package let code: String?
+    package let code: Rejection.Code?
     /// The members of a request beside the token.
     package let requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)]
     /// A setting that is needed to refuse the token, and its value as JSON.
@@ -19,7 +19,7 @@ package struct CatalogueEntry: Sendable {
 
     init(
         _ name: String,
-        _ code: TokenRejection.Code?,
+        _ code: Rejection.Code?,
         _ fault: String,
         expecting requestMembers: @escaping @Sendable (CatalogueWorkshop) -> [(name: String, value: String)] = {
             [("nonce", $0.nonce)]
@@ -29,7 +29,7 @@ package struct CatalogueEntry: Sendable {
         _ token: @escaping @Sendable (CatalogueWorkshop) throws -> String
     ) {
         self.name = name
-        self.code = code?.rawValue
+        self.code = code
         self.fault = fault
         self.requestMembers = requestMembers
         self.setting = setting

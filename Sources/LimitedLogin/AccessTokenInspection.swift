@@ -91,7 +91,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     ///     refused if Graph does not give its time of issue.
     ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age.
     ///   - now: The time for which to judge.
-    /// - Throws: ``AccessTokenRejection``; ``AccessTokenRejection/unreadableAnswer`` is not the token's fault.
+    /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
         debugToken answer: [UInt8],
         appIDs: [String],
@@ -99,32 +99,34 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         maximumTokenAgeSeconds: Int? = nil,
         clockSkewSeconds: Int = 60,
         now: NumericDate
-    ) throws(AccessTokenRejection) {
+    ) throws {
         let json = try JSONObject.graph(answer)
         guard let data = json.object("data"), let isValid = json.bool("is_valid", of: data) else {
-            throw .unreadableAnswer
+            throw Unavailable.unreadableAnswer
         }
         guard isValid else { throw Self.rejection(json, data) }
         // An answer with both `is_valid` and an error cannot be trusted.
-        guard json.member("error", of: data) == nil else { throw .unreadableAnswer }
+        guard json.member("error", of: data) == nil else { throw Unavailable.unreadableAnswer }
         // A valid token of a page or of an app is not a person's login.
-        guard let type = json.string("type", of: data) else { throw .unreadableAnswer }
-        guard type == "USER" else { throw .otherType }
-        guard let app = json.identifier("app_id", of: data) else { throw .unreadableAnswer }
-        guard appIDs.contains(where: { $0.utf8.elementsEqual(app.utf8) }) else { throw .otherApp }
-        guard let user = json.identifier("user_id", of: data) else { throw .noUser }
-        guard json.member("expires_at", of: data) != nil else { throw .noExpiry }
-        guard let expiresAt = json.date("expires_at", of: data) else { throw .unreadableAnswer }
+        guard let type = json.string("type", of: data) else { throw Unavailable.unreadableAnswer }
+        guard type == "USER" else { throw Rejection.accessTokenOfNoPerson }
+        guard let app = json.identifier("app_id", of: data) else { throw Unavailable.unreadableAnswer }
+        guard appIDs.contains(where: { $0.utf8.elementsEqual(app.utf8) }) else { throw Rejection.accessTokenOfOtherApp }
+        guard let user = json.identifier("user_id", of: data) else { throw Rejection.accessTokenWithoutUser }
+        guard json.member("expires_at", of: data) != nil else { throw Rejection.accessTokenWithoutExpiry }
+        guard let expiresAt = json.date("expires_at", of: data) else { throw Unavailable.unreadableAnswer }
         // 0 means that the token does not expire.
-        guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw .expired }
+        guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw Rejection.accessTokenExpired }
         issuedAt = json.moment("issued_at", of: data)
         if let maximumTokenAgeSeconds {
-            guard let issuedAt else { throw .unknownAge }
+            guard let issuedAt else { throw Rejection.accessTokenOfUnknownAge }
             let age = now.secondsSince1970 - issuedAt.secondsSince1970
-            guard age <= Double(maximumTokenAgeSeconds) + Double(clockSkewSeconds) else { throw .tooOld }
+            guard age <= Double(maximumTokenAgeSeconds) + Double(clockSkewSeconds) else {
+                throw Rejection.accessTokenTooOld
+            }
         }
         if let subject {
-            guard subject.utf8.elementsEqual(user.utf8) else { throw .subjectMismatch }
+            guard subject.utf8.elementsEqual(user.utf8) else { throw Rejection.accessTokenOfOtherSubject }
         }
         appID = app
         userID = user
@@ -145,9 +147,9 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     }
 
     /// The reason why Graph calls a token invalid: `data.error.subcode`.
-    private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> AccessTokenRejection {
-        guard let error = json.object("error", of: data) else { return .invalid }
-        return AccessTokenRejection(subcode: json.integer("subcode", of: error))
+    private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> Rejection {
+        guard let error = json.object("error", of: data) else { return .accessTokenNotConfirmed }
+        return .accessToken(subcode: json.integer("subcode", of: error))
     }
 
     /// True if the text has the form of Graph's permission names: 1 to 64 of `[a-z_.]`.
@@ -239,11 +241,11 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
     ///     fields, and those of the wrong type, are left out. Graph gives 25 friends unless you request
     ///     `friends.limit(2000){id}`.
     ///   - inspection: Graph's earlier answer about the token.
-    /// - Throws: ``AccessTokenRejection`` if the answer is about another person, or is no answer.
-    public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws(AccessTokenRejection) {
+    /// - Throws: ``Rejection`` if the answer is about another person, ``Unavailable/unreadableAnswer`` if it is no answer.
+    public init(me answer: [UInt8], of inspection: AccessTokenInspection) throws {
         let json = try JSONObject.graph(answer)
-        guard let id = json.identifier("id") else { throw .unreadableAnswer }
-        guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw .otherPerson }
+        guard let id = json.identifier("id") else { throw Unavailable.unreadableAnswer }
+        guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw Rejection.accessTokenOfAnother }
         self.inspection = inspection
         let asked = Self.fields(for: inspection)
         // A field that was not requested is not passed on.
@@ -300,11 +302,11 @@ extension JSONObject {
     /// The greatest number of friends that are passed on: 5,000, the most that a person can have.
     private static var friendLimit: Int { 5_000 }
 
-    static func graph(_ bytes: [UInt8]) throws(AccessTokenRejection) -> JSONObject {
+    static func graph(_ bytes: [UInt8]) throws(Unavailable) -> JSONObject {
         // The answer of `/me` may have 1 MiB, and five values for each friend.
         let limits = JSONLimits(byteCount: 1_048_576, nodeCount: 65_536)
         guard let object = JSONObject(bytes, limits: limits), object.member("error") == nil else {
-            throw .unreadableAnswer
+            throw Unavailable.unreadableAnswer
         }
         return object
     }

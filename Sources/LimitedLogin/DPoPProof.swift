@@ -51,8 +51,8 @@ public struct DPoPProof: Equatable, Codable, Sendable {
     ///   - keyThumbprint: `cnf.jkt` of that token.
     ///   - clockSkewSeconds: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: The time for which to judge.
-    /// - Throws: The one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
-    ///   error="invalid_dpop_proof", algs="ES256"`. ``DPoPRejection/cannotVerify`` is not a refusal: answer 500.
+    /// - Throws: ``Rejection``, the one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
+    ///   error="invalid_dpop_proof", algs="ES256"`. ``Unavailable`` if OpenSSL fails: no refusal, answer 500.
     public init(
         verifying proof: String,
         method: String,
@@ -61,17 +61,19 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         keyThumbprint: String,
         clockSkewSeconds: Int = 60,
         now: NumericDate
-    ) throws(DPoPRejection) {
-        guard let target = TargetURI(Array(url.utf8).span) else { throw .noURL }
-        try self.init(
-            verifying: Array(proof.utf8).span,
-            method: Array(method.utf8).span,
-            target: target,
-            token: Array(token.utf8).span,
-            keyThumbprint: Array(keyThumbprint.utf8).span,
-            clockSkewSeconds: clockSkewSeconds,
-            now: now
-        )
+    ) throws {
+        self = try Rejection.asError { () throws(Rejection) in
+            guard let target = TargetURI(Array(url.utf8).span) else { throw .proofWithoutURL }
+            return try DPoPProof(
+                verifying: Array(proof.utf8).span,
+                method: Array(method.utf8).span,
+                target: target,
+                token: Array(token.utf8).span,
+                keyThumbprint: Array(keyThumbprint.utf8).span,
+                clockSkewSeconds: clockSkewSeconds,
+                now: now
+            )
+        }
     }
 
     /// Does the same for bytes.
@@ -83,14 +85,14 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         keyThumbprint: Span<UInt8>,
         clockSkewSeconds: Int,
         now: NumericDate
-    ) throws(DPoPRejection) {
-        guard proof.count <= Self.byteLimit else { throw .tooLong }
+    ) throws(Rejection) {
+        guard proof.count <= Self.byteLimit else { throw .proofTooLong }
         // (2) A single well-formed JWT.
-        guard let jws = try? JWSCompactSerialization(splitting: proof) else { throw .malformed }
+        guard let jws = try? JWSCompactSerialization(splitting: proof) else { throw .proofMalformed }
         let key = try Self.key(proof, jws.header)
         let claims = try Self.part(proof, jws.payload)
         var signature: [UInt8] = []
-        guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .malformed }
+        guard Base64URL.decode(proof, jws.signature, into: &signature) else { throw .proofMalformed }
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         try Self.checkRequest(claims, method, target)
         // (10) The service issues no DPoP nonces, so `nonce` is not read.
@@ -98,13 +100,13 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         try Self.checkOwnTimes(claims, clockSkewSeconds, now)
         // (3) `jti`, which the caller remembers; the other required claims are checked at their comparison.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
-            throw .missingTokenID
+            throw .proofWithoutTokenID
         }
         // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
         let (tokenHash, thumbprint) = (try Self.hash(token), try Self.hash(key.thumbprintInput.span))
-        guard let hash = claims.string("ath") else { throw .missingTokenHash }
-        guard ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else { throw .otherToken }
-        guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .otherKey }
+        guard let hash = claims.string("ath") else { throw .proofWithoutTokenHash }
+        guard ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else { throw .proofOfOtherToken }
+        guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .proofOfOtherKey }
         self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
         self.tokenID = tokenID
         self.issuedAt = issuedAt
@@ -115,13 +117,13 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         _ claims: borrowing JSONObject,
         _ method: Span<UInt8>,
         _ target: TargetURI
-    ) throws(DPoPRejection) {
+    ) throws(Rejection) {
         let claimed = claims.string("htm")
         guard let claimed, claimed.utf8.span.equal(0..<claimed.utf8.count, method) else {
-            throw .wrongMethod(claimed, method)
+            throw .proofOfWrongMethod(claimed, method)
         }
         let uri = claims.string("htu")
-        guard let uri, TargetURI(uri.utf8.span) == target else { throw .wrongURI(uri, target) }
+        guard let uri, TargetURI(uri.utf8.span) == target else { throw .proofOfWrongURI(uri, target) }
     }
 
     /// (11) `iat`.
@@ -129,13 +131,13 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         _ claims: borrowing JSONObject,
         _ skew: Int,
         _ now: NumericDate
-    ) throws(DPoPRejection) -> NumericDate {
-        guard claims.member("iat") != nil else { throw .noIssueTime }
-        guard let issuedAt = claims.date("iat") else { throw .unreadableTime("iat") }
-        if let unit = issuedAt.mistakenUnit { throw .notInSeconds("iat", unit) }
-        guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .issuedAhead(issuedAt, now) }
+    ) throws(Rejection) -> NumericDate {
+        guard claims.member("iat") != nil else { throw .proofWithoutIssueTime }
+        guard let issuedAt = claims.date("iat") else { throw .proofWithUnreadableTime("iat") }
+        if let unit = issuedAt.mistakenUnit { throw .proofNotInSeconds("iat", unit) }
+        guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofIssuedAhead(issuedAt, now) }
         guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkewSeconds: skew, now: now) else {
-            throw .issuedBehind(issuedAt, now)
+            throw .proofIssuedBehind(issuedAt, now)
         }
         return issuedAt
     }
@@ -145,31 +147,31 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         _ claims: borrowing JSONObject,
         _ skew: Int,
         _ now: NumericDate
-    ) throws(DPoPRejection) {
+    ) throws(Rejection) {
         if claims.member("exp") != nil {
-            guard let end = claims.date("exp") else { throw .unreadableTime("exp") }
-            guard !now.isAhead(of: end, clockSkewSeconds: skew) else { throw .expired(end, now) }
+            guard let end = claims.date("exp") else { throw .proofWithUnreadableTime("exp") }
+            guard !now.isAhead(of: end, clockSkewSeconds: skew) else { throw .proofExpired(end, now) }
         }
         if claims.member("nbf") != nil {
-            guard let start = claims.date("nbf") else { throw .unreadableTime("nbf") }
-            if let unit = start.mistakenUnit { throw .notInSeconds("nbf", unit) }
-            guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .notYetValid(start, now) }
+            guard let start = claims.date("nbf") else { throw .proofWithUnreadableTime("nbf") }
+            if let unit = start.mistakenUnit { throw .proofNotInSeconds("nbf", unit) }
+            guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofNotYetValid(start, now) }
         }
     }
 
     /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
     /// that it is the right key.
-    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> P256JSONWebKey {
+    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> P256JSONWebKey {
         let header = try part(proof, range)
-        guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .wrongType }
-        guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .unsupportedAlgorithm }
+        guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .proofOfWrongType }
+        guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .proofOfUnsupportedAlgorithm }
         // RFC 7515 section 4.1.11 and RFC 7797 section 6: no extension is understood.
-        guard header.member("crit") == nil, header.member("b64") == nil else { throw .unsupportedCriticalHeader }
-        guard let node = header.member("jwk") else { throw .invalidKey }
+        guard header.member("crit") == nil, header.member("b64") == nil else { throw .proofWithCriticalHeader }
+        guard let node = header.member("jwk") else { throw .proofOfInvalidKey }
         do throws(JSONWebKeyError) {
             return try P256JSONWebKey(header, node)
         } catch {
-            throw .invalidKey
+            throw .proofOfInvalidKey
         }
     }
 
@@ -178,24 +180,24 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         _ signature: [UInt8],
         of message: Span<UInt8>,
         _ key: P256JSONWebKey
-    ) throws(DPoPRejection) {
-        guard let digest = try? SHA256.digest(of: message) else { throw .cannotVerify }
-        guard let verifier = try? P256PublicKey(x: key.x, y: key.y) else { throw .invalidKey }
-        guard verifier.isValidSignature(signature.span, of: digest) else { throw .invalidSignature }
+    ) throws(Rejection) {
+        guard let digest = try? SHA256.digest(of: message) else { throw .proofNotVerifiable }
+        guard let verifier = try? P256PublicKey(x: key.x, y: key.y) else { throw .proofOfInvalidKey }
+        guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
     }
 
     /// SHA-256 in base64url.
-    private static func hash(_ bytes: Span<UInt8>) throws(DPoPRejection) -> [UInt8] {
-        guard let digest = try? SHA256.digest(of: bytes) else { throw .cannotVerify }
+    private static func hash(_ bytes: Span<UInt8>) throws(Rejection) -> [UInt8] {
+        guard let digest = try? SHA256.digest(of: bytes) else { throw .proofNotVerifiable }
         return digest.base64URL
     }
 
     /// A part of the proof: one JSON object without a repeated member (RFC 7515 section 4, RFC 7519 section 4).
-    private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(DPoPRejection) -> JSONObject {
+    private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> JSONObject {
         var bytes: [UInt8] = []
         guard Base64URL.decode(proof, range, into: &bytes),
             let part = JSONObject(bytes, limits: VerificationLimits.header)
-        else { throw .malformed }
+        else { throw .proofMalformed }
         return part
     }
 }

@@ -22,7 +22,7 @@ public struct LoginVerifier: Sendable {
     ///     `JSONWebKeySet`.
     ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
     ///   - clock: Returns the current time in seconds since 1970; the system's clock by default. If the value is
-    ///     negative or not a number, no token is judged: ``VerificationUnavailable/clock``.
+    ///     negative or not a number, no token is judged: ``Unavailable/clock``.
     public init(
         policy: VerificationPolicy,
         keys: any JSONWebKeySetProvider,
@@ -39,17 +39,17 @@ public struct LoginVerifier: Sendable {
     ///   - token: The id token as the app sent it.
     ///   - nonce: The nonce that your server gave to the app, taken from your own session or store. A nonce from the
     ///     client proves nothing, because every token contains its nonce. Forget the nonce when its token was accepted
-    ///     or refused. Keep it if a ``VerificationUnavailable`` is thrown, because the same token may come again.
+    ///     or refused. Keep it if a ``Unavailable`` is thrown, because the same token may come again.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: ``TokenRejection``, the one reason for the refusal; ``VerificationUnavailable`` if the token cannot be
-    ///   judged, also after a cancellation of the task: ``VerificationUnavailable/underlyingError`` is a
+    /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if the token cannot be
+    ///   judged, also after a cancellation of the task: ``Unavailable/underlyingError`` is a
     ///   `CancellationError` then. That is not the token's fault: try again and end no session.
     public func verify(
         _ token: String,
         nonce: String,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        guard let nonce = Nonce(nonce) else { throw Refusal.invalidNonce.error }
+        guard let nonce = Nonce(nonce) else { throw Rejection.invalidNonce.error }
         return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
     }
 
@@ -65,7 +65,7 @@ public struct LoginVerifier: Sendable {
         rawNonce: String,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        guard let nonce = Nonce(rawNonce) else { throw Refusal.invalidNonce.error }
+        guard let nonce = Nonce(rawNonce) else { throw Rejection.invalidNonce.error }
         return try await verify(token, expecting: TokenExpectation(binding: .rawNonce(nonce), appID: appID))
     }
 
@@ -86,7 +86,7 @@ public struct LoginVerifier: Sendable {
     ) async throws -> VerifiedToken {
         var binding = TokenBinding.subject(subject)
         if let nonce {
-            guard let nonce = Nonce(nonce) else { throw Refusal.invalidNonce.error }
+            guard let nonce = Nonce(nonce) else { throw Rejection.invalidNonce.error }
             binding = .nonce(nonce).refreshing(subject)
         }
         return try await verify(token, expecting: TokenExpectation(binding: binding, appID: appID))
@@ -101,19 +101,21 @@ public struct LoginVerifier: Sendable {
         _ token: String,
         expecting expectation: TokenExpectation
     ) async throws -> VerifiedToken {
-        guard let now = NumericDate(secondsSince1970: clock()) else { throw VerificationUnavailable.clock }
+        guard let now = NumericDate(secondsSince1970: clock()) else { throw Unavailable.clock }
         let session = verifier.sessions.take()
         defer { verifier.sessions.giveBack(session) }
-        let (jws, keyID) = try Refusal.asError { () throws(Refusal) in try verifier.begin(token, expectation, session) }
+        let (jws, keyID) = try Rejection.asError { () throws(Rejection) in
+            try verifier.begin(token, expectation, session)
+        }
         let keySet = try await keySet(containing: keyID)
         // The token may have expired during a wait for keys.
         let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
-        return try Refusal.asError { () throws(Refusal) in
+        return try Rejection.asError { () throws(Rejection) in
             try verifier.finish(token, jws, keyID, expectation, keys: keySet, now: later, session)
         }
     }
 
-    private func keySet(containing keyID: String) async throws(VerificationUnavailable) -> JSONWebKeySet {
+    private func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
         do {
             return try await keys.keySet(containing: keyID)
         } catch {

@@ -33,41 +33,19 @@ public struct NonceExpectation: Sendable {
     /// Compares the received nonce in constant time.
     /// - Parameter nonce: The received nonce; nil if there was none, or no text.
     /// - Returns: The facts of an issued nonce; nil for any other nonce.
-    func check(_ nonce: String?, appID: String, now: NumericDate) throws(NonceFault) -> RecognizedNonce? {
-        guard let nonce, !nonce.isEmpty else { throw .mismatch }
+    func check(_ nonce: String?, appID: String, now: NumericDate) throws(Rejection) -> RecognizedNonce? {
+        guard let nonce, !nonce.isEmpty else { throw .accessTokenNonceMismatch }
         let text = Array(nonce.utf8)
         if let expected = self.nonce {
-            guard ConstantTime.areEqual(text.span, expected.value.utf8.span) else { throw .mismatch }
+            guard ConstantTime.areEqual(text.span, expected.value.utf8.span) else { throw .accessTokenNonceMismatch }
         }
         guard let facts = issuer?.recognize(text.span, appID: Array(appID.utf8).span) else {
-            guard !mustBeIssued else { throw .notIssued }
+            guard !mustBeIssued else { throw .accessTokenNonceNotIssued }
             return nil
         }
         guard !isRefresh else { return nil }
-        guard now < facts.expiresAt else { throw .expired }
+        guard now < facts.expiresAt else { throw .accessTokenNonceExpired }
         return facts
-    }
-}
-
-/// The difference between the received nonce and the expected one.
-enum NonceFault: Error {
-    case mismatch, notIssued, expired
-
-    var code: TokenRejection.Code {
-        switch self {
-        case .mismatch: .nonceMismatch
-        case .notIssued: .nonceNotIssued
-        case .expired: .nonceExpired
-        }
-    }
-
-    /// - Parameter subject: The credential with the nonce, as the beginning of a sentence.
-    func sentence(_ subject: StaticString) -> String {
-        switch self {
-        case .mismatch: "\(subject) has no nonce, or another than the one expected: begin the login anew."
-        case .notIssued: "\(subject) has a nonce that was not issued here for this app: begin the login anew."
-        case .expired: "\(subject) has a nonce whose time is over: begin the login anew, with a new nonce."
-        }
     }
 }
 
@@ -102,21 +80,17 @@ public struct AccessTokenNonce: Equatable, Codable, Sendable {
     ///   - token: Graph's earlier answers about the token and its person.
     ///   - expectation: The nonce that the login was begun with.
     ///   - now: The time for which to judge.
-    /// - Throws: ``AccessTokenRejection``: a missing nonce, or one that is no text, counts as a different one.
-    ///   ``AccessTokenRejection/unreadableAnswer`` is not the token's fault.
+    /// - Throws: ``Rejection``: a missing nonce, or one that is no text, counts as a different one;
+    ///   ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
         accessTokenInfo answer: [UInt8],
         of token: VerifiedAccessToken,
         expecting expectation: NonceExpectation,
         now: NumericDate
-    ) throws(AccessTokenRejection) {
+    ) throws {
         let json = try JSONObject.graph(answer)
         let nonce = json.string("auth_nonce")
-        do throws(NonceFault) {
-            issued = try expectation.check(nonce, appID: token.inspection.appID, now: now)
-        } catch {
-            throw AccessTokenRejection(error)
-        }
+        issued = try expectation.check(nonce, appID: token.inspection.appID, now: now)
         value = nonce ?? ""
     }
 }

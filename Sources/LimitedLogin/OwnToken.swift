@@ -55,9 +55,11 @@ package final class OwnTokenVerifier {
         appID: [UInt8]?,
         isSigned: Bool,
         now: NumericDate
-    ) throws(Refusal) -> OwnToken {
+    ) throws(Rejection) -> OwnToken {
         // A mistake of the gateway's, and no fault of the token.
-        if let appID, !verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) { throw .unknownApp }
+        if let appID, !verification.appIDs.contains(where: { $0.utf8.elementsEqual(appID) }) {
+            throw Rejection(.unknownApp)
+        }
         try TokenVerifier.checkSize(token)
         let jws = try TokenVerifier.split(token)
         try checkSignature(jws, token, isSigned)
@@ -94,18 +96,20 @@ package final class OwnTokenVerifier {
         _ jws: JWSCompactSerialization,
         _ token: Span<UInt8>,
         _ isSigned: Bool
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         guard let header = Self.object(token, jws.header, VerificationLimits.header) else {
             throw .malformedToken(.notAnObject(.header))
         }
-        for name: StaticString in ["crit", "b64"] where header.member(name) != nil { throw .unsupportedCriticalHeader }
+        for name: StaticString in ["crit", "b64"] where header.member(name) != nil {
+            throw Rejection(.unsupportedCriticalHeader)
+        }
         for name: StaticString in ["cty", "enc", "zip"] where header.member(name) != nil {
             throw .notAnIDToken(.nested)
         }
         guard let type = header.string("typ"), TokenIssuer.AccessTokenType(rawValue: type) != nil else {
             throw .notAnIDToken(.type(nil))
         }
-        guard let keyID = header.string("kid") else { throw .missingKeyID }
+        guard let keyID = header.string("kid") else { throw Rejection(.missingKeyID) }
         guard let entry = keys.first(where: { $0.keyID.utf8.elementsEqual(keyID.utf8) }) else {
             throw .unknownKey(Array(keyID.utf8))
         }
@@ -122,7 +126,7 @@ package final class OwnTokenVerifier {
 
     /// `exp`, `iat` and `nbf`. The issuer uses this service's clock, so `exp` has no skew; the clock of another replica may be
     /// ahead.
-    private func times(_ payload: borrowing JSONObject, _ now: NumericDate) throws(Refusal) -> VerifiedClaims {
+    private func times(_ payload: borrowing JSONObject, _ now: NumericDate) throws(Rejection) -> VerifiedClaims {
         guard let expiresAt = payload.date("exp") else { throw .malformedClaim(.expiration, .wrongType) }
         guard now < expiresAt else { throw .expired(at: expiresAt, now: now) }
         guard let issuedAt = payload.date("iat") else { throw .malformedClaim(.issuedAt, .wrongType) }
@@ -156,7 +160,7 @@ package final class OwnTokenVerifier {
         claims.notePermissions()
     }
 
-    private static func text(_ payload: borrowing JSONObject, _ claim: ClaimName) throws(Refusal) -> Range<Int> {
+    private static func text(_ payload: borrowing JSONObject, _ claim: ClaimName) throws(Rejection) -> Range<Int> {
         let node =
             switch claim {
             case .issuer: payload.member("iss")

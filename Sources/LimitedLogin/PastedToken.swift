@@ -38,7 +38,7 @@ package enum PastedToken {
         if start.hasPrefix("optional(") {
             return "Unwrap the app's tokenString before it is sent: the app printed a Swift Optional."
         }
-        if start.hasPrefix("{") { return Refusal.MalformedToken.jsonSerialization.hint }
+        if start.hasPrefix("{") { return Rejection.MalformedToken.jsonSerialization.hint }
         return nil
     }
 
@@ -89,10 +89,10 @@ package enum PastedToken {
     private static func isLineBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 }
 
-extension Refusal {
-    /// The remedy for this token; it names a mistake in copying if one is found.
-    package func hint(for token: Span<UInt8>) -> String {
-        guard kind == .token(.malformedToken) else { return hint }
-        return PastedToken.remedy(for: token) ?? hint
+extension Rejection {
+    /// The refusal of this token: its remedy names a mistake in copying if one is found.
+    package func of(_ token: Span<UInt8>) -> Rejection {
+        guard code == .malformedToken, let remedy = PastedToken.remedy(for: token) else { return self }
+        return with(hint: remedy)
     }
 }

@@ -51,17 +51,19 @@ public struct SignedRequest: Equatable, Codable, Sendable {
     ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
     ///   - clockSkewSeconds: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 as 300.
     ///   - now: The time for which to judge.
-    /// - Throws: The one reason for the refusal. The callback's answer is then 403, and nothing else happens.
-    ///   ``SignedRequestRejection/cannotVerify`` is not a refusal: answer 500. Acknowledge
-    ///   ``SignedRequestRejection/noPerson`` with 200 at the deauthorize callback.
+    /// - Throws: ``Rejection``, the one reason for the refusal. The callback's answer is then 403, and nothing else happens;
+    ///   but acknowledge ``Rejection/Code/noPerson`` with 200 at the deauthorize callback. ``Unavailable`` if OpenSSL fails:
+    ///   no refusal, answer 500.
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
         clockSkewSeconds: Int = 60,
         now: NumericDate
-    ) throws(SignedRequestRejection) {
+    ) throws {
         let bytes = Array(text.utf8)
-        try self.init(verifying: bytes.span, secrets: secrets, clockSkewSeconds: clockSkewSeconds, now: now)
+        self = try Rejection.asError { () throws(Rejection) in
+            try SignedRequest(verifying: bytes.span, secrets: secrets, clockSkewSeconds: clockSkewSeconds, now: now)
+        }
     }
 
     /// Does the same for bytes.
@@ -70,29 +72,30 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         secrets: [(appID: String, secret: String)],
         clockSkewSeconds: Int,
         now: NumericDate
-    ) throws(SignedRequestRejection) {
+    ) throws(Rejection) {
         let envelope = try SignedEnvelope(verifying: bytes, secrets: secrets)
         appID = envelope.appID
         let request = envelope.content
-        for (name, purpose) in Self.otherPurposes where request.member(name) != nil {
-            throw SignedRequestRejection(purpose)
+        for (name, rejection) in Self.otherPurposes where request.member(name) != nil {
+            throw rejection
         }
         guard let user = request.identifier("user_id"), user == Self.pageUser || DecimalNumber.isIdentifier(user.utf8)
-        else { throw SignedRequestRejection(.invalidUser) }
+        else { throw .requestOfInvalidUser }
         guard let issuedAt = request.date("issued_at"),
             issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
-        else { throw SignedRequestRejection(.outOfTime) }
-        guard Self.isInForce(request, clockSkewSeconds, now) else { throw SignedRequestRejection(.expired) }
-        guard user != Self.pageUser else { throw .noPerson }
+        else { throw .requestOutOfTime }
+        guard Self.isInForce(request, clockSkewSeconds, now) else { throw .requestExpired }
+        guard user != Self.pageUser else { throw .requestOfNoPerson }
         userID = user
         self.issuedAt = issuedAt
     }
 
     /// Members at the top level that no callback has, with any value. A login's members are in the web SDK's cookie, in
     /// the dialog's answer and in a canvas page (Meta, "Using the signed_request"; php-graph-sdk, `hasOAuthData`).
-    private static let otherPurposes: [(name: StaticString, SignedRequestRejection.Code)] = [
-        ("code", .login), ("oauth_token", .login), ("access_token", .login), ("page", .pageTab),
-        ("player_id", .instantGame), ("asid", .instantGame), ("request_payload", .instantGame),
+    private static let otherPurposes: [(name: StaticString, Rejection)] = [
+        ("code", .requestOfLogin), ("oauth_token", .requestOfLogin), ("access_token", .requestOfLogin),
+        ("page", .requestOfPageTab), ("player_id", .requestOfInstantGame), ("asid", .requestOfInstantGame),
+        ("request_payload", .requestOfInstantGame),
     ]
 
     /// The `user_id` of a page that removed the app.
@@ -115,26 +118,26 @@ struct SignedEnvelope: ~Copyable {
     init(
         verifying bytes: Span<UInt8>,
         secrets: [(appID: String, secret: String)]
-    ) throws(SignedRequestRejection) {
-        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw SignedRequestRejection(.malformed) }
+    ) throws(Rejection) {
+        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw .requestMalformed }
         // The text is split at the first full stop. A second one is not a digit of base64url and is refused below.
         let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
-        guard stop > 0, stop + 1 < bytes.count else { throw SignedRequestRejection(.malformed) }
+        guard stop > 0, stop + 1 < bytes.count else { throw .requestMalformed }
         var signature: [UInt8] = []
         var payload: [UInt8] = []
         guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
             Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
-        else { throw SignedRequestRejection(.malformed) }
+        else { throw .requestMalformed }
         // The signature is over the payload in its encoded form, with its padding.
         let message = bytes.extracting(stop + 1..<bytes.count)
         let signer = try SignedRequest.signer(of: message, signature.span, secrets)
         // No part of the payload is read before this line.
         guard let object = JSONObject(payload, limits: VerificationLimits.payload) else {
-            throw SignedRequestRejection(.malformed)
+            throw .requestMalformed
         }
         guard let algorithm = object.string("algorithm"),
             algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
-        else { throw SignedRequestRejection(.unsupportedAlgorithm) }
+        else { throw .requestOfOtherAlgorithm }
         appID = signer
         content = object
     }
@@ -148,90 +151,64 @@ extension SignedRequest {
         _ signature: Span<UInt8>,
         _ secrets: [(appID: String, secret: String)],
         authenticate: (Span<UInt8>, Span<UInt8>) throws(OpenSSLError) -> SHA256Digest = HMACSHA256.authenticationCode
-    ) throws(SignedRequestRejection) -> String {
+    ) throws(Rejection) -> String {
         var signer: String?
         for (appID, secret) in secrets {
             let key = Array(secret.utf8)
             guard !key.isEmpty else { continue }
-            guard let code = try? authenticate(message, key.span) else { throw .cannotVerify }
+            guard let code = try? authenticate(message, key.span) else { throw .requestNotVerifiable }
             // There is no `break`: every secret is tried, even after a match.
             if ConstantTime.areEqual(code.bytes.span, signature) { signer = signer ?? appID }
         }
-        guard let signer else { throw SignedRequestRejection(.invalidSignature) }
+        guard let signer else { throw .requestOfNoSecret }
         return signer
     }
 }
 
-/// The reason why a signed request was refused or cannot be judged. No part of the request is in it.
-public struct SignedRequestRejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable codes of a refusal. Later versions may know more of them.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The code as it is written in logs.
-        public let rawValue: String
-        /// One sentence for the log.
-        fileprivate let sentence: String
-
-        private init(_ rawValue: String, _ sentence: String) { (self.rawValue, self.sentence) = (rawValue, sentence) }
-
-        /// It is not two parts of base64url with a JSON object.
-        public static let malformed = Self(
-            "malformed_request",
-            "The signed request is not two parts of base64url with a JSON object."
-        )
-        /// No configured app's secret signed it.
-        public static let invalidSignature = Self(
-            "invalid_signature",
-            "The signature was made with no configured app secret."
-        )
-        /// `algorithm` is not HMAC-SHA256.
-        public static let unsupportedAlgorithm = Self("unsupported_algorithm", "The algorithm is not HMAC-SHA256.")
-        /// It belongs to a login, not to a callback.
-        public static let login = Self(
-            "login_request",
-            "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
-        )
-        /// It belongs to a page tab.
-        public static let pageTab = Self(
-            "page_tab_request",
-            "This is a page tab's signed request (it has page), not a callback's."
-        )
-        /// It belongs to an Instant Game.
-        public static let instantGame = Self(
-            "instant_game_request",
-            "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
-        )
-        /// `user_id` is missing or no id.
-        public static let invalidUser = Self(
-            "invalid_user",
-            "The member user_id is missing or not 1 to 20 digits without a leading zero."
-        )
-        /// `issued_at` is missing, too long ago, or ahead.
-        public static let outOfTime = Self(
-            "out_of_time",
-            "The member issued_at is missing, more than a day ago, or in the future."
-        )
-        /// `expires` is past.
-        public static let expired = Self("expired", "The member expires is in the past, or no number of seconds.")
-        /// `user_id` is 0: a page removed the app.
-        public static let noPerson = Self(
-            "no_person",
-            "The member user_id is 0: a page removed the app, and no person is named."
-        )
-        /// No refusal: OpenSSL failed.
-        public static let cannotVerify = Self("cannot_verify", "The signature cannot be verified now.")
-        /// The same as `rawValue`.
-        public var description: String { rawValue }
+/// The refusals of signed requests. No part of the request is in them.
+extension Rejection {
+    /// The service answers all of them with one code.
+    private static func request(_ code: Code, _ detail: String) -> Rejection {
+        Rejection(code, detail, answer: .invalidSignedRequest)
     }
 
-    /// The stable code.
-    public let code: Code
-    /// One sentence for the log.
-    public var description: String { code.sentence }
-
-    /// The member `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
-    public static let noPerson = Self(.noPerson)
+    package static let requestMalformed = request(
+        .malformedRequest,
+        "The signed request is not two parts of base64url with a JSON object."
+    )
+    package static let requestOfNoSecret = request(
+        .invalidSignature,
+        "The signature was made with no configured app secret."
+    )
+    package static let requestOfOtherAlgorithm = request(.unsupportedAlgorithm, "The algorithm is not HMAC-SHA256.")
+    package static let requestOfLogin = request(
+        .loginRequest,
+        "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
+    )
+    package static let requestOfPageTab = request(
+        .pageTabRequest,
+        "This is a page tab's signed request (it has page), not a callback's."
+    )
+    package static let requestOfInstantGame = request(
+        .instantGameRequest,
+        "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
+    )
+    package static let requestOfInvalidUser = request(
+        .invalidUser,
+        "The member user_id is missing or not 1 to 20 digits without a leading zero."
+    )
+    package static let requestOutOfTime = request(
+        .outOfTime,
+        "The member issued_at is missing, more than a day ago, or in the future."
+    )
+    package static let requestExpired = request(
+        .expired,
+        "The member expires is in the past, or no number of seconds."
+    )
+    package static let requestOfNoPerson = request(
+        .noPerson,
+        "The member user_id is 0: a page removed the app, and no person is named."
+    )
     /// OpenSSL failed; nothing is known about the request.
-    public static let cannotVerify = Self(.cannotVerify)
-
-    package init(_ code: Code) { self.code = code }
+    package static let requestNotVerifiable = Rejection(.internalError, "The signature cannot be verified now.")
 }

@@ -80,16 +80,6 @@ public struct TokenIssuer: Sendable {
         public let lifetimeSeconds: Int
     }
 
-    /// The reason why no token was made.
-    public enum Failure: Error, Sendable, Equatable {
-        /// The credential of the login has expired.
-        case loginEnded
-        /// The audience is not among the configured ones.
-        case unknownAudience
-        /// OpenSSL failed.
-        case cannotSign
-    }
-
     /// The rules for the content of the tokens.
     public let policy: TokenIssuerPolicy
     /// The keys that sign and verify.
@@ -118,23 +108,31 @@ public struct TokenIssuer: Sendable {
     ///   - audience: An audience of the policy; the first one if nil.
     ///   - tokenID: `jti`, a name that no other token has.
     ///   - now: The time of issue; fractions of a second are ignored.
+    /// - Throws: ``Rejection`` (``Rejection/Code/expired``) if the credential of the login has expired,
+    ///   ``InvalidExpectation`` if the audience is not among the policy's, ``Unavailable`` if OpenSSL fails.
     public func token(
         for login: Login,
         kind: Kind = .accessToken,
         audience: String? = nil,
         tokenID: String,
         now: NumericDate
-    ) throws(Failure) -> Token {
+    ) throws -> Token {
         let audience = audience ?? policy.audiences[0]
-        guard policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else { throw .unknownAudience }
+        guard policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else {
+            throw InvalidExpectation(rejection: Rejection(.invalidTarget))
+        }
         let issuedAt = now.wholeSeconds
         var end = issuedAt + Int64(policy.lifetimeSeconds)
         if let last = login.expiresAt { end = min(end, last.wholeSeconds) }
-        guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else { throw .loginEnded }
+        guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else {
+            throw Rejection(.expired, "The subject token has ended.")
+        }
         var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
         let payload = payload(login, kind, audience, tokenID, issuedAt: issuedAt, end: end)
         Base64URL.append(encoding: payload.span, to: &value)
-        guard let signature = try? keys.first.signature(for: value) else { throw .cannotSign }
+        guard let signature = try? keys.first.signature(for: value) else {
+            throw Unavailable(rejection: Rejection(.internalError, "OpenSSL cannot sign."))
+        }
         value.append(UInt8(ascii: "."))
         Base64URL.append(encoding: signature.span, to: &value)
         return Token(value: String(decoding: value, as: UTF8.self), lifetimeSeconds: Int(end - issuedAt))

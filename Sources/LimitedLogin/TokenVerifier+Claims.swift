@@ -4,20 +4,20 @@ internal import LLJOSE
 
 /// The checks of the claims, after the signature was found good.
 extension TokenVerifier {
-    func readPayload(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func readPayload(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         // A JWS may have an empty payload (RFC 7515 section 3); an id token has claims.
         guard !workspace.claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
         try read(.payload, &workspace.claimsSet)
         workspace.claims = PayloadClaims(workspace.claimsSet)
     }
 
-    func checkIssuer(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkIssuer(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         let issuer = try workspace.requireString(.issuer)
         // Equality of the whole value: no prefix, no substring, no trailing slash (CVE-2024-53861).
         guard workspace.isMember(issuer, of: issuers) else { throw .invalidIssuer(workspace.claimsSet.string(issuer)) }
     }
 
-    func checkAudience(_ appID: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkAudience(_ appID: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         let audience = try workspace.requireAudience()
         let isExpected =
             if let appID {
@@ -38,7 +38,7 @@ extension TokenVerifier {
     func checkTimes(
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
+    ) throws(Rejection) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
         let expiresAt = try workspace.requireDate(.expiration)
         guard !policy.isExpired(expiresAt, now) else { throw .expired(at: expiresAt, now: now) }
         let issuedAt = try workspace.requireDate(.issuedAt)
@@ -53,7 +53,7 @@ extension TokenVerifier {
         return (issuedAt, expiresAt)
     }
 
-    func checkIdentity(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkIdentity(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         let subject = try workspace.requireString(.subject)
         // OpenID Connect Core section 2: at most 255 ASCII characters.
         let isShort = workspace.withValue(subject) { bytes, range in
@@ -67,18 +67,18 @@ extension TokenVerifier {
     func checkTracking(
         _ accessToken: [UInt8]?,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> Bool {
+    ) throws(Rejection) -> Bool {
         guard workspace.claims[.accessTokenHash] != nil else {
-            guard accessToken == nil else { throw .accessTokenHashMismatch }
+            guard accessToken == nil else { throw Rejection(.accessTokenHashMismatch) }
             return true
         }
         let node = try workspace.requireString(.accessTokenHash)
-        guard policy.tracking == .any else { throw .trackingNotAllowed }
+        guard policy.tracking == .any else { throw Rejection(.trackingNotAllowed) }
         guard let accessToken else { return false }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
         guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .cryptographyFailed }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
-        guard workspace.isEqual(node, expected.span) else { throw .accessTokenHashMismatch }
+        guard workspace.isEqual(node, expected.span) else { throw Rejection(.accessTokenHashMismatch) }
         return false
     }
 }
@@ -88,12 +88,12 @@ extension TokenVerifier {
 extension VerificationWorkspace {
     /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
     /// absence (CVE-2026-25537).
-    mutating func requireString(_ claim: ClaimName) throws(Refusal) -> Int {
+    mutating func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         return try requireString(node, claim)
     }
 
-    private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Refusal) -> Int {
+    private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
         guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
@@ -101,7 +101,7 @@ extension VerificationWorkspace {
 
     /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further audiences
     /// would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
-    mutating func requireAudience() throws(Refusal) -> Int {
+    mutating func requireAudience() throws(Rejection) -> Int {
         guard let node = claims[.audience], claimsSet.document.kind(node) == .array else {
             return try requireString(.audience)
         }
@@ -114,7 +114,7 @@ extension VerificationWorkspace {
     }
 
     /// A claim that must exist and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
-    mutating func requireDate(_ claim: ClaimName) throws(Refusal) -> NumericDate {
+    mutating func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
         guard let date = claimsSet.date(node) else { throw .malformedClaim(claim, .outOfRange) }
@@ -140,7 +140,7 @@ extension TokenVerifier {
         _ expectation: TokenExpectation,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         // With every binding, an existing nonce must be a string (OpenID Connect Core section 2).
         if let nonce = workspace.claims[.nonce], !workspace.claimsSet.document.isString(nonce) {
             throw .malformedClaim(.nonce, .wrongType)
@@ -164,12 +164,12 @@ extension TokenVerifier {
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
         if let thumbprint = expectation.keyThumbprintBytes {
             guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
-                throw .keyThumbprintMismatch
+                throw Rejection(.keyThumbprintMismatch)
             }
         }
     }
 
-    private func checkNonce(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+    private func checkNonce(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
         if workspace.isEqual(nonce, expected) { return }
         let digest = workspace.sha256?.digest(of: expected)
@@ -179,7 +179,7 @@ extension TokenVerifier {
         throw .nonceMismatch(.init(of: workspace.scratch))
     }
 
-    private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+    private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
         guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .cryptographyFailed }
         if workspace.isEqual(nonce, expected.span) { return }
@@ -197,7 +197,7 @@ extension TokenVerifier {
         isRefresh: Bool,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         guard issue == .required || issue == .recognized && NonceFormat.hasLength(nonce) else { return }
         let appID = Array(workspace.claimsSet.string(try workspace.requireAudience()).utf8)
         guard let nonce = nonces?.recognize(nonce.span, appID: appID.span) else {
@@ -210,7 +210,7 @@ extension TokenVerifier {
         workspace.recognizedNonce = nonce
     }
 
-    private func checkSubject(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Refusal) {
+    private func checkSubject(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let subject = workspace.claims[.subject], workspace.isEqual(subject, expected) else {
             throw .subjectMismatch
         }

@@ -4,7 +4,7 @@ internal import LLJOSE
 
 /// The steps before any JSON is read.
 extension TokenVerifier {
-    func checkExpectation(_ expectation: TokenExpectation) throws(Refusal) {
+    func checkExpectation(_ expectation: TokenExpectation) throws(Rejection) {
         let binding = expectation.binding
         switch binding.nonce {
         case .nonce(let nonce)?, .rawNonce(let nonce)?:
@@ -14,7 +14,9 @@ extension TokenVerifier {
         case nil: guard acceptsUnbound || binding.subject != nil else { throw .bindingRequired }
         }
         if let subject = binding.subject, subject.isEmpty { throw .invalidSubject }
-        if let appID = expectation.appIDBytes, !apps.contains(appID.span, appID.indices) { throw .unknownApp }
+        if let appID = expectation.appIDBytes, !apps.contains(appID.span, appID.indices) {
+            throw Rejection(.unknownApp)
+        }
         if let thumbprint = expectation.keyThumbprintBytes {
             var digest: [UInt8] = []
             // RFC 7638 with SHA-256: 32 bytes in base64url.
@@ -22,15 +24,17 @@ extension TokenVerifier {
                 throw .invalidKeyThumbprint
             }
         }
-        if let accessToken = expectation.accessTokenBytes, accessToken.isEmpty { throw .accessTokenHashMismatch }
+        if let accessToken = expectation.accessTokenBytes, accessToken.isEmpty {
+            throw Rejection(.accessTokenHashMismatch)
+        }
     }
 
-    static func checkSize(_ token: Span<UInt8>) throws(Refusal) {
+    static func checkSize(_ token: Span<UInt8>) throws(Rejection) {
         guard !token.isEmpty else { throw .malformedToken(.empty) }
-        guard token.count <= VerificationLimits.tokenByteCount else { throw .tokenTooLong }
+        guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
     }
 
-    static func split(_ token: Span<UInt8>) throws(Refusal) -> JWSCompactSerialization {
+    static func split(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
         do throws(JWSError) {
             return try JWSCompactSerialization(splitting: token)
         } catch {
@@ -46,7 +50,7 @@ extension TokenVerifier {
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         guard Base64URL.decode(token, jws.header, into: &workspace.header.bytes) else {
             throw .malformedToken(.invalidBase64URL(.header))
         }
@@ -59,7 +63,7 @@ extension TokenVerifier {
     }
 
     /// Recognises texts that people send by mistake.
-    private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Refusal {
+    private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Rejection {
         if token[0] == UInt8(ascii: "{") { return .malformedToken(.jsonSerialization) }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
         if count == 5, isWord(token, with: "-_.") { return .notAnIDToken(.encrypted) }
@@ -83,12 +87,12 @@ extension TokenVerifier {
 
 /// The header, the key it names and the signature.
 extension TokenVerifier {
-    func readHeader(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func readHeader(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         try read(.header, &workspace.header)
         workspace.parameters = JOSEHeader(workspace.header)
     }
 
-    func read(_ part: Refusal.Part, _ object: inout JSONObject) throws(Refusal) {
+    func read(_ part: Rejection.Part, _ object: inout JSONObject) throws(Rejection) {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try object.read()
@@ -98,18 +102,18 @@ extension TokenVerifier {
         guard isObject else { throw .malformedToken(.notAnObject(part)) }
     }
 
-    func checkAlgorithm(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkAlgorithm(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         let algorithm = workspace.parameters.algorithm
         guard let algorithm, workspace.isHeader(algorithm, "RS256") else {
             throw .unsupportedAlgorithm(algorithm.flatMap { Self.shortName($0, workspace.header) })
         }
     }
 
-    func checkCriticalHeader(_ workspace: inout VerificationWorkspace) throws(Refusal) {
-        guard !workspace.parameters.demandsExtension else { throw .unsupportedCriticalHeader }
+    func checkCriticalHeader(_ workspace: inout VerificationWorkspace) throws(Rejection) {
+        guard !workspace.parameters.demandsExtension else { throw Rejection(.unsupportedCriticalHeader) }
     }
 
-    func checkType(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func checkType(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         if let type = workspace.parameters.type, !workspace.isHeader(type, "JWT") {
             throw .notAnIDToken(.type(Self.shortName(type, workspace.header)))
         }
@@ -118,19 +122,20 @@ extension TokenVerifier {
         guard !workspace.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
 
-    func readKeyID(_ workspace: inout VerificationWorkspace) throws(Refusal) {
+    func readKeyID(_ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let node = workspace.parameters.keyID,
             workspace.header.document.stringRange(node)?.isEmpty == false
-        else { throw .missingKeyID }
+        else { throw Rejection(.missingKeyID) }
         workspace.keyID.removeAll(keepingCapacity: true)
         workspace.header.appendString(node, to: &workspace.keyID)
     }
 
-    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Refusal) -> RSAPublicKey {
+    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> RSAPublicKey
+    {
         guard workspace.sha256 != nil else { throw .cryptographyFailed }
         guard !keys.isEmpty else { throw .keysUnavailable }
         if let key = keys.key(withID: workspace.keyID) { return key }
-        let refusal = Refusal.unknownKey(workspace.keyID)
+        let refusal = Rejection.unknownKey(workspace.keyID)
         // No set has a longer key ID, so a fetch for it would be useless.
         if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
         throw refusal
@@ -142,7 +147,7 @@ extension TokenVerifier {
         _ key: RSAPublicKey,
         _ isSigned: Bool,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
         guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }

@@ -69,7 +69,7 @@ public struct TokenVerifier: Sendable {
         isSigned: Bool = false,
         now: NumericDate,
         workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> VerifiedClaims {
+    ) throws(Rejection) -> VerifiedClaims {
         workspace.keyID.removeAll(keepingCapacity: true)
         workspace.recognizedNonce = nil
         // The order: the expectation; then the signature, which costs most; then the claims. No claim is read before
@@ -85,7 +85,7 @@ public struct TokenVerifier: Sendable {
         keys: VerificationKeys,
         isSigned: Bool = false,
         workspace: inout VerificationWorkspace
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         let jws = try readEnvelope(token, &workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &workspace)
@@ -98,7 +98,7 @@ public struct TokenVerifier: Sendable {
     func readEnvelope(
         _ token: Span<UInt8>,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> JWSCompactSerialization {
+    ) throws(Rejection) -> JWSCompactSerialization {
         // At most 32 KiB, before any work is done.
         try Self.checkSize(token)
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
@@ -122,7 +122,7 @@ public struct TokenVerifier: Sendable {
         _ expectation: TokenExpectation,
         _ now: NumericDate,
         _ workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> VerifiedClaims {
+    ) throws(Rejection) -> VerifiedClaims {
         // The payload: one JSON object without a repeated member (RFC 7519 section 4).
         try readPayload(&workspace)
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
@@ -151,7 +151,7 @@ extension TokenVerifier {
     ///   - expectation: The login that the token should belong to.
     ///   - keys: The JWK Set of the policy's issuers.
     ///   - now: The time for which to judge.
-    /// - Throws: ``TokenRejection``, the one reason for the refusal; ``VerificationUnavailable`` if there are no keys.
+    /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if there are no keys.
     public func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -160,7 +160,7 @@ extension TokenVerifier {
     ) throws -> VerifiedToken {
         let session = sessions.take()
         defer { sessions.giveBack(session) }
-        return try Refusal.asError { () throws(Refusal) in
+        return try Rejection.asError { () throws(Rejection) in
             let (jws, keyID) = try begin(token, expectation, session)
             return try finish(token, jws, keyID, expectation, keys: keys, now: now, session)
         }
@@ -172,7 +172,7 @@ extension TokenVerifier {
         _ token: String,
         _ expectation: TokenExpectation,
         _ session: VerificationSession
-    ) throws(Refusal) -> (JWSCompactSerialization, keyID: String) {
+    ) throws(Rejection) -> (JWSCompactSerialization, keyID: String) {
         session.workspace.recognizedNonce = nil
         try checkExpectation(expectation)
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
@@ -191,7 +191,7 @@ extension TokenVerifier {
         keys: JSONWebKeySet,
         now: NumericDate,
         _ session: VerificationSession
-    ) throws(Refusal) -> VerifiedToken {
+    ) throws(Rejection) -> VerifiedToken {
         guard !keys.keys.isEmpty else { throw .keysUnavailable }
         guard session.workspace.sha256 != nil else { throw .cryptographyFailed }
         guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
@@ -207,7 +207,7 @@ extension TokenVerifier {
         keys: VerificationKeys,
         now: NumericDate,
         workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> VerifiedToken {
+    ) throws(Rejection) -> VerifiedToken {
         let claims = try judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &workspace)
         let keyID = String(decoding: workspace.keyID, as: UTF8.self)
         return VerifiedToken(token, keyID, claims, policy, &workspace)

@@ -11,7 +11,7 @@ final class VerificationSession: @unchecked Sendable {
     private var ready: [(published: JSONWebKey, key: RSAPublicKey)] = []
 
     /// The prepared key with this name; nil if the set has none.
-    func key(withID keyID: String, in set: JSONWebKeySet) throws(Refusal) -> RSAPublicKey? {
+    func key(withID keyID: String, in set: JSONWebKeySet) throws(Rejection) -> RSAPublicKey? {
         guard let published = set.key(withID: keyID) else { return nil }
         for entry in ready where entry.published == published { return entry.key }
         // Keys outside the set are removed, so at most the 64 keys of a set are kept.

@@ -5,7 +5,7 @@ public struct FixedKeys: JSONWebKeySetProvider {
     /// The error of the provider ``unavailable``.
     public struct Unavailable: Error, Equatable {}
 
-    /// A provider with a source that is down: a `LoginVerifier` throws `VerificationUnavailable`, and your server
+    /// A provider with a source that is down: a `LoginVerifier` throws `Unavailable`, and your server
     /// answers 503.
     public static let unavailable = FixedKeys(keySet: nil)
 

@@ -119,7 +119,7 @@ public struct TestKey: Sendable {
             let members = entry.requestMembers(workshop)
             let isPlain = members.count == 1 && members[0] == (name: "nonce", value: nonce)
             guard isPlain, entry.setting == nil, entry.presentations == 1,
-                let code = TokenRejection.Code.allCases.first(where: { $0.rawValue == entry.code })
+                let code = entry.code
             else { return nil }
             return BadToken(name: entry.name, fault: entry.fault, code: code, token: try entry.token(workshop))
         }
@@ -135,7 +135,7 @@ public struct BadToken: Sendable, CustomStringConvertible {
     /// The fault of the token, in one sentence.
     public let fault: String
     /// The code of its refusal.
-    public let code: TokenRejection.Code
+    public let code: Rejection.Code
     /// The token.
     public let token: String
 

@@ -15,19 +15,10 @@ struct CheckReport {
         case notAsked = "not_asked"
     }
 
-    struct FailedCheck {
-        let code: String
-        var claim: String?
-        let detail: String
-        let remedy: String
-        /// True if the question itself is wrong, so that no token was judged.
-        var isOfQuestion = false
-    }
-
     /// The rows, in the order of the checks.
     let rows: [Row]
     /// Nil when the credential is accepted.
-    var refusal: FailedCheck?
+    var refusal: Rejection?
     /// The claims of a refused id token, a JSON object; empty if it has none. They prove nothing.
     var unverifiedClaims: [UInt8] = []
     /// The service's answer for an accepted credential.
@@ -52,13 +43,16 @@ struct CheckReport {
 
     /// True if the token was refused because its key is missing.
     var lacksKey: Bool {
-        [ProblemCode.rejectedToken(.unknownKey), .keysUnavailable].contains { $0.text == refusal?.code }
+        refusal?.code == .unknownKey || refusal?.code == .keysUnavailable
     }
+
+    /// True if the question itself is wrong, so that no token was judged.
+    var isOfQuestion: Bool { refusal?.check == .expectation }
 
     var json: JSON {
         let own: JSON = [
-            "accepted": JSON(refusal == nil), "code": JSON(refusal?.code), "claim": JSON(refusal?.claim),
-            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.remedy),
+            "accepted": JSON(refusal == nil), "code": JSON(refusal?.answer.rawValue), "claim": JSON(refusal?.claim),
+            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.hint),
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
@@ -79,9 +73,9 @@ struct CheckReport {
         lines.append("")
         if let refusal {
             let claim = refusal.claim.map { " (claim \($0))" } ?? ""
-            let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
+            let heading = Colour.red.paint("refused: \(refusal.answer)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
-            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.remedy))")
+            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.hint))")
             let claims = claimLines
             if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {
@@ -164,7 +158,7 @@ extension CheckReport {
         func rows(until failed: VerificationCheck?) -> [Row] {
             Self.rows(until: failed) { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
         }
-        do throws(Refusal) {
+        do throws(Rejection) {
             let keys = VerificationKeys(keySet)
             let claims = try verifier.judge(token.span, expectation, keys: keys, now: moment, workspace: &workspace)
             let answer = JSON {
@@ -179,21 +173,11 @@ extension CheckReport {
             }
             return CheckReport(rows: rows(until: nil), answer: answer.bytes, moment: moment)
         } catch {
-            let problem = Problem(error, of: token.span)
             let remedy = Remedy(token: token, configuration: configuration, now: moment)
-            let refusal = FailedCheck(
-                code: problem.code.text,
-                claim: problem.claim,
-                detail: problem.detail,
-                remedy: problem.hint + remedy.addition(to: error),
-                isOfQuestion: error.check == .expectation
-            )
-            return CheckReport(
-                rows: rows(until: error.check),
-                refusal: refusal,
-                unverifiedClaims: refusal.isOfQuestion ? [] : PastedText(bytes: token).unprovenPayload,
-                moment: moment
-            )
+            var report = CheckReport(rows: rows(until: error.check), moment: moment)
+            report.refusal = error.with(hint: error.of(token.span).hint + remedy.addition(to: error))
+            if !report.isOfQuestion { report.unverifiedClaims = PastedText(bytes: token).unprovenPayload }
+            return report
         }
     }
 
@@ -224,28 +208,23 @@ extension CheckReport {
         now moment: NumericDate,
         settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
-        func report(_ failed: AccessTokenCheck? = nil, _ refusal: FailedCheck? = nil, _ answer: [UInt8] = []) -> Self {
+        func report(_ failed: AccessTokenCheck? = nil, _ refusal: Rejection? = nil, _ answer: [UInt8] = []) -> Self {
             let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
             return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
         }
-        let notAllowed = FailedCheck(
-            code: ProblemCode.accessTokenNotAllowed.text,
-            detail: "This service does not accept access tokens.",
-            remedy: ProblemCode.accessTokenNotAllowed.hint
-        )
+        let notAllowed = Rejection(.accessTokenNotAllowed, "This service does not accept access tokens.")
         guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
         guard !token.isEmpty else {
             let remedy = "Nothing was given: pass what the app reads from its AccessToken."
-            let code = ProblemCode.accessTokenInvalid.text
-            return report(.shape, FailedCheck(code: code, detail: "The token is empty.", remedy: remedy))
+            return report(.shape, Rejection(.accessTokenInvalid, "The token is empty.", hint: remedy))
         }
         let shape = AccessTokenInspection.shape(token.span)
-        if shape == .gaming { return report(.shape, refusal(.gaming, configuration)) }
+        if shape == .gaming { return report(.shape, .accessTokenOfGaming) }
         guard shape == .accessToken else {
-            let refusal = FailedCheck(
-                code: ProblemCode.accessTokenInvalid.text,
-                detail: "An access token has 20 to 4,096 visible ASCII characters, nothing around it, and is no JWT.",
-                remedy: PastedToken.remedy(for: token.span) ?? ProblemCode.accessTokenInvalid.hint
+            let refusal = Rejection(
+                .accessTokenInvalid,
+                "An access token has 20 to 4,096 visible ASCII characters, nothing around it, and is no JWT.",
+                hint: PastedToken.remedy(for: token.span)
             )
             return report(.shape, refusal)
         }
@@ -261,38 +240,28 @@ extension CheckReport {
             policy: settings.verifier.policy
         )
         let deadline = MonotonicClock.now() + client.callTimeout
-        do throws(AccessTokenQuestion.Failure) {
+        do throws(Rejection) {
             let verified = try question.ask(client, until: deadline) { moment }
             return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)
         } catch {
-            switch error {
-            case .rejected(let rejection):
-                return report(check(rejection), refusal(rejection, configuration))
-            case .graph(let failure):
-                failure.ofAccessToken.write()
+            guard error.code.kind == .token else {
+                error.write()
                 throw Exit.unavailable
             }
+            let configured = error == .accessTokenOfOtherApp ? configuration.appIDs.configuredApps : ""
+            return report(check(error), error.with(hint: error.hint + configured))
         }
     }
 
-    private static func refusal(
-        _ rejection: AccessTokenRejection,
-        _ configuration: ServiceConfiguration
-    ) -> FailedCheck {
-        let problem = Problem(AccessTokenQuestion.Failure.rejected(rejection))
-        let configured = rejection == .otherApp ? configuration.appIDs.configuredApps : ""
-        return FailedCheck(code: problem.code.text, detail: problem.detail, remedy: problem.hint + configured)
-    }
-
-    private static func check(_ rejection: AccessTokenRejection) -> AccessTokenCheck {
+    private static func check(_ rejection: Rejection) -> AccessTokenCheck {
         switch rejection {
-        case .revoked: .notRevoked
-        case .otherType: .type
-        case .otherApp: .app
-        case .noUser: .user
-        case .expired, .noExpiry, .tooOld, .unknownAge: .expiry
-        case .subjectMismatch: .subject
-        case .otherPerson: .person
+        case .accessTokenRevoked: .notRevoked
+        case .accessTokenOfNoPerson: .type
+        case .accessTokenOfOtherApp: .app
+        case .accessTokenWithoutUser: .user
+        case .accessTokenExpired, .accessTokenWithoutExpiry, .accessTokenTooOld, .accessTokenOfUnknownAge: .expiry
+        case .accessTokenOfOtherSubject: .subject
+        case .accessTokenOfAnother: .person
         default: .known
         }
     }
@@ -320,20 +289,14 @@ extension CheckReport {
     /// Judges a token that the service issued, as `/auth` does.
     static func ofOwnToken(_ token: [UInt8], _ verifier: OwnTokenVerifier, now moment: NumericDate) -> CheckReport {
         var failed = ownTokenChecks.count
-        var refusal: FailedCheck?
+        var refusal: Rejection?
         var answer: [UInt8] = []
-        do throws(Refusal) {
+        do throws(Rejection) {
             let own = try verifier.judge(token.span, appID: nil, isSigned: false, now: moment)
             answer = (["claims": JSON { $0 += own.payload }] as JSON).bytes
         } catch {
-            let problem = Problem(error)
             failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
-            refusal = FailedCheck(
-                code: problem.code.text,
-                claim: problem.claim,
-                detail: problem.detail,
-                remedy: problem.hint
-            )
+            refusal = error
         }
         let rows: [Row] = ownTokenChecks.enumerated().map { place, row in
             ("\(row.check)", row.title, place < failed ? .passed : place == failed ? .failed : .skipped)
@@ -348,12 +311,16 @@ extension CheckReport {
     }
 }
 
-extension GraphFailure {
-    /// Writes the failure and its remedy to standard error, with the numbers that Facebook's support asks for.
+extension Rejection {
+    /// Writes the failure of a call of Graph and its remedy to standard error, with the numbers that Facebook's support asks for.
     func write() {
-        let numbers = [code.map { "code \($0)" }, subcode.map { "subcode \($0)" }, reason]
-        let facts = (numbers + [traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
+        let logged = context.logged
+        let numbers = [
+            logged["graph_code"].map { "code \($0)" }, logged["graph_subcode"].map { "subcode \($0)" },
+            logged["reason"],
+        ]
+        let facts = (numbers + [context.traceID.map { "fbtrace_id \($0)" }]).compactMap { $0 }
         let tail = facts.isEmpty ? "" : " (\(facts.joined(separator: ", ")))"
-        StandardError.write("limited-login: \(error.rawValue): \(sentence)\(tail)")
+        StandardError.write("limited-login: \(code): \(detail)\(tail)")
     }
 }

@@ -83,9 +83,9 @@ struct DPoPCommand: ParsableCommand {
             let text = try TokenInput.read(argument: proof, file: nil)
             guard !text.isEmpty else { throw ValidationError("The proof is empty: nothing was given.") }
             let now = try request.at ?? Moment.now()
-            do throws(DPoPRejection) {
+            do {
                 let bound = PastedText(bytes: Array(token.utf8)).unprovenThumbprint
-                guard let thumbprint = keyThumbprint ?? bound else { throw .unboundToken }
+                guard let thumbprint = keyThumbprint ?? bound else { throw Rejection.proofOfUnboundToken }
                 let proof = try DPoPProof(
                     verifying: String(decoding: text, as: UTF8.self),
                     method: request.method,
@@ -103,8 +103,8 @@ struct DPoPCommand: ParsableCommand {
                     ]
                 )
             } catch {
-                let code = ProblemCode.invalidDPoPProof.text
-                tell(isAccepted: false, [("code", code), ("detail", error.description)])
+                let code = ProblemCode.invalidDPoPProof.rawValue
+                tell(isAccepted: false, [("code", code), ("detail", Rejection.of(error).detail)])
                 throw Exit.rejected
             }
         }

@@ -3,6 +3,7 @@ internal import LLHTTPServer
 internal import LLJOSE
 internal import LLSockets
 internal import LLStandIn
+internal import LimitedLogin
 internal import LimitedLoginKeys
 
 /// The page of `demo`: plays logins as an app and its backend would, with the running service.

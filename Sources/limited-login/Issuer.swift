@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import LLHTTPClient
 internal import LLSockets
 internal import LLStandIn
+internal import LimitedLogin
 
 struct Issuer: ServingCommand {
     static let configuration = CommandConfiguration(
@@ -134,7 +135,7 @@ struct Catalogue: ParsableCommand {
             "name": JSON(entry.name), "file": "tokens/\(entry.name).jwt", "fault": JSON(entry.fault),
             "outcome": entry.code == nil ? "accept" : "refuse",
             "request": JSON(entry.requestMembers(workshop).map { ($0.name, JSON($0.value)) }),
-            "code": JSON(entry.code),
+            "code": JSON(entry.code?.rawValue),
             "setting": entry.setting.map { setting in JSON([(setting.name, JSON { $0 += setting.value.utf8 })]) },
             "presentations": entry.presentations > 1 ? JSON(entry.presentations) : nil,
         ]

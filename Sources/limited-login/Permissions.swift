@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import LLGraph
 internal import LLService
+internal import LimitedLogin
 
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -142,7 +143,7 @@ extension GraphClient {
         do throws(GraphFailure) {
             return try question(self)
         } catch {
-            error.write()
+            Rejection(error).write()
             let error = error.error
             let mayBeAnsweredLater =
                 [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling

@@ -10,7 +10,7 @@ struct Remedy {
     let now: NumericDate
 
     /// A further sentence with a space before it; empty if there is none.
-    func addition(to refusal: Refusal) -> String {
+    func addition(to refusal: Rejection) -> String {
         switch refusal.code {
         case .unknownKey, .invalidSignature: foreignIssuer.map { isClaimed($0) } ?? ""
         case .unsupportedAlgorithm, .missingKeyID: claims?.string("iss").map { isClaimed($0) } ?? ""

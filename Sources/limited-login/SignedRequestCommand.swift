@@ -36,7 +36,7 @@ struct SignedRequestCommand: ParsableCommand {
             let bytes = try TokenInput.read(argument: text, file: nil)
             guard !bytes.isEmpty else { throw ValidationError("The signed request is empty: nothing was given.") }
             let now = try at ?? Moment.now()
-            do throws(SignedRequestRejection) {
+            do {
                 let request = try SignedRequest(
                     verifying: String(decoding: bytes, as: UTF8.self),
                     secrets: secrets.signers,
@@ -53,11 +53,11 @@ struct SignedRequestCommand: ParsableCommand {
                     "issued_at": JSON(request.issuedAt.wholeSeconds),
                 ])
             } catch {
-                let code = ProblemCode.invalidSignedRequest.text
+                let (code, detail) = (ProblemCode.invalidSignedRequest.rawValue, Rejection.of(error).detail)
                 if json {
-                    StandardOutput.write(json: ["code": JSON(code), "detail": JSON(error.description)])
+                    StandardOutput.write(json: ["code": JSON(code), "detail": JSON(detail)])
                 } else {
-                    StandardOutput.write(line: "refused: \(code): \(error.description)")
+                    StandardOutput.write(line: "refused: \(code): \(detail)")
                 }
                 throw Exit.rejected
             }

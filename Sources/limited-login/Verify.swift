@@ -129,7 +129,7 @@ struct Verify: ParsableCommand {
         } else {
             StandardOutput.write(report.text(isColoured: color.isOn))
         }
-        if let refusal = report.refusal { throw refusal.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
+        if report.refusal != nil { throw report.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
     }
 
     private var hasNonce: Bool { nonce != nil || rawNonce != nil || issuedNonce }

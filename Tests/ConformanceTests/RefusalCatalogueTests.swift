@@ -53,7 +53,7 @@ struct RefusalCatalogueTests {
                 now: try #require(NumericDate(secondsSince1970: Double(now)))
             )
             return nil
-        } catch let error as TokenRejection {
+        } catch let error as Rejection {
             return error.code.rawValue
         }
     }
@@ -76,7 +76,7 @@ struct RefusalCatalogueTests {
     func entry(name: String) throws {
         let entry = try #require(CatalogueEntry.named(name))
         // A token presented twice is refused as used, but a verifier alone does not know used tokens.
-        #expect(try Self.verdict(entry) == (entry.presentations > 1 ? nil : entry.code))
+        #expect(try Self.verdict(entry) == (entry.presentations > 1 ? nil : entry.code?.rawValue))
     }
 
     @Test("Names are valid file names, and none occurs twice")
@@ -93,14 +93,14 @@ struct RefusalCatalogueTests {
     func coverage() {
         // These codes need the memory of a service.
         let others = ["nonce_not_issued", "nonce_expired", "nonce_used", "login_revoked"]
-        let covered = Set(CatalogueEntry.all.compactMap(\.code))
+        let covered = Set(CatalogueEntry.all.compactMap(\.code?.rawValue))
         let deserved = ["malformed_token", "invalid_signature", "expired", "nonce_mismatch", "token_replayed"]
         #expect(covered.isSuperset(of: deserved))
         for code in covered {
-            #expect(TokenRejection.Code.allCases.contains { $0.rawValue == code }, "\(code) is no code")
+            #expect(Rejection.Code.ofTokens.contains { $0.rawValue == code }, "\(code) is no code")
             #expect(!others.contains(code))
         }
-        let missing = Set(TokenRejection.Code.allCases.map(\.rawValue)).subtracting(covered).subtracting(others)
+        let missing = Set(Rejection.Code.ofTokens.map(\.rawValue)).subtracting(covered).subtracting(others)
         #expect(missing.isEmpty, "no entry deserves \(missing)")
     }
 }

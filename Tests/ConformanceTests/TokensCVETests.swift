@@ -35,14 +35,14 @@ struct TokensCVETests {
             self.date = date
         }
 
-        mutating func verify(_ token: String, _ keys: VerificationKeys) throws(Refusal) -> VerifiedToken {
+        mutating func verify(_ token: String, _ keys: VerificationKeys) throws(Rejection) -> VerifiedToken {
             try verifier.verify(token, expecting: expectation, keys: keys, now: date, workspace: &workspace)
         }
     }
 
-    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> Refusal? {
+    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> Rejection? {
         var judge = try Judge()
-        do throws(Refusal) {
+        do throws(Rejection) {
             _ = try judge.verify(token, VerificationKeys(keys))
             return nil
         } catch {
@@ -209,7 +209,7 @@ struct TokensCVETests {
         let before = VerificationKeys(StandInKeys.set)
         let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
         _ = try judge.verify(token, before)
-        #expect(throws: Refusal.unknownKey(keyID: StandInKeys.previous.keyID)) {
+        #expect(throws: Rejection.unknownKey(keyID: StandInKeys.previous.keyID)) {
             try judge.verify(token, after)
         }
     }
@@ -222,7 +222,7 @@ struct TokensCVETests {
         let date = try #require(NumericDate(secondsSince1970: Self.now))
         let right = try #require(Nonce("n"))
         let wrong = try #require(Nonce("m"))
-        #expect(throws: TokenRejection.self) {
+        #expect(throws: Rejection.self) {
             try other.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(right)),
@@ -232,7 +232,7 @@ struct TokensCVETests {
         }
         let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         var workspace = VerificationWorkspace()
-        #expect(throws: Refusal.nonceMismatch(.different)) {
+        #expect(throws: Rejection.nonceMismatch(.different)) {
             try same.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(wrong)),

@@ -45,14 +45,14 @@ struct TokensDifferentialTests {
         )
     }
 
-    private static func verdicts(on tokens: [String]) throws -> [Refusal?] {
+    private static func verdicts(on tokens: [String]) throws -> [Rejection?] {
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [TokenGenerator.appID]))
         let expectation = TokenExpectation(binding: .nonce(try #require(Nonce(TokenGenerator.nonce))))
         let now = try #require(NumericDate(secondsSince1970: TokenGenerator.now))
         let keys = VerificationKeys(StandInKeys.set)
         var workspace = VerificationWorkspace()
         return tokens.map { token in
-            do throws(Refusal) {
+            do throws(Rejection) {
                 _ = try verifier.verify(token, expecting: expectation, keys: keys, now: now, workspace: &workspace)
                 return nil
             } catch {

@@ -47,7 +47,7 @@ struct TokensFacebookTests {
         #expect(isStrict)
         let token = String(decoding: text, as: UTF8.self)
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
-        let rejection = #expect(throws: TokenRejection.self) {
+        let rejection = #expect(throws: Rejection.self) {
             try verifier.verify(
                 token,
                 expecting: TokenExpectation(binding: .unbound),
@@ -62,7 +62,7 @@ struct TokensFacebookTests {
     func androidToken() throws {
         let text = try VectorFolder.bytes("facebook/android-sdk-test/token.jwt").filter { $0 > 0x20 }
         let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"], binding: .optional))
-        #expect(throws: TokenRejection.self) {
+        #expect(throws: Rejection.self) {
             try verifier.verify(
                 String(decoding: text, as: UTF8.self),
                 expecting: TokenExpectation(binding: .unbound),

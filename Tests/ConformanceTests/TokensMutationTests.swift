@@ -35,7 +35,7 @@ struct TokensMutationTests {
 
         /// The refusal of a token as `/verify` judges it. Judgements with the cache of accepted tokens, as in
         /// `/introspect` with a nonce and in `/auth`, must not differ from those without it.
-        func rejection(of token: [UInt8]) -> Refusal? {
+        func rejection(of token: [UInt8]) -> Rejection? {
             let bound = TokenBinding(nonce: .nonce(Array(nonce.utf8)))
             let rejection = rejection(of: token, bound)
             let unbound = self.rejection(of: token, .unbound)
@@ -49,11 +49,11 @@ struct TokensMutationTests {
         }
 
         private func rejection(of token: [UInt8], _ binding: TokenBinding, _ memory: VerifiedSignatureCache? = nil)
-            -> Refusal?
+            -> Rejection?
         {
             expectation.binding = binding
             let verifier = binding.isUnbound ? unboundVerifier : self.verifier
-            do throws(Refusal) {
+            do throws(Rejection) {
                 if let memory {
                     _ = try memory.judge(
                         token.span,

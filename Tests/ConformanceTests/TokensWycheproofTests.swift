@@ -15,11 +15,11 @@ struct SignatureLayer {
     }
 
     /// The reason for the refusal of a JWS under a JWK Set; nil if its signature verifies.
-    func rejection(of jws: String, keySet: [UInt8]) throws -> Refusal? {
+    func rejection(of jws: String, keySet: [UInt8]) throws -> Rejection? {
         let keys = VerificationKeys(try JSONWebKeySet(parsing: keySet.span))
         // OpenSSL's error queue is empty in every case.
         defer { #expect(OpenSSLError.isQueueEmpty) }
-        do throws(Refusal) {
+        do throws(Rejection) {
             let token = Array(jws.utf8)
             var workspace = VerificationWorkspace()
             try verifier.authenticate(token.span, keys: keys, workspace: &workspace)

@@ -5,6 +5,7 @@ import LLHTTPServer
 import LLJOSE
 import LLSockets
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 @testable import LLService

@@ -3,6 +3,7 @@ import LLGraph
 import LLSockets
 import LLStandIn
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 @testable import LLService
@@ -222,9 +223,9 @@ struct GraphRouteTests {
     @Test("Each error of Graph has its own code, status and sentence", arguments: GraphError.allCases)
     func errors(_ error: GraphError) {
         let problem = Problem(GraphFailure(error))
-        #expect(problem.code.text.hasPrefix("graph_"))
+        #expect(problem.code.rawValue.hasPrefix("graph_"))
         #expect([403, 404, 409, 429, 502, 503, 504].contains(problem.code.status))
-        #expect((problem.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
+        #expect((problem.context.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
         #expect(problem.detail.hasSuffix(".") && problem.detail.count > 40)
     }
 

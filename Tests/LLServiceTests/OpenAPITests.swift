@@ -115,7 +115,7 @@ struct OpenAPITests {
                             ? ProblemCode.ofAnyPath.contains($0)
                             : route.mayAnswer($0) && "\(route.dialect.status(of: $0))" == status
                     }
-                    #expect(try Self.codes(response) == Set(expected.map(\.text)), "\(method) \(path) \(status)")
+                    #expect(try Self.codes(response) == Set(expected.map(\.rawValue)), "\(method) \(path) \(status)")
                     let headers = response["headers"] as? Object ?? [:]
                     let isLater = expected.contains { $0.retryAfterSeconds != nil } && status != "400"
                     #expect((headers["Retry-After"] != nil) == isLater, "\(method) \(path) \(status)")
@@ -134,7 +134,7 @@ struct OpenAPITests {
         let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
         let properties = try #require(schemas["Problem"]?["properties"] as? [String: Object])
         let codes = properties["code"]?["anyOf"] as? [Object]
-        #expect(codes?.first?["enum"] as? [String] == ProblemCode.all.map(\.text))
+        #expect(codes?.first?["enum"] as? [String] == ProblemCode.all.map(\.rawValue))
         let answered = Self.documented.flatMap(\.problems) + ProblemCode.ofAnyPath
         #expect(Set(answered) == Set(ProblemCode.all))
     }
@@ -171,15 +171,15 @@ struct OpenAPITests {
     func statuses(code: ProblemCode) async throws {
         let responses = try Self.operations(try await Self.document(), "/verify")
         let description = try #require(responses["post"]?["default"]?["description"] as? String)
-        #expect(description.contains("- `\(code.text)` (\(code.status)): "))
+        #expect(description.contains("- `\(code.rawValue)` (\(code.status)): "))
     }
 
     @Test("The page on the API has a row for each code, with its status", arguments: ProblemCode.all)
     func page(code: ProblemCode) throws {
         // Graph's codes are on the page of permissions.
-        if case .graph = code { return }
+        if code.isOfGraph { return }
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/API.md")
-        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.text)` | ") }
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.rawValue)` | ") }
         #expect(rows.count == 1)
     }
 

@@ -1,6 +1,7 @@
 import LLHTTP1
 import LLStandIn
 import LLTestSupport
+import LimitedLogin
 import LimitedLoginKeys
 import Testing
 
@@ -181,11 +182,11 @@ struct RoutingTests {
 
     @Test("Every code has a status, a title and its own name")
     func codes() {
-        #expect(Set(ProblemCode.all.map(\.text)).count == ProblemCode.all.count)
+        #expect(Set(ProblemCode.all.map(\.rawValue)).count == ProblemCode.all.count)
         for code in ProblemCode.all {
             #expect((400...599).contains(code.status))
             #expect(!code.title.isEmpty)
-            #expect(code.text.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
+            #expect(code.rawValue.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
         }
     }
 }

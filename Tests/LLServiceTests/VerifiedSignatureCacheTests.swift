@@ -47,9 +47,9 @@ struct VerifiedSignatureCacheTests {
 
         /// The refusal's code; nil if the token is accepted.
         func refusal(_ token: String, app: String? = nil, at now: Int64 = VerifiedSignatureCacheTests.now) throws
-            -> Refusal?
+            -> Rejection?
         {
-            do throws(Refusal) {
+            do throws(Rejection) {
                 _ = try verdict(token, app: app, at: now)
                 return nil
             } catch {
@@ -62,7 +62,7 @@ struct VerifiedSignatureCacheTests {
             app: String? = nil,
             at now: Int64 = VerifiedSignatureCacheTests.now,
             texts: CachedClaims.Texts = .all
-        ) throws(Refusal) -> VerifiedClaims {
+        ) throws(Rejection) -> VerifiedClaims {
             let bytes = Array(token.utf8)
             return try memory.judge(
                 bytes.span,
@@ -124,7 +124,7 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(token) == nil)
         #expect(try worker.refusal(token, at: Self.now + 10_000)?.code == .expired)
         #expect(try worker.refusal(token, at: Self.now - 10_000)?.code == .notYetValid)
-        #expect(try worker.refusal(token, app: "42") == .unknownApp)
+        #expect(try worker.refusal(token, app: "42") == Rejection(.unknownApp))
         worker.policy = try VerificationPolicy(appIDs: ["42"], binding: .optional)
         #expect(try worker.refusal(token)?.code == .invalidAudience)
         worker.policy = try VerificationPolicy(

@@ -359,10 +359,10 @@ struct WrongRequestTests {
 
     @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: ProblemCode.all)
     func hints(code: ProblemCode) {
-        #expect(code.hint.count > 10 && code.hint.hasSuffix("."), "\(code.text)")
+        #expect(code.hint.count > 10 && code.hint.hasSuffix("."), "\(code.rawValue)")
         #expect(!code.hint.dropLast().contains(". "), "\(code.hint)")
-        switch code.subject {
-        case .token: #expect([401, 403, 429].contains(code.status))
+        switch code.kind {
+        case .token, .client: #expect([401, 403, 429].contains(code.status))
         case .caller: #expect(code.status < 500 || [501, 505].contains(code.status))
         case .outage: #expect(code.status == 429 || code.status >= 500)
         }
@@ -373,8 +373,8 @@ struct WrongRequestTests {
         let page = try ProjectFiles.text("README.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }
         let named = Set(rows.flatMap { $0.matches(of: /`([a-z]+_[a-z_]+)`/).map { String($0.1) } })
-        for code in ProblemCode.ofTokens where code.text != "expired" {
-            #expect(named.contains(code.text), "\(code.text)")
+        for code in ProblemCode.ofTokens where code.rawValue != "expired" {
+            #expect(named.contains(code.rawValue), "\(code.rawValue)")
         }
     }
 }

@@ -23,10 +23,10 @@ extension ProofFault {
     private static func fault(
         _ clause: Int,
         _ name: String,
-        _ rejection: DPoPRejection,
+        _ rejection: Rejection,
         _ bend: @escaping @Sendable (inout Proof) throws -> Void
     ) -> ProofFault {
-        ProofFault(clause: clause, name: name, sentence: rejection.description, bend: bend)
+        ProofFault(clause: clause, name: name, sentence: rejection.detail, bend: bend)
     }
 
     private static func fault(
@@ -73,13 +73,11 @@ extension ProofFault {
         )
     }
 
-    private static func header(_ clause: Int, _ name: String, _ json: String?, _ rejection: DPoPRejection) -> ProofFault
-    {
+    private static func header(_ clause: Int, _ name: String, _ json: String?, _ rejection: Rejection) -> ProofFault {
         fault(clause, "\(name): \(json ?? "left out")", rejection) { $0.set(header: name, json) }
     }
 
-    private static func claim(_ clause: Int, _ name: String, _ json: String?, _ rejection: DPoPRejection) -> ProofFault
-    {
+    private static func claim(_ clause: Int, _ name: String, _ json: String?, _ rejection: Rejection) -> ProofFault {
         fault(clause, "\(name): \(json ?? "left out")", rejection) { $0.set(name, json) }
     }
 
@@ -88,41 +86,46 @@ extension ProofFault {
         _ name: String,
         _ change: @escaping @Sendable (String) -> String
     ) -> ProofFault {
-        fault(clause, name, .invalidKey) { proof in proof.set(header: "jwk", change(proof.minter.jsonWebKey)) }
+        fault(clause, name, .proofOfInvalidKey) { proof in proof.set(header: "jwk", change(proof.minter.jsonWebKey)) }
     }
 
     /// (2) a single well-formed JWT, (3) all required claims.
     private static let shapeFaults: [ProofFault] = [
-        fault(2, "a header that is no JSON", .malformed) { $0.headerText = "typ" },
-        fault(2, "a header that is a list", .malformed) { $0.headerText = "[]" },
-        fault(2, "a payload that is no JSON", .malformed) { $0.payloadText = "htm=GET" },
-        fault(2, "a payload of two objects", .malformed) { $0.payloadText = "{}{}" },
-        fault(2, "an empty payload", .malformed) { $0.payloadText = "" },
-        fault(2, "a claim twice", .malformed) { $0.payload.append(("htm", #""POST""#)) },
-        fault(2, "a claim twice, once escaped", .malformed) { $0.payload.append((#"ht\u006d"#, #""POST""#)) },
-        fault(2, "a header parameter twice", .malformed) { $0.header.append(("alg", #""none""#)) },
-        fault(2, "more than 4 KiB", .tooLong) { $0.set("x", "\"" + String(repeating: "x", count: 4_096) + "\"") },
-        claim(3, "jti", nil, .missingTokenID), claim(3, "jti", #""""#, .missingTokenID),
-        claim(3, "jti", "5", .missingTokenID), claim(3, "jti", "null", .missingTokenID),
-        claim(3, "jti", "\"" + String(repeating: "x", count: 257) + "\"", .missingTokenID),
+        fault(2, "a header that is no JSON", .proofMalformed) { $0.headerText = "typ" },
+        fault(2, "a header that is a list", .proofMalformed) { $0.headerText = "[]" },
+        fault(2, "a payload that is no JSON", .proofMalformed) { $0.payloadText = "htm=GET" },
+        fault(2, "a payload of two objects", .proofMalformed) { $0.payloadText = "{}{}" },
+        fault(2, "an empty payload", .proofMalformed) { $0.payloadText = "" },
+        fault(2, "a claim twice", .proofMalformed) { $0.payload.append(("htm", #""POST""#)) },
+        fault(2, "a claim twice, once escaped", .proofMalformed) { $0.payload.append((#"ht\u006d"#, #""POST""#)) },
+        fault(2, "a header parameter twice", .proofMalformed) { $0.header.append(("alg", #""none""#)) },
+        fault(2, "more than 4 KiB", .proofTooLong) { $0.set("x", "\"" + String(repeating: "x", count: 4_096) + "\"") },
+        claim(3, "jti", nil, .proofWithoutTokenID), claim(3, "jti", #""""#, .proofWithoutTokenID),
+        claim(3, "jti", "5", .proofWithoutTokenID), claim(3, "jti", "null", .proofWithoutTokenID),
+        claim(3, "jti", "\"" + String(repeating: "x", count: 257) + "\"", .proofWithoutTokenID),
     ]
 
     /// (4) `typ`, (5) `alg` and critical header parameters that are not supported.
     private static let headerFaults: [ProofFault] = [
-        header(4, "typ", nil, .wrongType), header(4, "typ", #""JWT""#, .wrongType),
-        header(4, "typ", #""DPOP+JWT""#, .wrongType), header(4, "typ", #""application/dpop+jwt""#, .wrongType),
-        header(4, "typ", #"["dpop+jwt"]"#, .wrongType),
-        header(5, "alg", nil, .unsupportedAlgorithm), header(5, "alg", #""none""#, .unsupportedAlgorithm),
-        header(5, "alg", #""HS256""#, .unsupportedAlgorithm), header(5, "alg", #""RS256""#, .unsupportedAlgorithm),
-        header(5, "alg", #""ES384""#, .unsupportedAlgorithm), header(5, "alg", #""ES256K""#, .unsupportedAlgorithm),
-        header(5, "alg", #""es256""#, .unsupportedAlgorithm), header(5, "alg", #"["ES256"]"#, .unsupportedAlgorithm),
-        header(5, "crit", #"["b64"]"#, .unsupportedCriticalHeader), header(5, "crit", "[]", .unsupportedCriticalHeader),
-        header(5, "b64", "false", .unsupportedCriticalHeader),
+        header(4, "typ", nil, .proofOfWrongType), header(4, "typ", #""JWT""#, .proofOfWrongType),
+        header(4, "typ", #""DPOP+JWT""#, .proofOfWrongType),
+        header(4, "typ", #""application/dpop+jwt""#, .proofOfWrongType),
+        header(4, "typ", #"["dpop+jwt"]"#, .proofOfWrongType),
+        header(5, "alg", nil, .proofOfUnsupportedAlgorithm), header(5, "alg", #""none""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #""HS256""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #""RS256""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #""ES384""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #""ES256K""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #""es256""#, .proofOfUnsupportedAlgorithm),
+        header(5, "alg", #"["ES256"]"#, .proofOfUnsupportedAlgorithm),
+        header(5, "crit", #"["b64"]"#, .proofWithCriticalHeader), header(5, "crit", "[]", .proofWithCriticalHeader),
+        header(5, "b64", "false", .proofWithCriticalHeader),
     ]
 
     /// (6) the signature verifies with the key in `jwk`, which (7) is a public one.
     private static let keyFaults: [ProofFault] = [
-        header(6, "jwk", nil, .invalidKey), header(6, "jwk", "null", .invalidKey), header(6, "jwk", "{}", .invalidKey),
+        header(6, "jwk", nil, .proofOfInvalidKey), header(6, "jwk", "null", .proofOfInvalidKey),
+        header(6, "jwk", "{}", .proofOfInvalidKey),
         key(6, "kty RSA") { $0.replacing(#""EC""#, with: #""RSA""#) },
         key(6, "kty oct") { $0.replacing(#""EC""#, with: #""oct""#) },
         key(6, "crv P-384") { $0.replacing("P-256", with: "P-384") },
@@ -142,7 +145,7 @@ extension ProofFault {
         key(6, "for encryption") { $0.dropLast() + #","use":"enc"}"# },
         key(6, "for signing only") { $0.dropLast() + #","key_ops":["sign"]}"# },
         key(6, "for another algorithm") { $0.dropLast() + #","alg":"ES384"}"# },
-        fault(6, "signed by another key", .invalidSignature) { $0.minter = Proof.stranger },
+        fault(6, "signed by another key", .proofOfInvalidSignature) { $0.minter = Proof.stranger },
         key(7, "with its private half") { $0.dropLast() + #","d":"AA"}"# },
         key(7, "with a symmetric member") { $0.dropLast() + #","k":"AA"}"# },
     ]
@@ -176,7 +179,7 @@ extension ProofFault {
 
     /// (11) `iat`, (12) `ath` and the key of the token.
     private static let tokenFaults: [ProofFault] = [
-        claim(11, "iat", nil, .noIssueTime),
+        claim(11, "iat", nil, .proofWithoutIssueTime),
         fault(
             11,
             "iat: more than 300 s ago",
@@ -190,8 +193,12 @@ extension ProofFault {
             telling:
                 "The DPoP proof's iat is # s ahead: the device's clock is wrong: correct it by the Date of this answer."
         ) { $0.set("iat", "\($0.now + ahead)") },
-        fault(11, "iat: milliseconds", .notInSeconds("iat", "milliseconds")) { $0.set("iat", "\($0.now * 1_000)") },
-        fault(11, "iat: microseconds", .notInSeconds("iat", "microseconds")) { $0.set("iat", "\($0.now * 1_000_000)") },
+        fault(11, "iat: milliseconds", .proofNotInSeconds("iat", "milliseconds")) {
+            $0.set("iat", "\($0.now * 1_000)")
+        },
+        fault(11, "iat: microseconds", .proofNotInSeconds("iat", "microseconds")) {
+            $0.set("iat", "\($0.now * 1_000_000)")
+        },
         noTime("iat", #""1700000000""#), noTime("iat", "null"), noTime("iat", "-1"), noTime("iat", "1e300"),
         fault(
             11,
@@ -200,14 +207,14 @@ extension ProofFault {
         ) { $0.set("exp", "\($0.now - 301)") },
         fault(11, "nbf: to come", telling: "The DPoP proof's nbf is # s ahead.") { $0.set("nbf", "\($0.now + ahead)") },
         noTime("exp", "null"), noTime("exp", #""9999999999""#), noTime("nbf", #""0""#), noTime("nbf", "-1"),
-        claim(12, "ath", nil, .missingTokenHash), claim(12, "ath", "5", .missingTokenHash),
-        claim(12, "ath", #""""#, .otherToken),
-        claim(12, "ath", #""fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo""#, .otherToken),
-        fault(12, "ath with padding", .otherToken) { $0.set("ath", "\"\(try Proof.hash($0.token))=\"") },
-        fault(12, "ath in hexadecimal", .otherToken) {
+        claim(12, "ath", nil, .proofWithoutTokenHash), claim(12, "ath", "5", .proofWithoutTokenHash),
+        claim(12, "ath", #""""#, .proofOfOtherToken),
+        claim(12, "ath", #""fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo""#, .proofOfOtherToken),
+        fault(12, "ath with padding", .proofOfOtherToken) { $0.set("ath", "\"\(try Proof.hash($0.token))=\"") },
+        fault(12, "ath in hexadecimal", .proofOfOtherToken) {
             $0.set("ath", "\"\(try SHA256.digest(of: Array($0.token.utf8).span).hexadecimal)\"")
         },
-        fault(12, "a sound proof of another key", .otherKey) { proof in
+        fault(12, "a sound proof of another key", .proofOfOtherKey) { proof in
             proof.minter = Proof.stranger
             proof.set(header: "jwk", proof.minter.jsonWebKey)
         },

@@ -23,17 +23,15 @@ struct AccessTokenNonceTests {
     /// The code of the refusal; nil for a good answer, `unreadable` for one that cannot be read.
     private static func code(_ answer: String, _ expectation: NonceExpectation, app: String = "111") throws -> String? {
         let token = try token(app: app)
-        do throws(AccessTokenRejection) {
-            _ = try AccessTokenNonce(
+        let rejection = Login.rejection {
+            try AccessTokenNonce(
                 accessTokenInfo: Array(answer.utf8),
                 of: token,
                 expecting: expectation,
                 now: now
             )
-            return nil
-        } catch {
-            return error.code == .unreadableAnswer ? "unreadable" : error.code.rawValue
         }
+        return rejection == .unreadableAnswer ? "unreadable" : rejection?.code.rawValue
     }
 
     private static func given(_ text: String = nonce) throws -> NonceExpectation { .nonce(try #require(Nonce(text))) }
@@ -127,15 +125,15 @@ struct AccessTokenNonceTests {
                 default: answer.swapAt(place, Int.random(in: answer.indices, using: &random))
                 }
             }
-            do throws(AccessTokenRejection) {
+            do {
                 _ = try AccessTokenNonce(accessTokenInfo: answer, of: token, expecting: expectation, now: Self.now)
                 yes += 1
                 // An accepted answer still holds the whole nonce.
                 let text = String(decoding: answer, as: UTF8.self)
                 #expect(text.contains("\"\(Self.nonce)\"") && text.contains("auth_nonce\""), "\(text)")
             } catch {
-                if error.code == .unreadableAnswer { unreadable += 1 } else { no += 1 }
-                #expect(error.code == .unreadableAnswer || error.code == .nonceMismatch)
+                if error is Unavailable { unreadable += 1 } else { no += 1 }
+                #expect(error as? Unavailable == .unreadableAnswer || Rejection.of(error).code == .nonceMismatch)
             }
         }
         #expect(yes > 500 && no > 500 && unreadable > 500, "\(yes) \(no) \(unreadable)")

@@ -91,7 +91,7 @@ struct BindingTests {
         let verified = try Login.verify(token)
         #expect(!verified.profile.isLimited)
         let limited = try Login.verifier(tracking: .limited)
-        #expect(try Login.rejection(of: token, with: limited) == .trackingNotAllowed)
+        #expect(try Login.rejection(of: token, with: limited) == Rejection(.trackingNotAllowed))
         #expect(try Login.rejection(of: StandInKeys.current.mint(Login.claims), with: limited) == nil)
         #expect(try Login.rejection(of: Login.token("at_hash", "\"\""), with: limited)?.code == .malformedClaim)
     }
@@ -133,9 +133,9 @@ struct BindingTests {
     @Test("A nonce given as bytes is judged like one given as text")
     func byteDoor() throws {
         let token = Array(try StandInKeys.current.mint(Login.claims).utf8)
-        func rejection(_ binding: TokenBinding) -> Refusal? {
+        func rejection(_ binding: TokenBinding) -> Rejection? {
             var workspace = VerificationWorkspace()
-            do throws(Refusal) {
+            do throws(Rejection) {
                 _ = try Login.sharedVerifier.judge(
                     token.span,
                     TokenExpectation(binding),

@@ -81,9 +81,9 @@ struct ClaimTests {
             ("[\"1234567890123456\",1]", .invalidAudience), ("\"\"", .malformedClaim), ("[]", .malformedClaim),
             ("[\"\"]", .malformedClaim), ("[1234567890123456]", .malformedClaim), ("1234567890123456", .malformedClaim),
             ("[[\"1234567890123456\"]]", .malformedClaim), ("{\"1234567890123456\":1}", .malformedClaim),
-        ] as [(String, TokenRejection.Code)]
+        ] as [(String, Rejection.Code)]
     )
-    func audiences(json: String, code: TokenRejection.Code) throws {
+    func audiences(json: String, code: Rejection.Code) throws {
         let rejection = try Login.rejection(of: Login.token("aud", json))
         #expect(rejection?.code == code && rejection?.claim == "aud")
     }
@@ -104,8 +104,8 @@ struct ClaimTests {
         let token = try StandInKeys.current.mint(Login.claims)
         #expect(try Login.rejection(of: token, appID: Login.appID) == nil)
         #expect(try Login.rejection(of: token, appID: "42") == .invalidAudience(.otherApp(Login.appID)))
-        #expect(try Login.rejection(of: token, appID: "43") == .unknownApp)
-        #expect(try Login.rejection(of: token, appID: "") == .unknownApp)
+        #expect(try Login.rejection(of: token, appID: "43") == Rejection(.unknownApp))
+        #expect(try Login.rejection(of: token, appID: "") == Rejection(.unknownApp))
     }
 
     @Test("The authorized party, if present, is the audience")
@@ -128,7 +128,7 @@ struct ClaimTests {
 
     @Test("A subject is 1 to 255 ASCII characters")
     func subjects() throws {
-        func rejection(_ text: String) throws -> Refusal? {
+        func rejection(_ text: String) throws -> Rejection? {
             try Login.rejection(of: Login.token("sub", "\"\(text)\""))
         }
         #expect(try rejection("") == .malformedClaim(.subject, .empty))

@@ -34,12 +34,12 @@ struct DPoPProofTests {
         )
     }
 
-    private static func rejection(_ verdict: () throws -> DPoPProof) -> DPoPRejection? {
+    private static func rejection(_ verdict: () throws -> DPoPProof) -> Rejection? {
         do {
             _ = try verdict()
             return nil
         } catch {
-            return error as? DPoPRejection
+            return .of(error)
         }
     }
 
@@ -59,7 +59,7 @@ struct DPoPProofTests {
         proof.set("iat", "\(Login.now + ahead)")
         let text = try proof.make()
         let rejection = Self.rejection { try Self.verify(text, skew: seconds) }
-        #expect((rejection == nil) == isAccepted && rejection?.description.contains("iat is ") != false)
+        #expect((rejection == nil) == isAccepted && rejection?.detail.contains("iat is ") != false)
     }
 
     @Test("A proof with an exp or nbf of its own is accepted within it and the skew")
@@ -89,15 +89,15 @@ struct DPoPProofTests {
         let url = "https://resource.example.org/protectedresource"
         let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let now = try #require(NumericDate(secondsSince1970: 1_562_262_620 as Int64))
-        func rejection(_ token: String, _ url: String, _ thumbprint: String) -> DPoPRejection? {
+        func rejection(_ token: String, _ url: String, _ thumbprint: String) -> Rejection? {
             Self.rejection {
                 try Self.verify(Self.published, url: url, token: token, thumbprint: thumbprint, at: now)
             }
         }
         #expect(rejection(token, url, thumbprint) == nil)
-        #expect(rejection(token + "x", url, thumbprint) == .otherToken)
-        #expect(rejection(token, url + "s", thumbprint)?.description.contains("URL is \(url)s.") == true)
-        #expect(try rejection(token, url, Proof.key.thumbprint()) == .otherKey)
+        #expect(rejection(token + "x", url, thumbprint) == .proofOfOtherToken)
+        #expect(rejection(token, url + "s", thumbprint)?.detail.contains("URL is \(url)s.") == true)
+        #expect(try rejection(token, url, Proof.key.thumbprint()) == .proofOfOtherKey)
     }
 
     @Test("Each clause of section 4.3 is enforced", arguments: ProofFault.table)
@@ -106,7 +106,7 @@ struct DPoPProofTests {
         try fault.bend(&proof)
         let text = try proof.make()
         let rejection = Self.rejection { try Self.verify(text) }
-        #expect(fault.isTold(by: rejection?.description ?? "accepted"), "\(rejection?.description ?? "accepted")")
+        #expect(fault.isTold(by: rejection?.detail ?? "accepted"), "\(rejection?.detail ?? "accepted")")
         #expect(OpenSSLError.isQueueEmpty)
     }
 
@@ -123,7 +123,7 @@ struct DPoPProofTests {
         ]
     )
     func shapes(text: String) {
-        #expect(Self.rejection { try Self.verify(text) } == .malformed)
+        #expect(Self.rejection { try Self.verify(text) } == .proofMalformed)
     }
 
     @Test("A signature of another form is refused (6)")
@@ -131,7 +131,7 @@ struct DPoPProofTests {
         let proof = try Proof()
         let input = proof.signingInput
         let signature = try proof.minter.key.signature(for: Array(input.utf8))
-        func judge(_ signature: [UInt8]) -> DPoPRejection? {
+        func judge(_ signature: [UInt8]) -> Rejection? {
             let text = input + "." + String(decoding: Base64URL.encode(signature), as: UTF8.self)
             return Self.rejection { try Self.verify(text) }
         }
@@ -143,7 +143,7 @@ struct DPoPProofTests {
             zeros + second, [UInt8](repeating: 0xFF, count: 64), first,
             [0x30, 0x06, 0x02, 0x01, 0x01, 0x02, 0x01, 0x01],
         ] {
-            #expect(judge(bad) == .invalidSignature)
+            #expect(judge(bad) == .proofOfInvalidSignature)
         }
         #expect(OpenSSLError.isQueueEmpty)
     }
@@ -228,7 +228,7 @@ struct DPoPProofTests {
         proof.set("iat", "\(Login.now + offset)")
         let text = try proof.make()
         let rejection = Self.rejection { try Self.verify(text) }
-        #expect((rejection == nil) == isAccepted && rejection?.description.contains("iat is ") != false)
+        #expect((rejection == nil) == isAccepted && rejection?.detail.contains("iat is ") != false)
     }
 
     @Test(
@@ -249,7 +249,7 @@ struct DPoPProofTests {
         var proof = try Proof()
         proof.set(claim, json)
         let text = try proof.make()
-        let sentence = Self.rejection { try Self.verify(text) }?.description ?? "accepted"
+        let sentence = Self.rejection { try Self.verify(text) }?.detail ?? "accepted"
         #expect(sentence.contains("The DPoP proof's \(words)"), "\(sentence)")
     }
 

@@ -28,7 +28,7 @@ struct IssuedNonceTests {
     }
 
     private static func rejection(_ nonce: String, _ issuer: NonceIssuer?, at now: Int64 = Login.now) throws
-        -> Refusal?
+        -> Rejection?
     {
         var claims = Login.claims
         claims.nonce = nonce
@@ -154,7 +154,7 @@ struct IssuedNonceTests {
         let first = try #require(nonce.utf8.first)
         let escaped = "\\u00" + String(first, radix: 16) + nonce.dropFirst()
         let verifier = try Login.verifier(nonces: issuer)
-        func rejection(_ json: String?) throws -> Refusal? {
+        func rejection(_ json: String?) throws -> Rejection? {
             try Login.rejection(of: Login.token("nonce", json), with: verifier, binding: .issuedNonce)
         }
         #expect(try rejection("\"\(escaped)\"") == nil)

@@ -109,16 +109,12 @@ struct Login {
         appID: String? = nil,
         keys: JSONWebKeySet = StandInKeys.set,
         at now: Int64 = now
-    ) throws -> Refusal? {
+    ) throws -> Rejection? {
         do {
             _ = try verify(token, with: verifier, binding: binding, appID: appID, keys: keys, at: now)
             return nil
-        } catch let rejection as TokenRejection {
-            return rejection.refusal
-        } catch let mistake as InvalidExpectation {
-            return mistake.refusal
-        } catch let fault as VerificationUnavailable {
-            return fault == .keys ? .keysUnavailable : nil
+        } catch {
+            return .of(error)
         }
     }
 
@@ -127,13 +123,13 @@ struct Login {
         #expect(rejection?.code == .malformedClaim && rejection?.claim == claim)
     }
 
-    /// The error that `body` throws; nil if it throws none.
-    static func rejection<Value, Rejection>(_ body: () throws(Rejection) -> Value) -> Rejection? {
-        do throws(Rejection) {
+    /// The refusal behind the error that `body` throws; nil if it throws none.
+    static func rejection<Value>(_ body: () throws -> Value) -> Rejection? {
+        do {
             _ = try body()
             return nil
         } catch {
-            return error
+            return .of(error)
         }
     }
 
@@ -166,4 +162,8 @@ struct TestFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
+}
+
+extension Rejection {
+    static let unreadableAnswer = Unavailable.unreadableAnswer.rejection
 }

@@ -42,12 +42,12 @@ struct LoginVerifierTests {
     }
 
     /// The reason for refusing a token; nil if it is accepted.
-    private func refusal(_ verdict: () async throws -> VerifiedToken) async -> Refusal? {
+    private func refusal(_ verdict: () async throws -> VerifiedToken) async -> Rejection? {
         do {
             _ = try await verdict()
             return nil
         } catch {
-            return (error as? TokenRejection)?.refusal ?? (error as? InvalidExpectation)?.refusal
+            return .of(error)
         }
     }
 
@@ -72,12 +72,12 @@ struct LoginVerifierTests {
     @Test(
         "A token or a nonce that fails an earlier check asks for no keys",
         arguments: [
-            ("", "n-1", TokenRejection.Code?.some(.malformedToken)), ("a.b.c", "n-1", .malformedToken),
+            ("", "n-1", Rejection.Code?.some(.malformedToken)), ("a.b.c", "n-1", .malformedToken),
             ("EAABwzLixnjYBO0123456789", "n-1", .notAnIDToken), ("a.b.c", "", nil), ("a.b.c", "a b", nil),
             ("eyJhbGciOiJub25lIiwia2lkIjoiYSJ9.e30.AAAA", "n", .unsupportedAlgorithm),
         ]
     )
-    func early(token: String, nonce: String, code: TokenRejection.Code?) async throws {
+    func early(token: String, nonce: String, code: Rejection.Code?) async throws {
         let provider = Provider(StandInKeys.set)
         let verifier = try Self.verifier(provider)
         // An invalid nonce is the caller's mistake.
@@ -94,16 +94,16 @@ struct LoginVerifierTests {
         let mint = try Self.token()
         #expect(await refusal { try await verifier.verify(mint, nonce: "n-2") } == .nonceMismatch(.different))
         #expect(await refusal { try await verifier.verify(mint, subject: "9") } == .subjectMismatch)
-        #expect(await refusal { try await verifier.verify(mint, nonce: "n-1", appID: "9") } == .unknownApp)
+        #expect(await refusal { try await verifier.verify(mint, nonce: "n-1", appID: "9") } == Rejection(.unknownApp))
         #expect(
             await refusal { try await verifier.verify(mint, nonce: "n-1", appID: "42") }
                 == .invalidAudience(.otherApp(Self.appID))
         )
-        let expired = await #expect(throws: TokenRejection.self) { try await old.verify(mint, nonce: "n-1") }
+        let expired = await #expect(throws: Rejection.self) { try await old.verify(mint, nonce: "n-1") }
         #expect(expired?.code == .expired)
-        await #expect(throws: VerificationUnavailable.clock) { try await unfit.verify(mint, nonce: "n-1") }
+        await #expect(throws: Unavailable.clock) { try await unfit.verify(mint, nonce: "n-1") }
         let stranger = try Self.token(by: StandInKeys.stranger)
-        let unknown = await #expect(throws: TokenRejection.self) { try await verifier.verify(stranger, nonce: "n-1") }
+        let unknown = await #expect(throws: Rejection.self) { try await verifier.verify(stranger, nonce: "n-1") }
         #expect(unknown?.code == .unknownKey)
     }
 
@@ -120,7 +120,7 @@ struct LoginVerifierTests {
         let (verifier, token) = (try Self.verifier(Waiting()), try Self.token())
         let verdict = Task { try await verifier.verify(token, nonce: "n-1") }
         verdict.cancel()
-        let fault = await #expect(throws: VerificationUnavailable.self) { try await verdict.value }
+        let fault = await #expect(throws: Unavailable.self) { try await verdict.value }
         #expect(fault == .keys && fault?.underlyingError is CancellationError)
     }
 
@@ -143,10 +143,10 @@ struct LoginVerifierTests {
         #expect(await refusal { try await verifier.verify(before, nonce: "n-1") } == .invalidSignature(.mismatch))
         #expect(try await verifier.verify(after, nonce: "n-1").profile.userID == "1234")
         provider.set.withLock { $0 = StandInKeys.makeSet([StandInKeys.stranger]) }
-        let refused = await #expect(throws: TokenRejection.self) { try await verifier.verify(after, nonce: "n-1") }
+        let refused = await #expect(throws: Rejection.self) { try await verifier.verify(after, nonce: "n-1") }
         #expect(refused?.code == .unknownKey)
         provider.set.withLock { $0 = JSONWebKeySet(keys: []) }
-        await #expect(throws: VerificationUnavailable.keys) { try await verifier.verify(after, nonce: "n-1") }
+        await #expect(throws: Unavailable.keys) { try await verifier.verify(after, nonce: "n-1") }
     }
 
     @Test("Eight tasks share one verifier while the keys rotate")
@@ -174,7 +174,7 @@ struct LoginVerifierTests {
                             }
                             let verified = try await verifier.verify(tokens[place], nonce: "n-1")
                             wrong += verified.authenticationToken.keyID == minters[place].keyID ? 0 : 1
-                        } catch let rejection as TokenRejection {
+                        } catch let rejection as Rejection {
                             wrong += [.unknownKey, .invalidSignature].contains(rejection.code) ? 0 : 1
                         } catch {
                             wrong += 1
@@ -192,16 +192,16 @@ struct LoginVerifierTests {
         let down = Provider(nil)
         let verifier = try Self.verifier(down)
         let good = try Self.token()
-        let fault = await #expect(throws: VerificationUnavailable.self) {
+        let fault = await #expect(throws: Unavailable.self) {
             try await verifier.verify(good, nonce: "n-1")
         }
         #expect(fault == .keys && fault?.underlyingError is Provider.Down)
-        #expect(fault?.description == "\(VerificationUnavailable.keys) Down()")
+        #expect(fault?.description == "\(Unavailable.keys) Down()")
         #expect(down.asked.withLock { $0.count } == 1)
         let key = TokenMinter(key: StandInKeys.current.key, keyID: String(repeating: "k", count: 300))
         let long = try Self.token(by: key)
-        let rejection = await #expect(throws: TokenRejection.self) { try await verifier.verify(long, nonce: "n-1") }
-        #expect(rejection?.refusal == .unknownKey(keyID: String(repeating: "k", count: 64)))
+        let rejection = await #expect(throws: Rejection.self) { try await verifier.verify(long, nonce: "n-1") }
+        #expect(rejection == .unknownKey(keyID: String(repeating: "k", count: 64)))
         #expect(down.asked.withLock { $0.count } == 1)
     }
 }

@@ -53,7 +53,7 @@ struct RefreshTests {
     }
 
     /// The expected code for this nonce in the token and this user.
-    private static func expected(_ form: Form, nonce: Given, subject: Given) -> TokenRejection.Code? {
+    private static func expected(_ form: Form, nonce: Given, subject: Given) -> Rejection.Code? {
         switch (nonce, subject) {
         case (.right, .right): nil
         case (.right, .wrong): .subjectMismatch
@@ -121,7 +121,7 @@ struct RefreshTests {
         _ token: String,
         thumbprint: String? = nil,
         accessToken: String? = nil
-    ) throws -> Refusal? {
+    ) throws -> Rejection? {
         var workspace = VerificationWorkspace()
         do {
             _ = try Login.sharedVerifier.verify(
@@ -136,7 +136,7 @@ struct RefreshTests {
                 workspace: &workspace
             )
             return nil
-        } catch let refusal as Refusal {
+        } catch let refusal as Rejection {
             return refusal
         }
     }
@@ -150,15 +150,15 @@ struct RefreshTests {
         #expect(try Self.rejection(escaped, thumbprint: Self.thumbprint) == nil)
         #expect(try Login.verify(escaped).authenticationToken.keyThumbprint == Self.thumbprint)
         let other = String(decoding: Base64URL.encode([UInt8](repeating: 7, count: 32)), as: UTF8.self)
-        #expect(try Self.rejection(bound, thumbprint: other) == .keyThumbprintMismatch)
+        #expect(try Self.rejection(bound, thumbprint: other) == Rejection(.keyThumbprintMismatch))
         let swapped = "0zcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
-        #expect(try Self.rejection(bound, thumbprint: swapped) == .keyThumbprintMismatch)
+        #expect(try Self.rejection(bound, thumbprint: swapped) == Rejection(.keyThumbprintMismatch))
         for json in [
             nil, "null", "5", "[]", "{}", #"{"jkt":5}"#, #"{"jkt":""}"#, #"{"jkt":null}"#, #""\#(Self.thumbprint)""#,
         ] {
             let rejection = try Self.rejection(Login.token("cnf", json), thumbprint: Self.thumbprint)
-            #expect(rejection == .keyThumbprintMismatch, "\(json ?? "absent")")
-            #expect(rejection?.claim == "cnf" && rejection?.code?.rawValue == "key_thumbprint_mismatch")
+            #expect(rejection == Rejection(.keyThumbprintMismatch), "\(json ?? "absent")")
+            #expect(rejection?.claim == "cnf" && rejection?.code.rawValue == "key_thumbprint_mismatch")
         }
     }
 
@@ -173,7 +173,7 @@ struct RefreshTests {
     func thumbprints(text: String) throws {
         let bound = try Login.token("cnf", #"{"jkt":"\#(Self.thumbprint)"}"#)
         let rejection = try Self.rejection(bound, thumbprint: text)
-        #expect(rejection == .invalidKeyThumbprint && rejection?.kind == .invalidRequest)
+        #expect(rejection == .invalidKeyThumbprint && rejection?.code == .invalidRequest)
     }
 
     @Test("An access token is compared with at_hash (the example of OpenID Connect Core appendix A.4)")
@@ -185,13 +185,13 @@ struct RefreshTests {
             try Self.rejection(Login.token("at_hash", #""77QmUPtjPfzWtF2AnpK\u0039RQ""#), accessToken: access) == nil
         )
         for other in ["jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0y", "x", "", access + "="] {
-            #expect(try Self.rejection(token, accessToken: other) == .accessTokenHashMismatch)
+            #expect(try Self.rejection(token, accessToken: other) == Rejection(.accessTokenHashMismatch))
         }
         let whole = String(decoding: try SHA256.digest(of: Array(access.utf8).span).base64URL, as: UTF8.self)
         for hash in [nil, #""77QmUPtjPfzWtF2AnpK9RQ==""#, #""\#(whole)""#, #""77qmUPtjPfzWtF2AnpK9RQ""#, #""77""#] {
             let rejection = try Self.rejection(Login.token("at_hash", hash), accessToken: access)
-            #expect(rejection == .accessTokenHashMismatch, "\(hash ?? "absent")")
-            #expect(rejection?.claim == "at_hash" && rejection?.code?.rawValue == "at_hash_mismatch")
+            #expect(rejection == Rejection(.accessTokenHashMismatch), "\(hash ?? "absent")")
+            #expect(rejection?.claim == "at_hash" && rejection?.code.rawValue == "at_hash_mismatch")
         }
         #expect(try Self.rejection(Login.token("at_hash", #""""#), accessToken: access)?.code == .malformedClaim)
     }
@@ -207,7 +207,7 @@ struct RefreshTests {
                 == Login.userID
         )
         for (subject, nonce) in [(Login.userID, "x"), ("9", "of-the-login")] {
-            await #expect(throws: TokenRejection.self) {
+            await #expect(throws: Rejection.self) {
                 try await verifier.verify(token, subject: subject, nonce: nonce)
             }
         }

@@ -8,9 +8,9 @@ struct RejectionTests {
     private static let date = Login.sharedNow
 
     /// One refusal of every kind.
-    private static let all: [Refusal] = [
-        .bindingRequired, .invalidNonce, .invalidSubject, .unknownApp, .malformedToken(.empty),
-        .tokenTooLong,
+    private static let all: [Rejection] = [
+        .bindingRequired, .invalidNonce, .invalidSubject, Rejection(.unknownApp), .malformedToken(.empty),
+        Rejection(.tokenTooLong),
         .malformedToken(.wrongPartCount(2)), .malformedToken(.jsonSerialization), .malformedToken(.emptyPart(.header)),
         .malformedToken(.emptyPart(.payload)), .malformedToken(.emptyPart(.signature)),
         .malformedToken(.invalidBase64URL(.payload)), .malformedToken(.invalidJSON(.header, reason: "x")),
@@ -19,7 +19,8 @@ struct RejectionTests {
         .notAnIDToken(.encryptionHeader),
         .notAnIDToken(.nested), .notAnIDToken(.type("at+jwt")), .notAnIDToken(.type(nil)),
         .unsupportedAlgorithm("HS256"),
-        .unsupportedAlgorithm("ES256"), .unsupportedAlgorithm(nil), .unsupportedCriticalHeader, .missingKeyID,
+        .unsupportedAlgorithm("ES256"), .unsupportedAlgorithm(nil), Rejection(.unsupportedCriticalHeader),
+        Rejection(.missingKeyID),
         .unknownKey(keyID: "k"), .keysUnavailable, .invalidSignature(.wrongLength), .invalidSignature(.mismatch),
         .missingClaim(.issuer), .malformedClaim(.subject, .wrongType), .malformedClaim(.subject, .empty),
         .malformedClaim(.expiration, .outOfRange), .malformedClaim(.subject, .outOfShape),
@@ -29,10 +30,11 @@ struct RejectionTests {
         .expired(at: date, now: date), .notYetValid(.issuedAt, at: date, now: date),
         .tooOld(issuedAt: date, maximumAgeSeconds: 5, now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
         .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .noNonceIssuer, .nonceNotIssued,
-        .nonceExpired(.over(at: date, now: date)), .nonceExpired(.olderThanStore), .nonceUsed,
-        .tokenReplayed(.remembered), .tokenReplayed(.olderThanStore), .loginRevoked, .subjectMismatch,
-        .trackingNotAllowed,
-        .invalidKeyThumbprint, .keyThumbprintMismatch, .accessTokenHashMismatch, .cryptographyFailed,
+        .nonceExpired(.over(at: date, now: date)), .nonceExpired(.olderThanStore), Rejection(.nonceUsed),
+        .tokenReplayed(.remembered), .tokenReplayed(.olderThanStore), Rejection(.loginRevoked), .subjectMismatch,
+        Rejection(.trackingNotAllowed),
+        .invalidKeyThumbprint, Rejection(.keyThumbprintMismatch), Rejection(.accessTokenHashMismatch),
+        .cryptographyFailed,
     ]
 
     @Test("Every refusal has a code, a check and a sentence of its own")
@@ -46,13 +48,13 @@ struct RejectionTests {
             details.insert(rejection.detail)
         }
         #expect(details.count == Self.all.count)
-        #expect(Set(Self.all.compactMap(\.code)) == Set(TokenRejection.Code.allCases))
+        #expect(Set(Self.all.map(\.code).filter { $0.kind == .token }) == Set(Rejection.Code.ofTokens))
     }
 
     @Test("The spelling of the codes does not change")
     func codes() {
         #expect(
-            TokenRejection.Code.allCases.map(\.rawValue) == [
+            Rejection.Code.ofTokens.map(\.rawValue) == [
                 "token_too_long", "malformed_token", "not_an_id_token",
                 "unsupported_algorithm", "unsupported_critical_header", "missing_key_id", "unknown_key",
                 "invalid_signature", "missing_claim", "malformed_claim", "invalid_issuer", "invalid_audience",
@@ -66,25 +68,26 @@ struct RejectionTests {
 
     @Test("A caller's mistake and an outage are no rejection of a token, which would be 401")
     func faults() {
-        let ofCaller: [Refusal] = [
-            .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer, .unknownApp,
+        let ofCaller: [Rejection] = [
+            .bindingRequired, .invalidNonce, .invalidSubject, .invalidKeyThumbprint, .noNonceIssuer,
+            Rejection(.unknownApp),
         ]
-        let outages: [String: VerificationUnavailable] = [
-            Refusal.keysUnavailable.detail: .keys, Refusal.cryptographyFailed.detail: .cryptography,
+        let outages: [String: Unavailable] = [
+            Rejection.keysUnavailable.detail: .keys, Rejection.cryptographyFailed.detail: .cryptography,
         ]
         for refusal in Self.all {
             let isOfCaller = ofCaller.contains(refusal)
             #expect((refusal.error is InvalidExpectation) == isOfCaller, "\(refusal.detail)")
-            #expect((refusal.error as? VerificationUnavailable) == outages[refusal.detail], "\(refusal.detail)")
-            let rejection = refusal.error as? TokenRejection
-            #expect((rejection != nil) == (!isOfCaller && outages[refusal.detail] == nil), "\(refusal.detail)")
-            #expect(rejection.map { $0.code == refusal.code } ?? (refusal.code == nil))
+            #expect((refusal.error as? Unavailable) == outages[refusal.detail], "\(refusal.detail)")
+            let isOfToken = !isOfCaller && outages[refusal.detail] == nil
+            #expect((refusal.error as? Rejection) == (isOfToken ? refusal : nil), "\(refusal.detail)")
+            #expect(Rejection.of(refusal.error) == refusal)
         }
     }
 
     @Test("No hint quotes the token")
     func hintsAreConstant() {
-        let pairs: [(String) -> Refusal] = [
+        let pairs: [(String) -> Rejection] = [
             { .notAnIDToken(.type($0)) }, { .unsupportedAlgorithm($0) }, { .unsupportedAlgorithm("HS" + $0) },
             { .unknownKey(keyID: $0) }, { .invalidIssuer($0) }, { .invalidAudience(.otherApp($0)) },
             { .invalidAudience(.otherAuthorizedParty($0)) }, { .malformedToken(.invalidJSON(.payload, reason: $0)) },
@@ -121,8 +124,8 @@ struct RejectionTests {
         let bytes = Array(text.utf8)
         let refusal = try #require(try Login.rejection(of: text))
         #expect(refusal.code == .malformedToken)
-        #expect(refusal.hint(for: bytes.span).contains(words), "\(refusal.hint(for: bytes.span))")
-        #expect(!refusal.hint(for: bytes.span).contains(Self.whole.prefix(8)))
+        #expect(refusal.of(bytes.span).hint.contains(words), "\(refusal.of(bytes.span).hint)")
+        #expect(!refusal.of(bytes.span).hint.contains(Self.whole.prefix(8)))
         #expect(PastedToken.remedy(for: Array(Self.whole.utf8).span) == nil)
     }
 
@@ -145,7 +148,7 @@ struct RejectionTests {
     func checks() {
         #expect(VerificationCheck.allCases == VerificationCheck.allCases.sorted())
         #expect(Set(VerificationCheck.allCases.map(\.title)).count == VerificationCheck.allCases.count)
-        let reached = Set(Self.all.map(\.check))
+        let reached = Set(Self.all.compactMap(\.check))
         #expect(reached == Set(VerificationCheck.allCases))
     }
 
@@ -205,10 +208,10 @@ struct RejectionTests {
 
     @Test("The details explain common mistakes")
     func help() throws {
-        #expect(Refusal.notAnIDToken(.accessToken).detail.contains("access token"))
-        #expect(Refusal.unsupportedAlgorithm("HS256").detail.contains("shared secret"))
-        #expect(Refusal.nonceMismatch(.hashed).hint.contains("raw_nonce"))
-        #expect(Refusal.notAnIDToken(.encrypted).detail.contains("encrypted"))
+        #expect(Rejection.notAnIDToken(.accessToken).detail.contains("access token"))
+        #expect(Rejection.unsupportedAlgorithm("HS256").detail.contains("shared secret"))
+        #expect(Rejection.nonceMismatch(.hashed).hint.contains("raw_nonce"))
+        #expect(Rejection.notAnIDToken(.encrypted).detail.contains("encrypted"))
         let wrong = try Login.rejection(of: Login.token("aud", "\"987\""))
         #expect(wrong?.detail.contains("\"987\" is not one of the configured apps") == true)
         let late = try Login.rejection(of: StandInKeys.current.mint(Login.claims), at: Login.now + 4000)

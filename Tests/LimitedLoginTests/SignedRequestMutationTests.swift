@@ -8,7 +8,7 @@ struct SignedRequestMutationTests {
     private struct Draft {
         var members: [(name: String, value: String)]
         /// The verdict on each known member's value; nil if it is good.
-        private var faults: [String: SignedRequestRejection.Code] = [:]
+        private var faults: [String: Rejection.Code] = [:]
         private static let known = ["algorithm", "user_id", "issued_at", "expires"]
 
         init(isLogin: Bool) {
@@ -19,7 +19,7 @@ struct SignedRequestMutationTests {
             if isLogin { members.insert(("code", #""AQBx""#), at: 1) }
         }
 
-        mutating func set(_ name: String, _ value: String, _ fault: SignedRequestRejection.Code?) {
+        mutating func set(_ name: String, _ value: String, _ fault: Rejection.Code?) {
             faults[name] = fault
             guard let index = members.firstIndex(where: { $0.name == name }) else {
                 return members.append((name, value))
@@ -35,12 +35,12 @@ struct SignedRequestMutationTests {
         private func has(_ names: String...) -> Bool { members.contains { names.contains($0.name) } }
 
         /// The model's verdict; nil if the request is good.
-        var expected: SignedRequestRejection.Code? {
-            if Set(members.map(\.name)).count < members.count { return .malformed }
+        var expected: Rejection.Code? {
+            if Set(members.map(\.name)).count < members.count { return .malformedRequest }
             if !has("algorithm") || faults["algorithm"] != nil { return .unsupportedAlgorithm }
-            if has("code", "oauth_token", "access_token") { return .login }
-            if has("page") { return .pageTab }
-            if has("player_id", "asid", "request_payload") { return .instantGame }
+            if has("code", "oauth_token", "access_token") { return .loginRequest }
+            if has("page") { return .pageTabRequest }
+            if has("player_id", "asid", "request_payload") { return .instantGameRequest }
             if !has("user_id") || faults["user_id"] == .invalidUser { return .invalidUser }
             if !has("issued_at") || faults["issued_at"] != nil { return .outOfTime }
             if faults["expires"] != nil { return .expired }
@@ -69,7 +69,7 @@ struct SignedRequestMutationTests {
     private static let anyValues = [
         #""x""#, "null", "0", "true", "[]", #"{"code":"x","page":{},"asid":1}"#, #"["code","oauth_token"]"#, #""""#,
     ]
-    private static let users: [(String, SignedRequestRejection.Code?)] = [
+    private static let users: [(String, Rejection.Code?)] = [
         (#""218471""#, nil), ("218471", nil), (#""18446744073709551615""#, nil), (#""2\u00318471""#, nil), ("1", nil),
         ("0", .noPerson), (#""0""#, .noPerson), (#""00""#, .invalidUser), (#""0218471""#, .invalidUser),
         (#""""#, .invalidUser), ("-0", .invalidUser), ("-1", .invalidUser), ("0.0", .invalidUser),
@@ -77,16 +77,16 @@ struct SignedRequestMutationTests {
         ("null", .invalidUser), (#""me""#, .invalidUser), (#""184467440737095516150""#, .invalidUser),
         (#""1 ""#, .invalidUser), (#"["1"]"#, .invalidUser),
     ]
-    private static let moments: [(String, SignedRequestRejection.Code?)] = [
+    private static let moments: [(String, Rejection.Code?)] = [
         ("1700000000", nil), ("1700000060", nil), ("1699913600", nil), ("1.7e9", nil), ("1700000061", .outOfTime),
         ("1699913599", .outOfTime), ("0", .outOfTime), ("-1", .outOfTime), ("null", .outOfTime),
         (#""1700000000""#, .outOfTime), ("true", .outOfTime),
     ]
-    private static let ends: [(String, SignedRequestRejection.Code?)] = [
+    private static let ends: [(String, Rejection.Code?)] = [
         ("1700000000", nil), ("0", nil), ("1699999940", nil), ("9007199254740992", nil), ("1699999939", .expired),
         ("1", .expired), ("-1", .expired), ("null", .expired), (#""1700003590""#, .expired), ("{}", .expired),
     ]
-    private static let algorithms: [(String, SignedRequestRejection.Code?)] = [
+    private static let algorithms: [(String, Rejection.Code?)] = [
         (#""HMAC-SHA256""#, nil), (#""hmac-sha256""#, nil), (#""none""#, .unsupportedAlgorithm),
         (#""HMAC-SHA1""#, .unsupportedAlgorithm), ("null", .unsupportedAlgorithm), (#""""#, .unsupportedAlgorithm),
     ]
@@ -124,7 +124,7 @@ struct SignedRequestMutationTests {
             for _ in 0..<Int.random(in: 1...4, using: &random) { Self.change(&draft, &random) }
             let payload = draft.text(&random)
             let request = try TestSignedRequest.make(payload)
-            let rejection = Login.rejection { () throws(SignedRequestRejection) in
+            let rejection = Login.rejection {
                 try SignedRequest(verifying: request, secrets: TestSignedRequest.secrets, now: Login.sharedNow)
             }
             try #require(rejection?.code == draft.expected, "\(payload)")

@@ -14,14 +14,14 @@ struct SignedRequestTests {
         try TestSignedRequest.make(payload, secret: secret)
     }
 
-    private static func verify(_ text: String, at now: NumericDate = now) throws(SignedRequestRejection)
+    private static func verify(_ text: String, at now: NumericDate = now) throws
         -> SignedRequest
     {
         try SignedRequest(verifying: text, secrets: secrets, now: now)
     }
 
-    private static func rejection(_ text: String, at now: NumericDate = now) -> SignedRequestRejection.Code? {
-        Login.rejection { () throws(SignedRequestRejection) in try verify(text, at: now) }?.code
+    private static func rejection(_ text: String, at now: NumericDate = now) -> Rejection.Code? {
+        Login.rejection { try verify(text, at: now) }?.code
     }
 
     @Test("A good request gives its app, user and time, for the secret of each app")
@@ -52,13 +52,13 @@ struct SignedRequestTests {
     )
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
         let text = try Self.make(TestSignedRequest.payload(issuedAt: Login.now + ahead))
-        func verify() throws(SignedRequestRejection) -> SignedRequest {
+        func verify() throws -> SignedRequest {
             try SignedRequest(verifying: text, secrets: Self.secrets, clockSkewSeconds: seconds, now: Self.now)
         }
         if isAccepted {
             #expect(try verify().userID == "218471")
         } else {
-            #expect(throws: SignedRequestRejection(.outOfTime), performing: verify)
+            #expect(throws: Rejection.requestOutOfTime, performing: verify)
         }
     }
 
@@ -77,24 +77,24 @@ struct SignedRequestTests {
     func publishedVector() {
         let text =
             "vlXgu64BQGFSQrY0ZcJBZASMvYvTHu9GQ0YM9rjPSso.eyJhbGdvcml0aG0iOiJITUFDLVNIQTI1NiIsIjAiOiJwYXlsb2FkIn0"
-        #expect(throws: SignedRequestRejection(.invalidUser)) {
+        #expect(throws: Rejection.requestOfInvalidUser) {
             try SignedRequest(verifying: text, secrets: [("1", "secret")], now: Self.now)
         }
-        #expect(throws: SignedRequestRejection(.invalidSignature)) {
+        #expect(throws: Rejection.requestOfNoSecret) {
             try SignedRequest(verifying: text, secrets: [("1", "Secret")], now: Self.now)
         }
     }
 
     @Test("Each forgery is refused for its own reason", arguments: SignedRequestForgery.all)
     func refused(forgery: SignedRequestForgery) throws {
-        let expected: SignedRequestRejection.Code =
+        let expected: Rejection.Code =
             switch forgery.fault {
-            case .malformed: .malformed
+            case .malformed: .malformedRequest
             case .signature: .invalidSignature
             case .algorithm: .unsupportedAlgorithm
-            case .login: .login
-            case .pageTab: .pageTab
-            case .instantGame: .instantGame
+            case .login: .loginRequest
+            case .pageTab: .pageTabRequest
+            case .instantGame: .instantGameRequest
             case .user: .invalidUser
             case .time: .outOfTime
             case .expiry: .expired
@@ -114,7 +114,7 @@ struct SignedRequestTests {
         for payload in TestSignedRequest.pageRemovals(issuedAt: 1_699_999_990) {
             #expect(Self.rejection(try Self.make(payload)) == .noPerson)
             #expect(Self.rejection(try Self.make(payload.replacing("1699999990", with: "1699900000"))) == .outOfTime)
-            #expect(Self.rejection(try Self.make(payload.dropLast() + #","code":"x"}"#)) == .login)
+            #expect(Self.rejection(try Self.make(payload.dropLast() + #","code":"x"}"#)) == .loginRequest)
             #expect(Self.rejection(try Self.make(payload, secret: "another")) == .invalidSignature)
         }
     }
@@ -171,10 +171,10 @@ struct SignedRequestTests {
 
     @Test("Without secrets nothing is accepted; of two apps with one secret the first is named")
     func sharedSecret() throws {
-        #expect(throws: SignedRequestRejection(.invalidSignature)) {
+        #expect(throws: Rejection.requestOfNoSecret) {
             try SignedRequest(verifying: Self.make(), secrets: [], now: Self.now)
         }
-        #expect(throws: SignedRequestRejection(.invalidSignature)) {
+        #expect(throws: Rejection.requestOfNoSecret) {
             try SignedRequest(verifying: Self.make(secret: ""), secrets: [("1", "")], now: Self.now)
         }
         let shared = [(appID: "1", secret: "same"), (appID: "2", secret: "same")]

@@ -31,7 +31,7 @@ struct TimeTests {
 
     @Test("A token from the future is refused beyond the skew")
     func issuance() throws {
-        func rejection(_ claim: String, _ offset: Int64) throws -> Refusal? {
+        func rejection(_ claim: String, _ offset: Int64) throws -> Rejection? {
             try Login.rejection(of: Login.token(claim, "\(now + offset)"))
         }
         for claim in ["iat", "nbf"] {
@@ -90,9 +90,9 @@ struct TimeTests {
         "Fractions of a second count",
         arguments: [
             ("1699999940.5", nil), ("1699999939.5", .expired), ("0", .expired), ("-0", .expired), ("1.5", .expired),
-        ] as [(String, TokenRejection.Code?)]
+        ] as [(String, Rejection.Code?)]
     )
-    func fractions(json: String, code: TokenRejection.Code?) throws {
+    func fractions(json: String, code: Rejection.Code?) throws {
         #expect(try Login.rejection(of: Login.token("exp", json))?.code == code)
     }
 

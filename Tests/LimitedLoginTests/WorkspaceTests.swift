@@ -9,7 +9,7 @@ import Testing
 struct WorkspaceTests {
     /// A verdict, and the state it left in the workspace.
     private struct Outcome: Equatable {
-        var rejection: Refusal?
+        var rejection: Rejection?
         var subject = ""
         var header: [UInt8] = []
         var keyID: [UInt8] = []
@@ -18,7 +18,7 @@ struct WorkspaceTests {
     private func judge(_ token: String, in workspace: inout VerificationWorkspace) -> Outcome {
         let bytes = Array(token.utf8)
         var outcome = Outcome()
-        do throws(Refusal) {
+        do throws(Rejection) {
             let claims = try Login.sharedVerifier.judge(
                 bytes.span,
                 Login.expectation,

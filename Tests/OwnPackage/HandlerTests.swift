@@ -15,7 +15,7 @@ import Testing
         #expect(try await logIn(bad.token, nonceOfSession: "n-1", with: verifier) == nil, "\(bad.fault)")
     }
     let withoutKeys = try makeVerifier(appID: "1234", keys: FixedKeys.unavailable)
-    await #expect(throws: VerificationUnavailable.self) {
+    await #expect(throws: Unavailable.self) {
         try await logIn(token, nonceOfSession: "n-1", with: withoutKeys)
     }
 }

@@ -97,7 +97,7 @@ struct MutationTests {
                             _ = try await verifier.verify(token, nonce: "n-1")
                             accepted += 1
                             #expect(Self.isAcceptable(payload), "accepted: \(payload)")
-                        } catch let rejection as TokenRejection {
+                        } catch let rejection as Rejection {
                             #expect(!isGood && rejection.code != .invalidSignature, "\(rejection): \(payload)")
                         }
                     }

@@ -69,7 +69,7 @@ func judge(_ token: String, keys: String, nonce: String) async throws -> Profile
     let verifier = LoginVerifier(policy: policy, keys: keySet, clock: { 1_700_000_000 })
     do {
         return try await verifier.verify(token, nonce: nonce).profile
-    } catch let rejection as TokenRejection {
+    } catch let rejection as Rejection {
         switch rejection.code {
         case .expired, .tooOld: print("log in again")
         case .nonceMismatch: print("another login:", rejection.claim ?? "", rejection.detail)
@@ -81,8 +81,7 @@ func judge(_ token: String, keys: String, nonce: String) async throws -> Profile
 
 // Tells an outage from a refusal.
 func status(of error: any Error) -> Int {
-    let isUnknown = error as? DPoPRejection == .cannotVerify || error as? SignedRequestRejection == .cannotVerify
-    return isUnknown ? 500 : 403
+    error is Unavailable ? 500 : 403
 }
 
 func judge(_ request: String, cache: JWKSetCache) throws -> String? {

@@ -52,30 +52,26 @@ struct AuthCredentials {
     ) throws(Problem) -> DPoPProof? {
         guard scheme == .dpop else {
             guard claims.isBoundToKey, gateway.dpop != .ignored else { return nil }
-            if head.count(of: "dpop", in: bytes) > 0 { throw Problem(.boundBearer) }
+            if head.count(of: "dpop", in: bytes) > 0 { throw .boundBearer }
             guard gateway.dpop == .requiredIfBound else { return nil }
-            throw Problem(.missing)
+            throw .proofMissing
         }
         // RFC 9449 section 4.3 (1) allows one `DPoP` field.
         let count = head.count(of: "dpop", in: bytes)
-        guard count <= 1 else { throw Problem(.repeated) }
-        guard let thumbprint = claims[.keyThumbprint] else { throw Problem(.unboundToken) }
-        guard let proof = head.value(of: "dpop", in: bytes) else { throw Problem(.missing) }
+        guard count <= 1 else { throw .proofRepeated }
+        guard let thumbprint = claims[.keyThumbprint] else { throw .proofOfUnboundToken }
+        guard let proof = head.value(of: "dpop", in: bytes) else { throw .proofMissing }
         let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
         let now = try ServiceClock.now()
-        do throws(DPoPRejection) {
-            return try DPoPProof(
-                verifying: bytes.extracting(proof),
-                method: bytes.extracting(request.method),
-                target: request.target,
-                token: bytes.extracting(token),
-                keyThumbprint: JSONText.value(payload.span, thumbprint).utf8.span,
-                clockSkewSeconds: policy().clockSkewSeconds,
-                now: now
-            )
-        } catch {
-            throw Problem(error)
-        }
+        return try DPoPProof(
+            verifying: bytes.extracting(proof),
+            method: bytes.extracting(request.method),
+            target: request.target,
+            token: bytes.extracting(token),
+            keyThumbprint: JSONText.value(payload.span, thumbprint).utf8.span,
+            clockSkewSeconds: policy().clockSkewSeconds,
+            now: now
+        )
     }
 }
 

@@ -65,9 +65,8 @@ enum AuthEndpoint {
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {
-            var problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
-            problem.scheme = scheme
-            return .refused(.idToken, problem)
+            let problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
+            return .refused(.idToken, problem.with { $0.scheme = scheme.rawValue })
         }
     }
 
@@ -158,10 +157,8 @@ struct AuthDemand {
         let missing = permissions.subtracting(claims.satisfiedPermissions)
         guard !missing.isEmpty else { return }
         let names = missing.permissions.map(\.rawValue).joined(separator: ", ")
-        throw Problem(
-            .insufficientScope,
-            "The token shows no claim of: \(names).",
-            scope: permissions.permissions.map(\.rawValue).joined(separator: " ")
-        )
+        throw Problem(.insufficientScope, "The token shows no claim of: \(names).").with {
+            $0.scope = permissions.permissions.map(\.rawValue).joined(separator: " ")
+        }
     }
 }

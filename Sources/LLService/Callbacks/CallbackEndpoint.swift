@@ -27,7 +27,7 @@ enum CallbackEndpoint {
                 }
                 patience = try begin(event, worker, trace: TraceParent.passedOn(exchange.head, bytes), exchange.context)
             } catch {
-                worker.core.metrics.count(kind, error.code)
+                worker.core.metrics.count(kind, error.answer)
                 throw error
             }
             // Without a backend and Redis the answer is ready already.
@@ -37,10 +37,7 @@ enum CallbackEndpoint {
     }
 
     // The log has the reason why the backend has not accepted it; Facebook learns only that it failed.
-    private static let notDelivered = Problem(
-        .callbackNotDelivered,
-        "The app's backend has not taken it; send it again."
-    )
+    private static let notDelivered = Problem(.callbackNotDelivered)
 
     /// Remembers the revocation and calls the backend, unless another request does so or has done so.
     /// - Returns: The moment until which the request waits.
@@ -119,7 +116,7 @@ enum CallbackEndpoint {
             let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):
-                metrics.count(event.kind, problem.code)
+                metrics.count(event.kind, problem.answer)
                 throw problem
             case .success(let status):
                 metrics.count(event.kind, nil)

@@ -45,7 +45,7 @@ package struct CallbackEvent: Sendable {
             let text = form.first("signed_request")
         else { throw Problem(.invalidRequest, "The form must have signed_request exactly once.") }
         let now = try ServiceClock.now()
-        do throws(SignedRequestRejection) {
+        do throws(Problem) {
             let request = try SignedRequest(
                 verifying: text.span,
                 secrets: secrets.signers,
@@ -58,15 +58,14 @@ package struct CallbackEvent: Sendable {
             while signature.last == UInt8(ascii: "=") { signature.removeLast() }
             guard let name = try? Self.name("webhook", kind, signature),
                 let confirmationCode = try? Self.name("confirmation", kind, signature)
-            else { throw .cannotVerify }
+            else { throw .requestNotVerifiable }
             self.kind = kind
             (appID, userID, issuedAt) = (request.appID, request.userID, request.issuedAt.wholeSeconds)
             (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
         } catch {
-            guard error != .cannotVerify else { throw Problem(.internalError, error.description) }
-            if error == .noPerson, kind == .deauthorize { return nil }
-            worker.core.noteRefusedCallback(kind, error)
-            throw Problem(.invalidSignedRequest, error.description)
+            if error.code == .noPerson, kind == .deauthorize { return nil }
+            if error.answer == .invalidSignedRequest { worker.core.noteRefusedCallback(kind, error) }
+            throw error
         }
     }
 
@@ -119,8 +118,8 @@ struct RefusedCallbacks: Sendable {
 
 extension ServiceCore {
     /// Logs a refused callback. The reason quotes no part of the request.
-    fileprivate func noteRefusedCallback(_ kind: CallbackKind, _ rejection: SignedRequestRejection) {
-        let reason = rejection.description
+    fileprivate func noteRefusedCallback(_ kind: CallbackKind, _ rejection: Rejection) {
+        let reason = rejection.detail
         let count = refusedCallbacks.withLock {
             $0.note("\(kind.rawValue) \(reason)", now: MonotonicClock.now())
         }

@@ -26,7 +26,8 @@ struct AuditTrail {
     ) {
         guard route === Route.verify || route === Route.auth || route === Route.token else { return }
         var facts: Logger.Metadata = [
-            "route": "\(route.path)", "method": "\(head.method.name)", "outcome": "\(problem?.code.text ?? "accepted")",
+            "route": "\(route.path)", "method": "\(head.method.name)",
+            "outcome": "\(problem?.answer.rawValue ?? "accepted")",
             "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
         facts["user"] = person.map { "\($0)" }

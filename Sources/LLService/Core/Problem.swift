@@ -4,63 +4,23 @@ internal import LLHTTPServer
 package import LimitedLogin
 
 /// The content of one refusal's `application/problem+json` (RFC 9457).
-package struct Problem: Error, Sendable, Equatable {
-    package let code: ProblemCode
-    /// One sentence about this occurrence. It never quotes a token or a nonce, and no claim before the signature is
-    /// verified.
-    package let detail: String
-    /// The remedy, in one sentence. It quotes nothing from the request.
-    package let hint: String
-    /// The claim at fault; nil if the fault is elsewhere.
-    package let claim: String?
-    /// The time after which another attempt makes sense, in seconds (RFC 9110 section 10.2.3); nil if none does.
-    package let retryAfterSeconds: Int?
-    /// The scope that the request needs (RFC 6750 section 3), separated by spaces; nil for any other problem.
-    package let scope: String?
-    /// Graph's error; nil for any other problem.
-    package let graph: GraphFailure?
-    /// The authentication scheme of the request; a 401 has a challenge of this scheme.
-    var scheme = AuthScheme.bearer
-    /// True if the refused caller sent credentials. Without any, the challenge has no `error` (RFC 6750 section 3).
-    var hasCredentials = false
+package typealias Problem = Rejection
 
-    /// - Parameters:
-    ///   - hint: The remedy; by default that of the code.
-    ///   - retryAfter: In seconds; by default the suggestion of the code.
-    package init(
-        _ code: ProblemCode,
-        _ detail: String,
-        hint: String? = nil,
-        claim: String? = nil,
-        retryAfter: Int? = nil,
-        scope: String? = nil,
-        graph: GraphFailure? = nil
-    ) {
-        self.code = code
-        self.detail = detail
-        self.hint = hint ?? code.hint
-        self.claim = claim
-        retryAfterSeconds = retryAfter ?? code.retryAfterSeconds
-        self.scope = scope
-        self.graph = graph
-    }
-
-    init(_ failure: HTTPFailure) {
+extension Rejection {
+    convenience init(_ failure: HTTPFailure) {
         self.init(ProblemCode(serverStatus: Int(failure.status)), failure.sentence)
     }
 
-    init(_ rejection: DPoPRejection) {
-        self.init(rejection == .cannotVerify ? .internalError : .invalidDPoPProof, rejection.description)
-    }
-
-    /// - Parameter token: The refused token. The problem names a mistake in copying it.
-    package init(_ refusal: Refusal, of token: Span<UInt8> = Span()) {
-        self.init(ProblemCode(refusal.kind), refusal.detail, hint: refusal.hint(for: token), claim: refusal.claim)
-    }
-
     /// The problem for a call to Graph that failed there or on the way.
-    package init(_ failure: GraphFailure) {
-        self.init(.graph(failure.error), failure.sentence, retryAfter: failure.retryAfterSeconds, graph: failure)
+    package convenience init(_ failure: GraphFailure) {
+        var context = Context()
+        context.retryAfterSeconds = failure.retryAfterSeconds
+        context.traceID = failure.traceID
+        // Graph's own message may name people, so it is left out.
+        context.logged["graph_code"] = failure.code.map { "\($0)" }
+        context.logged["graph_subcode"] = failure.subcode.map { "\($0)" }
+        context.logged["reason"] = failure.reason
+        self.init(.graph(failure.error), failure.sentence, context: context)
     }
 }
 
@@ -75,11 +35,9 @@ enum ProblemDialect: Sendable {
 
     func status(of code: ProblemCode) -> Int {
         guard self == .exchange else { return code.status }
-        return switch code {
-        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: 400
-        case .graph, .keyChecksExhausted, .tooManyAccessTokens: 503
-        default: code.status
-        }
+        if code.kind == .token { return 400 }
+        let isOutage = code.isOfGraph || code == .keyChecksExhausted || code == .tooManyAccessTokens
+        return isOutage ? 503 : code.status
     }
 
     /// OAuth's error code; nil for a route outside OAuth.
@@ -103,12 +61,12 @@ enum ProblemAnswer {
         requestID: [UInt8],
         to response: inout HTTPResponse
     ) {
-        let status = dialect.status(of: problem.code)
+        let status = dialect.status(of: problem.answer)
         response.status = UInt16(status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        if status == problem.code.status { addChallenge(problem, dialect != .plain, to: &response) }
-        if let seconds = problem.retryAfterSeconds ?? (status == 503 ? outageSeconds : nil) {
+        if status == problem.answer.status { addChallenge(problem, dialect != .plain, to: &response) }
+        if let seconds = problem.context.retryAfterSeconds ?? (status == 503 ? outageSeconds : nil) {
             response.addField("Retry-After", String(seconds))
         }
         response.addField("X-Request-Id", requestID)
@@ -120,13 +78,13 @@ enum ProblemAnswer {
 
     /// RFC 6750 section 3: a 401 has a challenge with `error`; without credentials in the request there is no `error`.
     private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
-        let scheme = problem.scheme.rawValue
-        switch problem.code {
-        case .rejectedToken, .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked:
+        let scheme = problem.context.scheme
+        switch problem.answer {
+        case let code where code.kind == .token:
             // Some gateways keep this field and drop the body, so `code` is in both.
-            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(problem.code.text)\"")
+            response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(code)\"")
         case .unauthorizedClient:
-            let error = problem.hasCredentials ? ", error=\"invalid_token\"" : ""
+            let error = problem.context.hasCredentials ? ", error=\"invalid_token\"" : ""
             response.addField("WWW-Authenticate", "Bearer realm=\"limited-login\"\(error)")
             // RFC 6749 section 5.2: OAuth clients authenticate with Basic, so the answer has a challenge of that scheme
             // too. Other routes send one challenge (RFC 9110 section 11.6.1): a Basic challenge makes a browser ask for
@@ -137,7 +95,7 @@ enum ProblemAnswer {
         case .invalidDPoPProof:
             response.addField("WWW-Authenticate: DPoP error=\"invalid_dpop_proof\", algs=\"ES256\"")
         case .insufficientScope:
-            let scope = problem.scope.map { ", scope=\"\($0)\"" } ?? ""
+            let scope = problem.context.scope.map { ", scope=\"\($0)\"" } ?? ""
             response.addField("WWW-Authenticate", "\(scheme) error=\"insufficient_scope\"\(scope)")
         default: return
         }
@@ -150,19 +108,19 @@ enum ProblemAnswer {
         to body: inout [UInt8]
     ) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
-        body.append(contentsOf: problem.code.text.utf8)
+        body.append(contentsOf: problem.answer.rawValue.utf8)
         JSONWriter.raw("\"", to: &body)
-        JSONWriter.member("title", problem.code.title, to: &body)
-        JSONWriter.member("status", dialect.status(of: problem.code), to: &body)
+        JSONWriter.member("title", problem.answer.title, to: &body)
+        JSONWriter.member("status", dialect.status(of: problem.answer), to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
         JSONWriter.member("hint", problem.hint, to: &body)
-        JSONWriter.member("code", problem.code.text, to: &body)
+        JSONWriter.member("code", problem.answer.rawValue, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
-        JSONWriter.member("fbtrace_id", problem.graph?.traceID, to: &body)
-        if let error = dialect.error(of: problem.code) {
+        JSONWriter.member("fbtrace_id", problem.context.traceID, to: &body)
+        if let error = dialect.error(of: problem.answer) {
             // RFC 6749 section 5.2. `error_description` must be ASCII; the title is an ASCII constant.
             JSONWriter.member("error", "\(error)", to: &body)
-            JSONWriter.member("error_description", problem.code.title, to: &body)
+            JSONWriter.member("error_description", problem.answer.title, to: &body)
         }
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)

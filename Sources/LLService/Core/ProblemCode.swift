@@ -1,334 +1,204 @@
 package import LLGraph
 package import LimitedLogin
 
-/// The stable error codes of the service's answers. They are part of the API and listed in `openapi.json`.
-///
-/// Each code has one row: its text, status, subject, title, and a remedy for refusals without a more precise one. The
-/// rows of tokens are in the library's catalogue (``Refusal``), those of calls to Graph in `ProblemCode+Sets`.
-package enum ProblemCode: Sendable, Hashable {
-    case rejectedToken(TokenRejection.Code)
-    case graph(GraphError)
-    case accessTokenNotAllowed, accessTokenInvalid, accessTokenExpired, accessTokenRevoked, invalidRequest
-    case invalidNonce, invalidPermission, unknownApp, unauthorizedClient, missingToken, invalidDPoPProof
-    case tooManyProofs, insufficientScope, invalidSignedRequest, notFound, methodNotAllowed, requestTimeout,
-        bodyTooLarge
-    case uriTooLong, unsupportedMediaType, expectationFailed, headersTooLarge
-    case keyChecksExhausted, tooManyAccessTokens, internalError, notImplemented, keysUnavailable,
-        replayStoreUnavailable,
-        callbackNotDelivered
-    case overloaded, draining, httpVersionNotSupported
-    case invalidTarget, unsupportedGrantType
+/// The codes of the service's answers. They are part of the API and listed in `openapi.json`.
+package typealias ProblemCode = Rejection.Code
 
-    /// The service's code for a row of the library's catalogue.
-    package init(_ kind: Refusal.Kind) {
-        switch kind {
-        case .token(let code): self = .rejectedToken(code)
-        case .invalidRequest: self = .invalidRequest
-        case .invalidNonce: self = .invalidNonce
-        case .unknownApp: self = .unknownApp
-        case .keysUnavailable: self = .keysUnavailable
-        case .internalError: self = .internalError
-        }
-    }
+/// The service's own rows of the catalogue; those of credentials are the library's.
+extension Rejection.Code {
+    package static let accessTokenNotAllowed =
+        Self("access_token_not_allowed", 401, .token, "Access tokens are not accepted")
+        .hint(
+            "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
+                + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
+        )
+
+    // The client of a gateway.
+    package static let missingToken = Self("missing_token", 401, .client, "There is no bearer token")
+        .hint("Have the app send one field Authorization: Bearer with the id token, and the gateway pass it on.")
+    package static let tooManyProofs =
+        Self("too_many_proofs", 429, .client, "The device makes too many DPoP proofs", retryAfter: 60)
+        .hint("Have the app make at most three requests a second with one key.")
+    package static let insufficientScope =
+        Self("insufficient_scope", 403, .client, "The token does not show what is needed")
+        .hint("Have the app log in with the permissions in the query of the gateway, or mend that query.")
+
+    // The caller.
+    package static let invalidPermission =
+        Self("invalid_permission", 400, .caller, "A permission cannot be asked for")
+        .hint("Name permissions as Facebook spells them; GET /openapi.json lists Limited Login's twelve.")
+    package static let unsupportedGrantType =
+        Self("unsupported_grant_type", 400, .caller, "The grant type is not supported")
+        .hint("Send grant_type=urn:ietf:params:oauth:grant-type:token-exchange.")
+    package static let unauthorizedClient = Self("unauthorized_client", 401, .caller, "The caller is not authorized")
+        .hint(
+            "Send the key of this backend as X-Api-Key; limited-login client-key new makes one, and its line goes into "
+                + "LIMITED_LOGIN_CLIENT_KEYS_FILE."
+        )
+    package static let notFound = Self("not_found", 404, .caller, "There is nothing at this path")
+        .hint("Compare the path with GET /openapi.json; a route that needs a setting is there once it is set.")
+    package static let methodNotAllowed =
+        Self("method_not_allowed", 405, .caller, "The method is not allowed at this path")
+        .hint("Use a method that the field Allow of this answer names.")
+    package static let requestTimeout = Self("request_timeout", 408, .caller, "The request did not arrive in time")
+        .hint("Send the request again, whole and at once, with the right Content-Length.")
+    package static let bodyTooLarge = Self("body_too_large", 413, .caller, "The body is too large")
+        .hint("Send the one credential that is to be judged, and nothing else.")
+    package static let uriTooLong = Self("uri_too_long", 414, .caller, "The request target is too long")
+        .hint("Send the token in the body or in a field, not in the URL.")
+    package static let unsupportedMediaType =
+        Self("unsupported_media_type", 415, .caller, "The body's media type is not supported")
+        .hint("Declare the body as the field Accept of this answer says; with curl, -H 'Content-Type: …'.")
+    package static let expectationFailed = Self("expectation_failed", 417, .caller, "The expectation cannot be met")
+        .hint("Leave out the field Expect, or send 100-continue in it.")
+    package static let headersTooLarge = Self("headers_too_large", 431, .caller, "The header section is too large")
+        .hint("Send at most 100 fields of 32 KiB together; cookies are not needed here.")
+    package static let notImplemented =
+        Self("not_implemented", 501, .caller, "The method or transfer coding is not implemented")
+        .hint("Use the method and the codings of RFC 9110 and RFC 9112: POST, with Content-Length or chunked.")
+    package static let httpVersionNotSupported =
+        Self("http_version_not_supported", 505, .caller, "The HTTP version is not supported")
+        .hint("Speak HTTP/1.1; a gateway may speak HTTP/2 with its clients.")
+
+    // Outages.
+    package static let keyChecksExhausted =
+        Self("key_checks_exhausted", 429, .outage, "Too many tokens name unknown keys", retryAfter: 5)
+        .detail(
+            "The token's key is not cached, and too many tokens name unknown keys for the issuer to be asked in time; try "
+                + "again."
+        )
+        .hint(keepUsers)
+    package static let tooManyAccessTokens =
+        Self("too_many_access_tokens", 429, .outage, "Too many access tokens wait for Graph", retryAfter: 1)
+        .detail("Too many access tokens are waiting for Graph; try again shortly.")
+        .hint(keepUsers)
+    package static let replayStoreUnavailable =
+        Self(
+            "replay_store_unavailable",
+            503,
+            .outage,
+            "The memory of what was used or revoked is not available",
+            retryAfter: 1
+        )
+        .detail(
+            "It cannot be known now whether this was used before; try again shortly, with a new login or proof if need be."
+        )
+        .hint(
+            "Try again shortly, and keep users logged in; /readyz?verbose of the administrative listener shows the store."
+        )
+    package static let callbackNotDelivered =
+        Self("callback_not_delivered", 503, .outage, "The app's backend could not be told", retryAfter: 60)
+        .detail("The app's backend has not taken it; send it again.")
+        .hint("Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; Facebook sends the callback again.")
+    package static let overloaded = Self("overloaded", 503, .outage, "The service is overloaded", retryAfter: 1)
+        .hint(keepUsers)
+    package static let draining = Self("draining", 503, .outage, "The service is stopping", retryAfter: 1)
+        .hint("Ask another replica.")
+
+    private static let keepUsers = "Try again when Retry-After is over, and keep users logged in."
 
     /// All codes, those of refused tokens among them.
-    package static let all: [ProblemCode] =
+    package static let all: [Self] =
         ofTokens + ofAccessTokens + [
             .invalidRequest, .invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .missingToken,
             .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest, .notFound, .methodNotAllowed,
-            .requestTimeout,
-            .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
-            .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError,
-            .notImplemented, .keysUnavailable,
-            .replayStoreUnavailable, .callbackNotDelivered,
-            .overloaded, .draining, .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,
+            .requestTimeout, .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
+            .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError, .notImplemented,
+            .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered, .overloaded, .draining,
+            .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,
         ] + ofGraph
+}
 
-    /// The code's text in answers; clients compare it.
-    package var text: String { row.text }
+/// The codes of one kind of credential or route.
+extension Rejection.Code {
+    /// The codes of refused access tokens alone.
+    static let ofAccessTokens: [Self] = [
+        .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
+    ]
 
-    /// The status code of the answer (RFC 9110 section 15, RFC 6585).
-    package var status: Int { row.status }
+    /// The codes of refused tokens that are tied to no login. Nonce, subject, device, access token and earlier use are
+    /// not checked.
+    static let ofUnboundTokens = ofTokens.filter { !$0.isOfLogin }
 
-    /// The kind of problem in words, the same for every occurrence (RFC 9457 section 3.1.3).
-    package var title: String { row.title }
+    /// The codes that any path may answer: a request that cannot be read, an unknown path or method, an overload.
+    static let ofAnyPath: [Self] = [
+        .invalidRequest, .notFound, .methodNotAllowed, .requestTimeout, .bodyTooLarge, .uriTooLong, .expectationFailed,
+        .headersTooLarge, .internalError, .notImplemented, .overloaded, .httpVersionNotSupported,
+    ]
 
-    /// The remedy, in one sentence, for refusals without a more precise one.
-    package var hint: String { row.hint }
+    /// The code for a status that the HTTP server itself chose.
+    init(serverStatus status: Int) { self = Self.ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 
-    /// The default time until another attempt makes sense, in seconds; nil if the same request would fail again.
-    package var retryAfterSeconds: Int? { row.retryAfterSeconds }
+    static let ofGraph: [Self] = GraphError.allCases.map(graph)
 
-    /// The party at fault: a token or proof, the caller, or an outage of this service or of another.
-    package var subject: Subject { row.subject }
+    /// The codes for a failed question to Graph about an access token. Such a failure is never the person's or the
+    /// caller's fault.
+    static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
 
-    package enum Subject: Sendable { case token, caller, outage }
+    /// True for the codes of failed calls of Graph.
+    package var isOfGraph: Bool { Self.ofGraph.contains(self) }
 
-    private var row: Row {
-        switch self {
-        case .rejectedToken(let code):
-            Row(
-                code.rawValue,
-                401,
-                .token,
-                code.isOfNonces
-                    ? "The login is refused for its nonce"
-                    : code.isOfAccessTokens ? "The token is refused" : "The id token is refused",
-                hint: "Refuse the login, and have the app log in again."
-            )
-        case .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked: rowOfAccessToken
-        case .graph(let error): Self.row(of: error)
-        case .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .invalidSignedRequest:
-            rowOfCredentials
-        case .keyChecksExhausted, .tooManyAccessTokens, .internalError, .keysUnavailable, .replayStoreUnavailable,
-            .callbackNotDelivered,
-            .overloaded, .draining:
-            rowOfOutage
-        default: rowOfRequest
+    /// The row for a failed call to Graph (RFC 9110 section 15). The status is 403 or 404 if the person or the app is
+    /// at fault, 429 if Graph is asked too often, 503 if it is down, 504 if it is unreachable or too slow, and 502 if
+    /// its answer or our configuration is invalid.
+    package static func graph(_ error: GraphError) -> Self {
+        let (status, title) = error.answer
+        let kind: Kind = status == 429 || status >= 500 ? .outage : .caller
+        return Self(error.rawValue, status, kind, title, retryAfter: error.retryAfterSeconds).hint(graphHint(status))
+    }
+
+    private static func graphHint(_ status: Int) -> String {
+        switch status {
+        case 403: "Look at the app in Facebook's App Dashboard, and have the person log in to the app again."
+        case 404:
+            "Take the person for logged out, and have them log in again; the id is the claim sub of a token for this app."
+        case 409: "Do nothing: Graph is at it already."
+        case 429: "Try again when Retry-After is over, and ask less often."
+        case 502:
+            "Look at app_secrets_file and the settings graph_… (config/README.md); the log has Graph's number at level debug."
+        default: "Try again shortly, and keep users logged in."
         }
     }
+}
 
-    private var rowOfAccessToken: Row {
-        let (text, hint) =
-            switch self {
-            case .accessTokenNotAllowed:
-                (
-                    "access_token_not_allowed",
-                    "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
-                        + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
-                )
-            case .accessTokenExpired:
-                (
-                    "access_token_expired",
-                    "Have the app log in again; the SDK renews a token that the app uses once a day."
-                )
-            case .accessTokenRevoked:
-                ("access_token_revoked", "End the person's session, and have the person log in again.")
-            default:
-                (
-                    "access_token_invalid",
-                    "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
-                        + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
-                        + "token."
-                )
-            }
-        let title =
-            self == .accessTokenNotAllowed ? "Access tokens are not accepted" : "The access token is refused"
-        return Row(text, 401, .token, title, hint: hint)
+extension GraphError {
+    /// The default time until another attempt makes sense, in seconds, if Graph gave none.
+    fileprivate var retryAfterSeconds: Int? {
+        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
+        return isTransient ? 5 : nil
     }
 
-    private var rowOfCredentials: Row {
+    fileprivate var answer: (status: Int, title: String) {
         switch self {
-        case .missingToken:
-            Row(
-                "missing_token",
-                401,
-                .token,
-                "There is no bearer token",
-                hint: "Have the app send one field Authorization: Bearer with the id token, and the gateway pass it on."
-            )
-        case .invalidDPoPProof:
-            Row(
-                "invalid_dpop_proof",
-                401,
-                .token,
-                "The DPoP proof is refused",
-                hint:
-                    "Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2)."
-            )
-        case .tooManyProofs:
-            Row(
-                "too_many_proofs",
-                429,
-                .token,
-                "The device makes too many DPoP proofs",
-                hint: "Have the app make at most three requests a second with one key.",
-                retryAfterSeconds: 60
-            )
-        case .insufficientScope:
-            Row(
-                "insufficient_scope",
-                403,
-                .token,
-                "The token does not show what is needed",
-                hint: "Have the app log in with the permissions in the query of the gateway, or mend that query."
-            )
-        default:
-            Row(
-                "invalid_signed_request",
-                403,
-                .caller,
-                "The signed request is refused",
-                hint:
-                    "Look whether LIMITED_LOGIN_APP_SECRETS_FILE has the secret of the app that sends it, and whether the "
-                    + "clock is right; limited-login signed-request judge takes it apart."
-            )
-        }
-    }
-
-    private var rowOfOutage: Row {
-        switch self {
-        case .keyChecksExhausted:
-            Row(
-                "key_checks_exhausted",
-                429,
-                .outage,
-                "Too many tokens name unknown keys",
-                hint: "Try again when Retry-After is over, and keep users logged in.",
-                retryAfterSeconds: 5
-            )
-        case .tooManyAccessTokens:
-            Row(
-                "too_many_access_tokens",
-                429,
-                .outage,
-                "Too many access tokens wait for Graph",
-                hint: "Try again when Retry-After is over, and keep users logged in.",
-                retryAfterSeconds: 1
-            )
-        case .keysUnavailable:
-            Row(
-                "keys_unavailable",
-                503,
-                .outage,
-                "The issuer's keys are not available",
-                hint: "Try again when the issuer's keys can be fetched; limited-login keys shows why they cannot.",
-                retryAfterSeconds: 2
-            )
-        case .replayStoreUnavailable:
-            Row(
-                "replay_store_unavailable",
-                503,
-                .outage,
-                "The memory of what was used or revoked is not available",
-                hint:
-                    "Try again shortly, and keep users logged in; /readyz?verbose of the administrative listener shows the store.",
-                retryAfterSeconds: 1
-            )
-        case .callbackNotDelivered:
-            Row(
-                "callback_not_delivered",
-                503,
-                .outage,
-                "The app's backend could not be told",
-                hint:
-                    "Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; Facebook sends the callback again.",
-                retryAfterSeconds: 60
-            )
-        case .overloaded:
-            Row(
-                "overloaded",
-                503,
-                .outage,
-                "The service is overloaded",
-                hint: "Try again when Retry-After is over, and keep users logged in.",
-                retryAfterSeconds: 1
-            )
-        case .draining:
-            Row(
-                "draining",
-                503,
-                .outage,
-                "The service is stopping",
-                hint: "Ask another replica.",
-                retryAfterSeconds: 1
-            )
-        default:
-            Row(
-                "internal_error",
-                500,
-                .outage,
-                "The service failed",
-                hint: "Try again, and look into the log of the service for the request id."
-            )
-        }
-    }
-
-    private var rowOfRequest: Row {
-        switch self {
-        case .invalidNonce:
-            Row(
-                "invalid_nonce",
-                400,
-                .caller,
-                "The nonce is malformed",
-                hint: "Give the nonce exactly as your backend made it: a string, not empty and without white space."
-            )
-        case .invalidPermission:
-            Row(
-                "invalid_permission",
-                400,
-                .caller,
-                "A permission cannot be asked for",
-                hint: "Name permissions as Facebook spells them; GET /openapi.json lists Limited Login's twelve."
-            )
-        case .unknownApp:
-            Row(
-                "unknown_app",
-                400,
-                .caller,
-                "The app id is not configured",
-                hint: "Give an app id that LIMITED_LOGIN_APP_IDS names, or none."
-            )
-        case .invalidTarget:
-            Row(
-                "invalid_target",
-                400,
-                .caller,
-                "The audience is not configured",
-                hint: "Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience, or none."
-            )
-        case .unsupportedGrantType:
-            Row(
-                "unsupported_grant_type",
-                400,
-                .caller,
-                "The grant type is not supported",
-                hint: "Send grant_type=urn:ietf:params:oauth:grant-type:token-exchange."
-            )
-        case .unauthorizedClient:
-            Row(
-                "unauthorized_client",
-                401,
-                .caller,
-                "The caller is not authorized",
-                hint:
-                    "Send the key of this backend as X-Api-Key; limited-login client-key new makes one, and its line goes into "
-                    + "LIMITED_LOGIN_CLIENT_KEYS_FILE."
-            )
-        case .notFound:
-            Row(
-                "not_found",
-                404,
-                .caller,
-                "There is nothing at this path",
-                hint: "Compare the path with GET /openapi.json; a route that needs a setting is there once it is set."
-            )
-        case .methodNotAllowed:
-            Row(
-                "method_not_allowed",
-                405,
-                .caller,
-                "The method is not allowed at this path",
-                hint: "Use a method that the field Allow of this answer names."
-            )
-        case .requestTimeout:
-            Row(
-                "request_timeout",
-                408,
-                .caller,
-                "The request did not arrive in time",
-                hint: "Send the request again, whole and at once, with the right Content-Length."
-            )
-        case .bodyTooLarge:
-            Row(
-                "body_too_large",
-                413,
-                .caller,
-                "The body is too large",
-                hint: "Send the one credential that is to be judged, and nothing else."
-            )
-        default: rowOfHTTP
+        case .accessTokenRefused: (502, "Graph refuses the app's access token")
+        case .appNotInstalled: (404, "The person is not logged in to the app")
+        case .userCheckpointed: (403, "The person's account is at a checkpoint")
+        case .passwordChanged: (403, "The person changed their password")
+        case .sessionExpired: (403, "The person's session has expired")
+        case .userNotConfirmed: (403, "The person's account is not confirmed")
+        case .sessionInvalidated: (403, "The person's session was ended")
+        case .roleMissing: (403, "The person lacks a role")
+        case .sessionEnded: (403, "The session is over")
+        case .capabilityMissing: (403, "The app lacks a capability")
+        case .permissionDenied: (403, "Graph denies the app this")
+        case .permissionNotGranted: (403, "The permission is not granted")
+        case .policyBlocked: (403, "Facebook blocks this by its policies")
+        case .invalidParameter: (502, "Graph refuses a parameter")
+        case .unknownUser: (404, "Graph knows no such person")
+        case .duplicateRequest: (409, "Graph was asked the same before")
+        case .appThrottled: (429, "The app asks Graph too often")
+        case .userThrottled: (429, "Graph was asked about the person too often")
+        case .pageThrottled: (429, "Graph was asked about a page too often")
+        case .appLimitReached: (429, "The app has reached its limit at Graph")
+        case .rateLimited: (429, "Graph's rate limit is reached")
+        case .unknownFault: (503, "Graph failed")
+        case .unavailable: (503, "Graph is out of service")
+        case .other: (502, "Graph answered an error")
+        case .refused: (502, "Graph did not do it")
+        case .unreadableAnswer: (502, "Graph's answer cannot be read")
+        case .unreachable: (504, "Graph cannot be reached")
+        case .timedOut: (504, "Graph did not answer in time")
+        case .tlsFailed: (502, "The connection to Graph cannot be secured")
         }
     }
 }

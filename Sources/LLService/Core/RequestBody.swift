@@ -2,6 +2,7 @@ internal import LLBytes
 internal import LLHTTP1
 internal import LLHTTPServer
 internal import LLJOSE
+internal import LimitedLogin
 
 /// The kind of body that a route accepts. The head alone decides about the media type, before the body is read (RFC
 /// 9110 sections 8.3, 8.4, 15.5.16).

@@ -218,7 +218,7 @@ extension WorkerContext {
             return
         }
         core.metrics.count(.idToken, .unauthorizedClient)
-        var problem = Problem(
+        let problem = Problem(
             .unauthorizedClient,
             clients == nil
                 ? "Only callers with a key may ask this, and no client_keys_file is configured."
@@ -228,8 +228,7 @@ extension WorkerContext {
                         ? Self.severalKeys
                         : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
         )
-        problem.hasCredentials = hasCredentials
-        throw problem
+        throw problem.with { $0.hasCredentials = hasCredentials }
     }
 }
 
@@ -289,7 +288,7 @@ extension RuntimeSettings {
         }
         // Bytes are compared, because Swift treats different Unicode spellings of a text as equal.
         guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
-            throw Problem(.unknownApp, "The app ID given is not one of the configured apps.")
+            throw Problem(.unknownApp)
         }
         return appID
     }

@@ -3,6 +3,7 @@ internal import LLGraph
 package import LLHTTP1
 package import LLHTTPServer
 package import LLSockets
+internal import LimitedLogin
 internal import Logging
 
 /// Answers the requests of one worker: finds the route, checks the request against its row, calls its endpoint, counts
@@ -86,8 +87,8 @@ package final class ServiceHandler: HTTPRequestHandler {
                 noteRefusal(code, &exchange, bytes)
                 if isDebugging { log("verification refused", nil, exchange.head, bytes) }
             case .refused(let credential, let problem):
-                core.metrics.count(credential, problem.code)
-                if routes[place].dialect == .exchange { core.metrics.countExchange(problem.code) }
+                core.metrics.count(credential, problem.answer)
+                if routes[place].dialect == .exchange { core.metrics.countExchange(problem.answer) }
                 assert(exchange.response.isEmpty, "written before the verdict")
                 refuse(problem, "verification refused", &exchange, bytes)
                 return .respond
@@ -112,7 +113,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         exchange.response.addField("X-Request-Id", requestID)
         var problem = Problem(failure)
         let route = find(exchange.head.path, bytes).map { routes[$0] }
-        if problem.code == .bodyTooLarge, let limit = route?.body.limit {
+        if problem.answer == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
                 ? "The body is larger than the \(DecimalNumber.grouped(limit)) bytes that this path takes."
@@ -123,7 +124,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         let dialect = route?.dialect ?? .plain
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
-        if failure != .overloaded { noteRefusal(problem.code, &exchange, bytes) }
+        if failure != .overloaded { noteRefusal(problem.answer, &exchange, bytes) }
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
@@ -195,8 +196,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ bytes: Span<UInt8>
     ) {
         assert(
-            place.map { routes[$0].mayAnswer(problem.code) } ?? ProblemCode.ofAnyPath.contains(problem.code),
-            "undocumented: \(problem.code)"
+            place.map { routes[$0].mayAnswer(problem.answer) } ?? ProblemCode.ofAnyPath.contains(problem.answer),
+            "undocumented: \(problem.answer)"
         )
         ProblemAnswer.write(
             problem,
@@ -207,7 +208,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let place {
             audit?.record(problem, nil, routes[place], exchange.head, bytes, requestID: requestID)
         }
-        noteRefusal(problem.code, &exchange, bytes)
+        noteRefusal(problem.answer, &exchange, bytes)
         if isDebugging { log(message, problem, exchange.head, bytes) }
     }
 
@@ -218,7 +219,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         reportUntold(exchange.context.now)
         guard refusals.admits(at: exchange.context.now) else { return }
         var facts: Logger.Metadata = [
-            "code": "\(code.text)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+            "code": "\(code.rawValue)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
         facts["route"] = place.map { "\(routes[$0].path)" }
         facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
@@ -242,13 +243,10 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) {
         var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
         if let problem {
-            facts["code"] = "\(problem.code.text)"
+            facts["code"] = "\(problem.answer.rawValue)"
             facts["claim"] = problem.claim.map { "\($0)" }
-            // Graph's own message may name people, so it is left out.
-            facts["graph_code"] = problem.graph?.code.map { "\($0)" }
-            facts["graph_subcode"] = problem.graph?.subcode.map { "\($0)" }
-            facts["fbtrace_id"] = problem.graph?.traceID.map { "\($0)" }
-            facts["reason"] = problem.graph?.reason.map { "\($0)" }
+            facts["fbtrace_id"] = problem.context.traceID.map { "\($0)" }
+            for (name, text) in problem.context.logged { facts[name] = "\(text)" }
         }
         facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
         core.logger.debug(message, metadata: facts)

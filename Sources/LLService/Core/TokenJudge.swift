@@ -62,7 +62,7 @@ final class TokenJudge {
             }
             let now = try ServiceClock.now()
             let claims: VerifiedClaims
-            do throws(Refusal) {
+            do throws(Problem) {
                 if let remembered {
                     claims = try remembered.tokens.judge(
                         token,
@@ -78,8 +78,8 @@ final class TokenJudge {
                 }
             } catch {
                 // A key ID that is too long for any published key is empty here; it causes no fetch.
-                guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw Problem(error, of: token) }
-                guard let wait = try waitForKeys(Problem(error), context, hasWaited, trace()) else { continue }
+                guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw error.of(token) }
+                guard let wait = try waitForKeys(error, context, hasWaited, trace()) else { continue }
                 return .wait(wait)
             }
             if revocations.count > 0 { try requireInForce(claims) }
@@ -153,17 +153,12 @@ extension TokenJudge {
             if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
             return moment
         case .lookAgain: return nil
-        case .unknown: throw unknown ?? Problem(.keysUnavailable, Self.noKeys)
-        case .wait:
-            throw hash == nil ? Problem(.keysUnavailable, Self.noKeys) : Problem(.keyChecksExhausted, Self.noPlace)
-        case .unavailable(let seconds): throw Problem(.keysUnavailable, Self.noKeys, retryAfter: seconds)
-        case .exhausted(let seconds): throw Problem(.keyChecksExhausted, Self.noPlace, retryAfter: seconds)
+        case .unknown: throw unknown ?? Problem(.keysUnavailable)
+        case .wait: throw Problem(hash == nil ? .keysUnavailable : .keyChecksExhausted)
+        case .unavailable(let seconds): throw Problem(.keysUnavailable, retryAfter: seconds)
+        case .exhausted(let seconds): throw Problem(.keyChecksExhausted, retryAfter: seconds)
         }
     }
-
-    private static let noKeys = "The issuer's keys could not be fetched; try again shortly."
-    private static let noPlace =
-        "The token's key is not cached, and too many tokens name unknown keys for the issuer to be asked in time; try again."
 }
 
 /// The requests of one worker that wait for an unknown key until the next fetch.
@@ -261,7 +256,7 @@ package final class VerifiedSignatureCache {
         keys: VerificationKeys,
         now: NumericDate,
         workspace: inout VerificationWorkspace
-    ) throws(Refusal) -> VerifiedClaims {
+    ) throws(Problem) -> VerifiedClaims {
         guard let sha256, token.count <= VerificationLimits.tokenByteCount, let digest = sha256.digest(of: token) else {
             return try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
         }

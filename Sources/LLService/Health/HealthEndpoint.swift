@@ -3,6 +3,7 @@ internal import LLHTTP1
 internal import LLHTTPServer
 internal import LLSockets
 package import LLStores
+internal import LimitedLogin
 package import LimitedLoginKeys
 
 /// Liveness and readiness are separate: an outage of the key source must not cause a living process to be killed.

@@ -34,15 +34,14 @@ enum IntrospectEndpoint {
             IntrospectAnswer.write(claims, payload: payload, client: client, to: &exchange.response.body)
             return .accepted(.idToken, person: nil)
         } catch {
-            switch error.code {
-            // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
-            case .rejectedToken, .invalidNonce, .unknownApp:
-                VerifyEndpoint.addFields(to: &exchange.response)
-                JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
-                return .inactive(error.code)
             // A malformed request or an outage is not the token's fault.
-            default: return .refused(.idToken, error)
+            guard error.code.kind == .token || error.code == .invalidNonce || error.code == .unknownApp else {
+                return .refused(.idToken, error)
             }
+            // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
+            VerifyEndpoint.addFields(to: &exchange.response)
+            JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
+            return .inactive(error.code)
         }
     }
 
@@ -51,10 +50,10 @@ enum IntrospectEndpoint {
         let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
         let binding = request.expectation.binding
         // A token that was issued here has no nonce.
-        guard binding.nonce == nil else { throw Problem(Refusal.missingClaim(.nonce)) }
+        guard binding.nonce == nil else { throw .missingClaim(.nonce) }
         let subject = JSONText.value(token.payload.span, token.claims.subject)
         if let expected = binding.subject, !subject.utf8.elementsEqual(expected) {
-            throw Problem(Refusal.subjectMismatch)
+            throw .subjectMismatch
         }
         return token
     }

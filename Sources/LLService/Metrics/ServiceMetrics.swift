@@ -71,7 +71,7 @@ package final class ServiceMetrics: Sendable {
         self.registry = registry
         verdicts = Dictionary(Credential.allCases) { credential in
             registry.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
-                [("credential", credential.rawValue), ("result", $0?.text ?? "accepted")]
+                [("credential", credential.rawValue), ("result", $0?.rawValue ?? "accepted")]
             }
         }
         acceptedIDTokens = verdicts[.idToken]?[nil]
@@ -99,7 +99,7 @@ package final class ServiceMetrics: Sendable {
         ]
         callbacks = Dictionary(CallbackKind.allCases) { kind in
             registry.counters("limited_login_callbacks_total", answers) {
-                [("callback", kind.rawValue), ("result", $0?.text ?? "accepted")]
+                [("callback", kind.rawValue), ("result", $0?.rawValue ?? "accepted")]
             }
         }
         webhooks = registry.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
@@ -113,14 +113,13 @@ package final class ServiceMetrics: Sendable {
         case .idToken:
             // Graph's errors are no verdicts on an id token.
             ProblemCode.all.filter {
-                if case .graph = $0 { return false }
-                return !(ProblemCode.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
+                !(ProblemCode.ofGraph + ProblemCode.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
             }
         case .accessToken:
-            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + ProblemCode.ofTokensOfEitherKind + [
+            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
                 .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
                 .replayStoreUnavailable, .internalError,
-            ] + ProblemCode.ofNonces
+            ] + ProblemCode.ofTokens.filter { $0.isOfAccessTokens || $0.isOfNonces }
         }
     }
 

@@ -25,7 +25,7 @@ enum NoncesEndpoint {
         }
         // A nonce that the replay store could not check would be refused at its return.
         let now = WallClock.unixMilliseconds()
-        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw ReplayGuard.unavailable }
+        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw Problem(.replayStoreUnavailable) }
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
             let issued = nonces.issue(
                 appID: appID,

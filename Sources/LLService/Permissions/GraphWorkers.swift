@@ -5,6 +5,7 @@ internal import LLHTTPClient
 internal import LLHTTPServer
 internal import LLSockets
 package import LLStores
+internal import LimitedLogin
 
 /// The result of a call: the permissions if they were requested, nil after a revocation. It may be a failure although
 /// Graph succeeded: the revoked login could then not be shared with the other replicas.

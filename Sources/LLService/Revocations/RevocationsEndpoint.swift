@@ -59,7 +59,7 @@ extension Revocations {
     func requireInForce(app: Span<UInt8>, user: Span<UInt8>, issuedAt: NumericDate) throws(Problem) {
         let seconds = issuedAt.wholeSeconds
         guard let latest = latest(app: app, user: user), seconds <= latest.moment else { return }
-        throw doubt(latest) ?? Problem(Refusal.loginRevoked)
+        throw doubt(latest) ?? Problem(.loginRevoked)
     }
 
     /// The answer if it cannot be told whether a credential is older than its login's revocation; nil if it can.

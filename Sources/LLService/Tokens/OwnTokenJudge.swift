@@ -80,12 +80,7 @@ final class OwnTokenJudge {
         guard let digest = try? SHA256.digest(of: token) else { throw Problem(.internalError, "OpenSSL cannot hash.") }
         let known = tokens.find(digest)
         if capacity > 0 { metrics.countSignature(isRemembered: known != nil) }
-        let judged: OwnToken
-        do throws(Refusal) {
-            judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
-        } catch {
-            throw Problem(error)
-        }
+        let judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
         let app = JSONText.value(judged.payload.span, judged.clientID)
         let user = JSONText.value(judged.payload.span, judged.claims.subject)
         try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: judged.authenticatedAt)

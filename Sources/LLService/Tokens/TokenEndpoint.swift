@@ -97,20 +97,14 @@ enum TokenEndpoint {
             throw Problem(.internalError, "No token can be made.")
         }
         let now = try ServiceClock.now()
-        do throws(TokenIssuer.Failure) {
-            return try issuer.token(
+        return try Rejection.judging {
+            try issuer.token(
                 for: login,
                 kind: request.wanted == .idToken ? .idToken : .accessToken,
                 audience: request.audience,
                 tokenID: String(decoding: Base64URL.encode(name), as: UTF8.self),
                 now: now
             )
-        } catch {
-            switch error {
-            case .loginEnded: throw Problem(.rejectedToken(.expired), "The subject token has ended.", claim: "exp")
-            case .unknownAudience: throw TokenRequest.unknownAudience
-            case .cannotSign: throw Problem(.internalError, "OpenSSL cannot sign.")
-            }
         }
     }
 
@@ -132,7 +126,6 @@ enum TokenEndpoint {
 /// The form of `POST /token` (RFC 8693 section 2.1), with the members of `POST /verify` about the login.
 struct TokenRequest: Sendable {
     static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
-    static var unknownAudience: Problem { Problem(.invalidTarget, "The audience is none of token_audiences.") }
 
     /// The token types (RFC 8693 section 3).
     enum TokenType: String, Sendable, CaseIterable {
@@ -176,7 +169,7 @@ struct TokenRequest: Sendable {
         self.wanted = wanted
         audience = form.text("audience")
         if let audience, !policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
-            throw Self.unknownAudience
+            throw Problem(.invalidTarget)
         }
         try readLogin(form)
     }

@@ -34,7 +34,7 @@ enum AccessTokenEndpoint {
             )
             // The status is not 503, because any client can make up access tokens: load balancers would remove the
             // service.
-            let busy = Problem(.tooManyAccessTokens, "Too many access tokens are waiting for Graph; try again shortly.")
+            let busy = Problem(.tooManyAccessTokens)
             guard let graph = worker.core.graph else { throw busy }
             let deadline = exchange.context.now + graph.callTimeout
             let (jobs, metrics) = (worker.jobs, worker.core.metrics)
@@ -51,10 +51,12 @@ enum AccessTokenEndpoint {
                 return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
                     // Skip the call if the client has disconnected.
                     guard isWanted() else { return }
-                    let outcome = Result { () throws(AccessTokenQuestion.Failure) in
-                        guard MonotonicClock.now() < deadline else { throw .graph(GraphFailure(.timedOut)) }
+                    let outcome = Result { () throws(Problem) in
+                        guard MonotonicClock.now() < deadline else {
+                            throw Problem(GraphFailure(.timedOut).ofAccessToken)
+                        }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
-                    }.mapError { Problem($0) }
+                    }
                     let next: WorkerContext.Continuation = { worker, exchange in
                         do throws(Problem) {
                             return try accept(outcome.get(), request, worker, &exchange, prepare)
@@ -121,7 +123,7 @@ extension AccessTokenEndpoint {
     ) -> Problem? {
         let earliest = token.earliestIssue(now: now)
         guard earliest.wholeSeconds <= moment else { return nil }
-        if token.issuedAt != nil { return Problem(Refusal.loginRevoked) }
+        if token.issuedAt != nil { return Problem(.loginRevoked) }
         // Facebook ended every token from before its callback, and Graph has just called this one valid.
         if kind == .callback { return nil }
         // Without an estimate the token is refused until the revocation is forgotten.
@@ -129,27 +131,15 @@ extension AccessTokenEndpoint {
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
         let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
         return Problem(
-            .rejectedToken(.loginRevoked),
+            .loginRevoked,
             "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
                 + "A token like it is good for certain if its login begins after \(good); an id token is good at once.",
-            claim: Refusal.loginRevoked.claim
+            hint: ProblemCode.refuseTheLogin
         )
     }
 
     private static func text(_ moment: Int64) -> String {
         Date(timeIntervalSince1970: Double(moment)).formatted(Date.ISO8601FormatStyle())
-    }
-}
-
-extension Problem {
-    package init(_ failure: AccessTokenQuestion.Failure) {
-        switch failure {
-        case .graph(let failure): self.init(failure.ofAccessToken)
-        case .rejected(let rejection):
-            // The code for the library's text.
-            let code = (ProblemCode.ofAccessTokens + ProblemCode.ofTokens).first { $0.text == rejection.code.rawValue }
-            self.init(code ?? .accessTokenInvalid, rejection.description, hint: rejection.hint)
-        }
     }
 }
 

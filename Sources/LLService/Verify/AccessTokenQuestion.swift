@@ -100,7 +100,7 @@ struct AccessTokenRequest {
                 "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
             )
         }
-        guard shape != .gaming else { throw Problem(AccessTokenQuestion.Failure.rejected(.gaming)) }
+        guard shape != .gaming else { throw .accessTokenOfGaming }
         guard shape == .accessToken else {
             throw Problem(
                 .accessTokenInvalid,
@@ -120,7 +120,7 @@ struct AccessTokenRequest {
             policy: policy
         )
         if hasAuthNonce {
-            guard !hasIssuedNonce || nonces != nil else { throw Problem(Refusal.noNonceIssuer) }
+            guard !hasIssuedNonce || nonces != nil else { throw .noNonceIssuer }
             // With a user the token prolongs a session: its nonce was used up when that began.
             let isRefresh = nonce != nil && subject != nil
             question.nonce = NonceExpectation(nonce, nonces, mustBeIssued: hasIssuedNonce, isRefresh: isRefresh)
@@ -198,12 +198,6 @@ extension ReplayLookup {
 /// token; the second, about the person, is asked only if the token is for one of the apps
 /// (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
 package struct AccessTokenQuestion: Sendable {
-    /// The reason why there is no verdict, or a refusal.
-    package enum Failure: Error, Sendable {
-        case rejected(AccessTokenRejection)
-        case graph(GraphFailure)
-    }
-
     package let token: GraphAccessToken
     /// The apps that the token may be for, with their secrets. They are tried one after another.
     package let apps: [AppSecret]
@@ -231,10 +225,10 @@ package struct AccessTokenQuestion: Sendable {
         metrics: ServiceMetrics? = nil,
         until deadline: MonotonicInstant,
         now: () -> NumericDate?
-    ) throws(Failure) -> VerifiedAccessToken {
+    ) throws(Problem) -> VerifiedAccessToken {
         let answer = try inspection(client, metrics, until: deadline)
-        guard let moment = now() else { throw .graph(GraphFailure(.other, reason: "no time to judge as of")) }
-        let inspection = try judged { () throws(AccessTokenRejection) in
+        guard let moment = now() else { throw Self.noTime }
+        let inspection = try judged {
             try AccessTokenInspection(
                 debugToken: answer,
                 appIDs: apps.map(\.appID),
@@ -245,7 +239,7 @@ package struct AccessTokenQuestion: Sendable {
             )
         }
         let person = try me(inspection, client, metrics, until: deadline)
-        var verified = try judged { () throws(AccessTokenRejection) in
+        var verified = try judged {
             try VerifiedAccessToken(me: person, of: inspection)
         }
         guard let nonce else { return verified }
@@ -254,22 +248,23 @@ package struct AccessTokenQuestion: Sendable {
                 try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
             }
         }
-        guard let moment = now() else { throw .graph(GraphFailure(.other, reason: "no time to judge as of")) }
-        verified.nonce = try judged { () throws(AccessTokenRejection) in
+        guard let moment = now() else { throw Self.noTime }
+        verified.nonce = try judged {
             try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: moment)
         }
         return verified
     }
 
-    private func judged<Verdict>(
-        _ judge: () throws(AccessTokenRejection) -> Verdict
-    ) throws(Failure) -> Verdict {
-        do throws(AccessTokenRejection) {
-            return try judge()
+    private static var noTime: Problem {
+        Problem(GraphFailure(.other, reason: "no time to judge as of").ofAccessToken)
+    }
+
+    private func judged<Verdict>(_ judge: () throws -> Verdict) throws(Problem) -> Verdict {
+        do throws(Problem) {
+            return try Rejection.judging(judge)
         } catch {
             // An unreadable answer is not the token's fault.
-            guard error.code != .unreadableAnswer else { throw .graph(GraphFailure(.unreadableAnswer)) }
-            throw .rejected(error)
+            throw error.code.kind == .outage ? Problem(GraphFailure(.unreadableAnswer).ofAccessToken) : error
         }
     }
 
@@ -279,7 +274,7 @@ package struct AccessTokenQuestion: Sendable {
         _ client: GraphClient,
         _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
-    ) throws(Failure) -> [UInt8] {
+    ) throws(Problem) -> [UInt8] {
         var setback: GraphFailure?
         for app in apps {
             do throws(GraphFailure) {
@@ -292,8 +287,8 @@ package struct AccessTokenQuestion: Sendable {
                 guard MonotonicClock.now() < deadline else { break }
             }
         }
-        if let setback { throw .graph(setback) }
-        throw .rejected(.otherApp)
+        if let setback { throw Problem(setback.ofAccessToken) }
+        throw .accessTokenOfOtherApp
     }
 
     private func me(
@@ -301,8 +296,8 @@ package struct AccessTokenQuestion: Sendable {
         _ client: GraphClient,
         _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
-    ) throws(Failure) -> [UInt8] {
-        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .rejected(.otherApp) }
+    ) throws(Problem) -> [UInt8] {
+        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
         return try ofTokenItself { () throws(GraphFailure) in
             try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
                 try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
@@ -311,12 +306,12 @@ package struct AccessTokenQuestion: Sendable {
     }
 
     /// Asks with the person's token: error 190 is then about that token.
-    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Failure) -> [UInt8] {
+    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Problem) -> [UInt8] {
         do throws(GraphFailure) {
             return try ask()
         } catch {
-            guard error.code == 190 else { throw .graph(error) }
-            throw .rejected(AccessTokenRejection(subcode: error.subcode))
+            guard error.code == 190 else { throw Problem(error.ofAccessToken) }
+            throw .accessToken(subcode: error.subcode)
         }
     }
 }

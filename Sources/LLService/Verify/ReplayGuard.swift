@@ -33,7 +33,7 @@ enum ReplayGuard {
         _ exchange: inout HTTPExchange,
         write: @escaping Writer
     ) throws(Problem) -> Outcome {
-        guard let question else { throw unavailable }
+        guard let question else { throw Problem(.replayStoreUnavailable) }
         let metrics = worker.core.metrics
         switch worker.core.replayStore {
         case .memory(let store):
@@ -45,7 +45,7 @@ enum ReplayGuard {
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
             let jobs = worker.jobs
-            let late: WorkerContext.Continuation = { _, _ in .refused(credential, unavailable) }
+            let late: WorkerContext.Continuation = { _, _ in .refused(credential, Problem(.replayStoreUnavailable)) }
             let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
@@ -61,7 +61,7 @@ enum ReplayGuard {
                 if !isAsked { metrics.countReplayAnswer(.unavailable) }
                 return isAsked
             }
-            guard isBegun else { throw unavailable }
+            guard isBegun else { throw Problem(.replayStoreUnavailable) }
             return .wait(until: deadline)
         }
     }
@@ -70,10 +70,10 @@ enum ReplayGuard {
         switch (verdict.answer, verdict.kind) {
         case (.first, _): return
         case (.seen, .nonce): throw Problem(.nonceUsed)
-        case (.olderThanStore, .nonce): throw Problem(.nonceExpired(.olderThanStore))
-        case (.seen, .token): throw Problem(.tokenReplayed(.remembered))
-        case (.olderThanStore, .token): throw birthIsKnown ? Problem(.tokenReplayed(.olderThanStore)) : unknownBirth
-        case (.seen, .proof): throw Problem(.replayed)
+        case (.olderThanStore, .nonce): throw .nonceExpired(.olderThanStore)
+        case (.seen, .token): throw .tokenReplayed(.remembered)
+        case (.olderThanStore, .token): throw birthIsKnown ? .tokenReplayed(.olderThanStore) : unknownBirth
+        case (.seen, .proof): throw .proofReplayed
         case (.tooMany, _):
             throw Problem(
                 .tooManyProofs,
@@ -81,7 +81,7 @@ enum ReplayGuard {
                 retryAfter: verdict.retryAfterSeconds
             )
         // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
-        case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw unavailable
+        case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw Problem(.replayStoreUnavailable)
         }
     }
 
@@ -90,13 +90,6 @@ enum ReplayGuard {
             .replayStoreUnavailable,
             "Facebook does not tell when this access token was issued. It may be older than the memory of accepted tokens, which "
                 + "was lost, so it cannot be known whether it was accepted before: send an id token, or log in anew."
-        )
-    }
-
-    static var unavailable: Problem {
-        Problem(
-            .replayStoreUnavailable,
-            "It cannot be known now whether this was used before; try again shortly, with a new login or proof if need be."
         )
     }
 }

@@ -75,7 +75,7 @@ enum VerifyEndpoint {
     /// Refuses a request for an issued nonce if the service issues none.
     static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Problem) {
         guard expectation.binding.requiresIssuedNonce, settings.verifier.nonces == nil else { return }
-        throw Problem(.noNonceIssuer)
+        throw .noNonceIssuer
     }
 
     /// The entries that a good token uses up: its nonce, and itself if each token is accepted once. Nil if it uses up
@@ -96,7 +96,7 @@ enum VerifyEndpoint {
             usesToken: settings.rejectsReplays,
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
         )
-        guard let uses else { throw ReplayGuard.unavailable }
+        guard let uses else { throw Problem(.replayStoreUnavailable) }
         return uses
     }
 
@@ -235,7 +235,7 @@ extension JSONDocument {
     /// The nonce that comes with a credential other than an id token.
     func nonce(_ value: Int, in body: Span<UInt8>) throws(Problem) -> Nonce {
         guard isString(value) else { throw Problem(.invalidNonce, "The member nonce must be a string.") }
-        guard let nonce = Nonce(string(value, in: body)) else { throw Problem(Refusal.invalidNonce) }
+        guard let nonce = Nonce(string(value, in: body)) else { throw .invalidNonce }
         return nonce
     }
 

@@ -78,7 +78,7 @@ func fuzzJWKSet(_ input: [UInt8]) {
 func fuzzToken(_ input: [UInt8]) {
     let token = makeToken(input)
     let fixture = unsafe TokenFixture.shared
-    do throws(Refusal) {
+    do throws(Rejection) {
         _ = try fixture.verifier.judge(
             token.span,
             TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8)))),
@@ -106,7 +106,7 @@ private func makeToken(_ input: [UInt8]) -> [UInt8] {
 private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     fixture.claimsWorkspace.claimsSet.bytes = payload
     let expectation = TokenExpectation(TokenBinding(nonce: .nonce(Array("nonce".utf8))))
-    do throws(Refusal) {
+    do throws(Rejection) {
         let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         require(claims.subject.upperBound <= payload.count, "a claim lies inside the payload")
         let token = VerifiedToken("", "k", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
@@ -127,7 +127,7 @@ private func fuzzRefresh(_ fixture: TokenFixture) {
         keyThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I",
         accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
     )
-    do throws(Refusal) {
+    do throws(Rejection) {
         let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         let token = VerifiedToken("", "k", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
         require(token.profile.userID == "7", "a refreshed token is the session's person's")

@@ -88,7 +88,7 @@ struct LibrarySpeed {
                 do {
                     _ = try await few.verify(forged, nonce: "n-1")
                     fatalError("a forged token is accepted")
-                } catch let rejection as TokenRejection {
+                } catch let rejection as Rejection {
                     guard rejection.code == .invalidSignature else { throw rejection }
                 }
             },

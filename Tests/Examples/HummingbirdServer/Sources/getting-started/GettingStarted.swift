@@ -45,7 +45,7 @@ func logIn(
 ) async throws -> Profile? {
     do {
         return try await verifier.verify(token, nonce: nonceOfSession).profile
-    } catch let rejection as TokenRejection {
+    } catch let rejection as Rejection {
         print("refused: \(rejection)")
         return nil
     }

@@ -70,11 +70,11 @@ struct LoginController {
     private func judge<Verdict>(_ verify: () async throws -> Verdict) async throws -> Verdict {
         do {
             return try await verify()
-        } catch let rejection as TokenRejection {
+        } catch let rejection as Rejection {
             throw HTTPError(.unauthorized, message: "\(rejection)")
         } catch let error as PersistError where error == .duplicate {
             throw HTTPError(.unauthorized, message: "nonce_used")
-        } catch let outage as VerificationUnavailable {
+        } catch let outage as Unavailable {
             // Made-up tokens can exhaust the fetches of keys, and for a 503 a balancer would take the server out.
             if case .exhausted? = outage.underlyingError as? JWKSetCacheError { throw HTTPError(.tooManyRequests) }
             throw HTTPError(.serviceUnavailable, message: "try_again")

@@ -1,6 +1,6 @@
-// Rows of the catalogue with variants. They have the same code and different sentences.
+// Refusals with one code and several sentences.
 
-extension Refusal {
+extension Rejection {
     /// The fault of bytes that are no token at all.
     package struct MalformedToken: Sendable {
         let check: VerificationCheck
@@ -8,8 +8,8 @@ extension Refusal {
         let hint: String
     }
 
-    package static func malformedToken(_ fault: MalformedToken) -> Refusal {
-        Refusal(.malformedToken, fault.check, fault.detail, hint: fault.hint)
+    package static func malformedToken(_ fault: MalformedToken) -> Rejection {
+        Rejection(.malformedToken, fault.check, fault.detail, hint: fault.hint)
     }
 
     package enum Part: String, Sendable {
@@ -17,7 +17,7 @@ extension Refusal {
     }
 }
 
-extension Refusal.MalformedToken {
+extension Rejection.MalformedToken {
     private static let isCutShort = "The signature was cut off, so copy the token anew, up to its last character."
     private static let isChanged =
         "The token was changed or cut on its way, so pass it on as a string, unchanged, from "
@@ -47,7 +47,7 @@ extension Refusal.MalformedToken {
         hint: "Pass the token itself, which begins with eyJ or EAA, not the JSON around it."
     )
 
-    package static func emptyPart(_ part: Refusal.Part) -> Self {
+    package static func emptyPart(_ part: Rejection.Part) -> Self {
         Self(
             check: part == .payload ? .payload : .serialization,
             detail: part == .signature
@@ -57,7 +57,7 @@ extension Refusal.MalformedToken {
         )
     }
 
-    package static func invalidBase64URL(_ part: Refusal.Part) -> Self {
+    package static func invalidBase64URL(_ part: Rejection.Part) -> Self {
         Self(
             check: .serialization,
             detail: "The \(part.rawValue) is not base64url as RFC 7515 spells it.",
@@ -68,7 +68,7 @@ extension Refusal.MalformedToken {
     }
 
     /// - Parameter reason: a clause.
-    package static func invalidJSON(_ part: Refusal.Part, reason: String) -> Self {
+    package static func invalidJSON(_ part: Rejection.Part, reason: String) -> Self {
         Self(
             check: part == .header ? .header : .payload,
             detail: "The \(part.rawValue) is not strict JSON: \(reason).",
@@ -76,7 +76,7 @@ extension Refusal.MalformedToken {
         )
     }
 
-    package static func notAnObject(_ part: Refusal.Part) -> Self {
+    package static func notAnObject(_ part: Rejection.Part) -> Self {
         Self(
             check: part == .header ? .header : .payload,
             detail: "The \(part.rawValue) is not a JSON object.",
@@ -85,7 +85,7 @@ extension Refusal.MalformedToken {
     }
 }
 
-extension Refusal {
+extension Rejection {
     package enum ForeignToken: Sendable {
         case accessToken
         /// A JWE of five parts.
@@ -100,7 +100,7 @@ extension Refusal {
         case ownIDToken
     }
 
-    package static func notAnIDToken(_ kind: ForeignToken) -> Refusal {
+    package static func notAnIDToken(_ kind: ForeignToken) -> Rejection {
         let plain =
             "Facebook neither encrypts nor nests id tokens, so have the app send AuthenticationToken.current.tokenString "
             + "instead of this one."
@@ -138,12 +138,12 @@ extension Refusal {
                         + "AuthenticationToken.current.tokenString."
                 )
             }
-        return Refusal(.notAnIDToken, check, detail, hint: hint)
+        return Rejection(.notAnIDToken, check, detail, hint: hint)
     }
 
     /// `alg` is not `RS256`.
     /// - Parameter name: its value if it is a short name.
-    package static func unsupportedAlgorithm(_ name: String?) -> Refusal {
+    package static func unsupportedAlgorithm(_ name: String?) -> Rejection {
         let isSecret = name?.hasPrefix("HS") == true
         let detail =
             name.map {
@@ -159,11 +159,11 @@ extension Refusal {
             } else {
                 "Facebook signs with RS256 alone, so find out who issued this token."
             }
-        return Refusal(.unsupportedAlgorithm, .algorithm, detail, hint: hint)
+        return Rejection(.unsupportedAlgorithm, .algorithm, detail, hint: hint)
     }
 
     /// `alg` of a token that the service issued is not the one of the key that it names.
-    package static let algorithmOfAnotherKey = Refusal(
+    package static let algorithmOfAnotherKey = Rejection(
         .unsupportedAlgorithm,
         .algorithm,
         "The header's alg is not the algorithm of the key that it names.",
@@ -177,8 +177,8 @@ extension Refusal {
     }
 
     /// The signature is not the one of the key that the token names.
-    package static func invalidSignature(_ fault: SignatureFault) -> Refusal {
-        Refusal(
+    package static func invalidSignature(_ fault: SignatureFault) -> Rejection {
+        Rejection(
             .invalidSignature,
             .signature,
             fault == .wrongLength
@@ -208,7 +208,7 @@ extension Refusal {
     }
 
     /// The token is meant for another app, or for others too.
-    package static func invalidAudience(_ fault: AudienceFault) -> Refusal {
+    package static func invalidAudience(_ fault: AudienceFault) -> Rejection {
         let (claim, detail, hint): (ClaimName, String, String) =
             switch fault {
             case .otherApp(let app):
@@ -231,15 +231,15 @@ extension Refusal {
                     "The token was given to another app to use, so have your own app log in."
                 )
             }
-        return Refusal(.invalidAudience, .audience, claim: claim, detail, hint: hint)
+        return Rejection(.invalidAudience, .audience, claim: claim, detail, hint: hint)
     }
 }
 
-extension Refusal {
+extension Rejection {
     /// The token is not valid yet.
-    package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Refusal {
+    package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Rejection {
         if let unit = date.mistakenUnit {
-            return Refusal(
+            return Rejection(
                 .notYetValid,
                 .times,
                 claim: claim,
@@ -248,7 +248,7 @@ extension Refusal {
                     "Facebook's tokens count seconds, so find out which issuer made this one, and have it write seconds."
             )
         }
-        return Refusal(
+        return Rejection(
             .notYetValid,
             .times,
             claim: claim,
@@ -260,7 +260,7 @@ extension Refusal {
 }
 
 /// The tie between the token and the login.
-extension Refusal {
+extension Rejection {
     /// The difference between the nonces.
     package enum NonceFault: Sendable {
         /// It is empty: the login was started without one.
@@ -289,7 +289,7 @@ extension Refusal {
     }
 
     /// The token belongs to another login.
-    package static func nonceMismatch(_ fault: NonceFault) -> Refusal {
+    package static func nonceMismatch(_ fault: NonceFault) -> Rejection {
         let (detail, hint) =
             switch fault {
             case .empty:
@@ -325,7 +325,7 @@ extension Refusal {
                     "Give the same value as nonce, since the app does not hash its nonce."
                 )
             }
-        return Refusal(.nonceMismatch, .binding, claim: .nonce, detail, hint: hint)
+        return Rejection(.nonceMismatch, .binding, claim: .nonce, detail, hint: hint)
     }
 
     /// The reason why an issued nonce is no longer good.
@@ -335,7 +335,7 @@ extension Refusal {
         case olderThanStore
     }
 
-    package static func nonceExpired(_ expiry: NonceExpiry) -> Refusal {
+    package static func nonceExpired(_ expiry: NonceExpiry) -> Rejection {
         let (detail, hint) =
             switch expiry {
             case .over(let date, let now):
@@ -351,7 +351,7 @@ extension Refusal {
                     "Begin the login anew with a new nonce of POST /nonces."
                 )
             }
-        return Refusal(.nonceExpired, .binding, claim: .nonce, detail, hint: hint)
+        return Rejection(.nonceExpired, .binding, claim: .nonce, detail, hint: hint)
     }
 
     /// The evidence that a token was accepted before.
@@ -361,8 +361,8 @@ extension Refusal {
         case olderThanStore
     }
 
-    package static func tokenReplayed(_ evidence: ReplayEvidence) -> Refusal {
-        Refusal(
+    package static func tokenReplayed(_ evidence: ReplayEvidence) -> Rejection {
+        Rejection(
             .tokenReplayed,
             .identity,
             claim: .tokenID,

@@ -1,0 +1,185 @@
+/// The reason why a credential was refused: an id token, an access token, a DPoP proof, or a signed request of Facebook's.
+///
+/// It is always a fault of the credential: answer 401. It never contains the credential, and a claim's value only if the
+/// signature was good. A mistake of the caller is an ``InvalidExpectation``, and a fault of anything else an ``Unavailable``.
+public final class Rejection: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The stable code.
+    public let code: Code
+    /// The check that refused an id token; the checks before it passed. If only a store knows the fault, this is the
+    /// check of the claim at fault, although every check passed. Nil for any other credential.
+    public let check: VerificationCheck?
+    /// The claim at fault, if there is one.
+    public let claim: String?
+    /// The fault, in one or two sentences.
+    public let detail: String
+    /// The remedy, in one sentence. It quotes nothing from the credential or the request.
+    public let hint: String
+    /// The code of the service's answer. All faults of a DPoP proof, and all of a signed request, have the same one.
+    package let answer: Code
+    package let context: Context
+
+    /// The facts that only the service's answer and its log have.
+    package struct Context: Equatable, Sendable {
+        /// The time after which another attempt makes sense, in seconds (RFC 9110 section 10.2.3); nil if none does.
+        package var retryAfterSeconds: Int?
+        /// The scope that the request needs (RFC 6750 section 3), separated by spaces.
+        package var scope: String?
+        /// The authentication scheme of the request; a 401 has a challenge of this scheme.
+        package var scheme = "Bearer"
+        /// True if the refused caller sent credentials. Without any, the challenge has no `error` (RFC 6750 section 3).
+        package var hasCredentials = false
+        /// Facebook's identifier of a failed call of Graph.
+        package var traceID: String?
+        /// Further facts about that call, for the log.
+        package var logged: [String: String] = [:]
+
+        package init() {}
+    }
+
+    /// - Parameters:
+    ///   - detail: The fault; by default the sentence of the code.
+    ///   - hint: The remedy; by default the answer's.
+    ///   - answer: The code of the service's answer; by default the same.
+    ///   - retryAfter: In seconds; by default the suggestion of the answer's code.
+    package init(
+        _ code: Code,
+        _ detail: String? = nil,
+        hint: String? = nil,
+        check: VerificationCheck? = nil,
+        claim: String? = nil,
+        answer: Code? = nil,
+        retryAfter: Int? = nil,
+        context: Context = Context()
+    ) {
+        (self.code, self.answer) = (code, answer ?? code)
+        (self.check, self.claim) = (
+            check ?? (answer == nil ? code.check : nil), claim ?? (answer == nil ? code.claim : nil)
+        )
+        self.detail = detail ?? code.detail
+        self.hint = hint ?? self.answer.hint
+        var context = context
+        context.retryAfterSeconds = retryAfter ?? context.retryAfterSeconds ?? self.answer.retryAfterSeconds
+        self.context = context
+    }
+
+    /// A refusal of an id token by one of its checks.
+    convenience init(
+        _ code: Code,
+        _ check: VerificationCheck,
+        claim: ClaimName? = nil,
+        _ detail: String,
+        hint: String
+    ) {
+        self.init(code, detail, hint: hint, check: check, claim: claim?.spelling)
+    }
+
+    /// The same rejection with another remedy or other facts.
+    package func with(hint: String? = nil, _ change: (inout Context) -> Void = { _ in }) -> Rejection {
+        var context = context
+        change(&context)
+        return Rejection(
+            code,
+            detail,
+            hint: hint ?? self.hint,
+            check: check,
+            claim: claim,
+            answer: answer,
+            context: context
+        )
+    }
+
+    /// The code and the detail.
+    public var description: String { "\(code): \(detail)" }
+
+    /// True if both have the same code, check, claim and sentences.
+    public static func == (left: Rejection, right: Rejection) -> Bool {
+        left.code == right.code && left.answer == right.answer && left.check == right.check
+            && left.claim == right.claim && left.detail == right.detail && left.hint == right.hint
+            && left.context == right.context
+    }
+}
+
+/// An expectation that no credential can fulfil: a mistake of the program, not a fault of the credential.
+///
+/// The app is not in the policy, the nonce is malformed, or nothing ties the token to a login. End no session for it:
+/// answer 500, or 400 if your own client sent the value.
+public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConvertible {
+    package let rejection: Rejection
+
+    /// One sentence for the log.
+    public var description: String { rejection.detail }
+}
+
+/// The reason why a credential cannot be judged: a fault of the keys, the clock, OpenSSL or Graph, never of the credential.
+///
+/// Answer 503 and let the app try again; 429 if ``underlyingError`` is `JWKSetCacheError.exhausted`, which made-up tokens alone
+/// can cause. End no session for it.
+public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
+    /// There are no keys to verify with, or they are unusable.
+    public static let keys = Unavailable(rejection: .keysUnavailable)
+    /// OpenSSL failed.
+    public static let cryptography = Unavailable(rejection: .cryptographyFailed)
+    /// The clock gives no time.
+    public static let clock = Unavailable(
+        rejection: Rejection(.internalError, "The clock gives no time to judge a token by; set it right.")
+    )
+    /// Graph's answer about an access token cannot be read.
+    public static let unreadableAnswer = Unavailable(
+        rejection: Rejection(.internalError, "Graph's answer about the access token cannot be read.")
+    )
+
+    package let rejection: Rejection
+    /// The error of the provider of keys, such as a `JWKSetCacheError`, or `CancellationError` if the task was
+    /// cancelled. Nil if anything else is at fault.
+    public private(set) var underlyingError: (any Error)?
+
+    init(rejection: Rejection) { self.rejection = rejection }
+
+    /// The error after the provider of keys threw `error`.
+    static func keys(_ error: any Error) -> Self {
+        var unavailable = Self.keys
+        unavailable.underlyingError = error
+        return unavailable
+    }
+
+    /// One sentence for the log, followed by that of the provider.
+    public var description: String { underlyingError.map { "\(rejection.detail) \($0)" } ?? rejection.detail }
+
+    /// True if both have the same kind of fault. The provider's error is not compared.
+    public static func == (left: Self, right: Self) -> Bool { left.rejection == right.rejection }
+}
+
+extension Rejection {
+    /// The public error of the library for a refusal of a check.
+    package var error: any Error {
+        switch code.kind {
+        case .token, .client: self
+        case .caller: InvalidExpectation(rejection: self)
+        case .outage: Unavailable(rejection: self)
+        }
+    }
+
+    /// Runs a verdict, and throws the public errors of the library for its refusals.
+    static func asError<Verdict>(_ verdict: () throws(Rejection) -> Verdict) throws -> Verdict {
+        do throws(Rejection) {
+            return try verdict()
+        } catch {
+            throw error.error
+        }
+    }
+
+    /// The refusal behind a public error of the library.
+    package static func of(_ error: any Error) -> Rejection {
+        (error as? Rejection) ?? (error as? InvalidExpectation)?.rejection ?? (error as? Unavailable)?.rejection
+            ?? .cryptographyFailed
+    }
+
+    /// Runs a verdict of the library's public functions, and throws the refusals behind its errors.
+    package static func judging<Verdict>(_ verdict: () throws -> Verdict) throws(Rejection) -> Verdict {
+        do {
+            return try verdict()
+        } catch {
+            throw of(error)
+        }
+    }
+}

@@ -82,8 +82,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
 
     /// The state of the visited request. Its entry is removed, unless the request must wait longer.
     package func visit(_ context: RequestContext) -> Visit {
-        // The first visit takes no lock: the request cannot have begun a job.
-        guard context.visit != .first else { return .none }
         let request = context.request
         return state.withLock { state in
             guard let entry = state.entries[request] else { return .none }

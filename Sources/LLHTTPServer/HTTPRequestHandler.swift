@@ -81,8 +81,6 @@ package enum RequestVisit: Equatable, Sendable {
     case woken
     /// The parked request's time is over: it must be answered now.
     case expired
-
-    package var isFirst: Bool { self == .first }
 }
 
 /// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept.

@@ -134,9 +134,12 @@ struct AccessTokenFaultTests {
         try document.parse(body.span)
         let request = try AccessTokenRequest(document, body.span)
         var exchange = HTTPExchange(context: context)
-        _ = AccessTokenEndpoint.answer(worker, request, &exchange, Span())
+        guard case .later(_, let next) = AccessTokenEndpoint.answer(worker, request, &exchange, Span()) else {
+            Issue.record("the request does not wait")
+            return
+        }
         exchange.context.visit = .expired
-        guard case .refused(.accessToken, let problem) = try worker.resumeWaiting(&exchange) else {
+        guard case .refused(.accessToken, let problem) = try next(worker, &exchange, Span()) else {
             Issue.record("the request is not answered")
             return
         }

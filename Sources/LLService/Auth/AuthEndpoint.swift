@@ -42,7 +42,7 @@ enum AuthEndpoint {
                     trace: TraceParent.passedOn(exchange.head, bytes)
                 )
                 switch verdict {
-                case .wait(let moment): return .wait(until: moment)
+                case .wait(let moment): return .later(until: moment, then: answer)
                 case .verified(let facts):
                     (claims, payload, app) = (facts, worker.judge.workspace.payload, facts.audience)
                 }

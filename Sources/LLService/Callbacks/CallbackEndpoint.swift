@@ -17,7 +17,6 @@ enum CallbackEndpoint {
 
     static func answer(_ kind: CallbackKind) -> Route.Answer {
         { worker, exchange, bytes throws(Problem) in
-            let patience: MonotonicInstant
             do throws(Problem) {
                 guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
                     worker.core.metrics.count(kind, nil)
@@ -25,14 +24,13 @@ enum CallbackEndpoint {
                     JSONWriter.raw("{}", to: &exchange.response.body)
                     return .done
                 }
-                patience = try begin(event, worker, trace: TraceParent.passedOn(exchange.head, bytes), exchange.context)
+                try begin(event, worker, trace: TraceParent.passedOn(exchange.head, bytes), exchange.context)
             } catch {
                 worker.core.metrics.count(kind, error.answer)
                 throw error
             }
             // Without a backend and Redis the answer is ready already.
-            exchange.context.visit = .woken
-            return try worker.resumeWaiting(&exchange) ?? .wait(until: patience)
+            return try WorkerContext.answerAfterJob(worker, &exchange, bytes)
         }
     }
 
@@ -40,13 +38,12 @@ enum CallbackEndpoint {
     private static let notDelivered = Problem(.callbackNotDelivered)
 
     /// Remembers the revocation and calls the backend, unless another request does so or has done so.
-    /// - Returns: The moment until which the request waits.
     private static func begin(
         _ event: CallbackEvent,
         _ worker: WorkerContext,
         trace: String?,
         _ context: RequestContext
-    ) throws(Problem) -> MonotonicInstant {
+    ) throws(Problem) {
         let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.jobs)
         let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience)
         let late = continuation(
@@ -71,7 +68,6 @@ enum CallbackEndpoint {
             return true
         }
         guard isBegun else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
-        return deadline + grace
     }
 
     /// Remembers the revocation, calls the backend unless it knows, and answers all requests that wait for it.
@@ -111,8 +107,8 @@ enum CallbackEndpoint {
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
         _ told: Result<DeletionStatus?, Problem>
-    ) -> WorkerContext.Continuation {
-        { worker, exchange throws(Problem) in
+    ) -> Route.Answer {
+        { worker, exchange, _ throws(Problem) in
             let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):

@@ -25,8 +25,8 @@ package final class Route: Sendable {
     package let problems: [ProblemCode]
     let answer: Answer
 
-    /// Answers a request after its path, method, caller and media type were checked, or lets it wait. The worker's
-    /// thread calls it, and calls it again with the same bytes after a wait. The response is empty at first; the
+    /// Answers a request after its path, method, caller and media type were checked, or lets it wait and says what
+    /// answers it then, from the same bytes. The worker's thread calls it. The response is empty at first; the
     /// outcome says if it was filled in. It throws a refusal that is no verdict on a token.
     typealias Answer =
         @Sendable (

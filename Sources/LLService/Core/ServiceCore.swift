@@ -75,11 +75,8 @@ package final class ServiceCore: Sendable {
 
 /// The state that the requests of one worker share. Only the worker's thread uses it.
 final class WorkerContext {
-    /// Continues a request when its job has ended or its time is over.
-    typealias Continuation =
-        @Sendable (_ worker: WorkerContext, _ exchange: inout HTTPExchange) throws(Problem) -> Outcome
     /// The requests that wait for jobs. Each job is kept with the continuation for a job that does not end in time.
-    typealias Jobs = BackgroundJobs<Continuation, Continuation>
+    typealias Jobs = BackgroundJobs<Route.Answer, Route.Answer>
 
     let core: ServiceCore
     let listener: ListenerRole
@@ -90,6 +87,8 @@ final class WorkerContext {
     let ownTokens: OwnTokenJudge
     /// The revoked logins.
     let revocations: Revocations
+    /// The requests that wait, each with its continuation.
+    private var waiting: [ParkedRequest: Route.Answer] = [:]
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
     /// The counters of the clients that have called, found without joining labels again.
@@ -131,14 +130,30 @@ final class WorkerContext {
     func abandon(_ request: ParkedRequest) {
         judge.abandon(request)
         jobs.abandon(request)
+        waiting[request] = nil
     }
 
-    /// Continues a request that started a job; nil for a request that started none, or that waited for keys.
-    func resumeWaiting(_ exchange: inout HTTPExchange) throws(Problem) -> Outcome? {
-        switch jobs.visit(exchange.context) {
-        case .none: nil
-        case .waiting(let moment): .wait(until: moment)
-        case .expired(let next), .done(_, let next): try next(self, &exchange)
+    /// Answers a request with its route's endpoint; after a wait, with the continuation.
+    @inline(__always)
+    func answer(
+        _ route: Route,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) throws(Problem) -> Outcome {
+        let request = exchange.context.request
+        // The look costs nothing while no request waits.
+        let next = waiting.isEmpty ? nil : waiting.removeValue(forKey: request)
+        let outcome = try (next ?? route.answer)(self, &exchange, bytes)
+        if case .later(_, let next) = outcome { waiting[request] = next }
+        return outcome
+    }
+
+    /// Answers a request whose job has ended or whose time is over; otherwise it waits longer.
+    static let answerAfterJob: Route.Answer = { worker, exchange, bytes throws(Problem) in
+        switch worker.jobs.visit(exchange.context) {
+        case .none: throw Problem(.internalError, "The request waits for no job.")
+        case .waiting(let moment): .later(until: moment, then: answerAfterJob)
+        case .expired(let next), .done(_, let next): try next(worker, &exchange, bytes)
         }
     }
 }

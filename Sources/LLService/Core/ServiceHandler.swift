@@ -69,14 +69,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         worker.judge.requestByteCount = bytes.count
         worker.clientOfForm = nil
         do throws(Problem) {
-            let outcome: Outcome
-            if !exchange.context.visit.isFirst, let known = try worker.resumeWaiting(&exchange) {
-                outcome = known
-            } else {
-                outcome = try routes[place].answer(worker, &exchange, bytes)
-            }
-            switch outcome {
-            case .wait(let moment): return .park(until: moment)
+            switch try worker.answer(routes[place], &exchange, bytes) {
+            case .later(let moment, _): return .park(until: moment)
             case .accepted(let credential, let person):
                 core.metrics.count(credential, nil)
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
@@ -269,8 +263,8 @@ enum Outcome {
     case inactive(ProblemCode)
     /// The request was carried out without a verdict on a token; the response says so.
     case done
-    /// The request must wait: call again when it is woken, and at this time at the latest.
-    case wait(until: MonotonicInstant)
+    /// The request must wait. When it is woken, and at this time at the latest, the continuation answers it.
+    case later(until: MonotonicInstant, then: Route.Answer)
 }
 
 /// The `X-Request-Id` of an answer: the caller's if it is well-formed, otherwise a new one.

@@ -50,7 +50,7 @@ final class TokenJudge {
         trace: @autoclosure () -> String?
     ) throws(Problem) -> Outcome {
         // A request that must keep waiting takes a place again.
-        let hasWaited = !context.visit.isFirst && keyWaits.remove(context.request)
+        let hasWaited = keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
@@ -200,7 +200,7 @@ struct KeyWaits {
 
     /// - Returns: True if the request had a place.
     mutating func remove(_ request: ParkedRequest) -> Bool {
-        guard let wait = waits.removeValue(forKey: request) else { return false }
+        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return false }
         let others = requestsByKeyID[wait.keyID, default: 1] - 1
         requestsByKeyID[wait.keyID] = others > 0 ? others : nil
         if wait.isLong { longCount -= 1 }

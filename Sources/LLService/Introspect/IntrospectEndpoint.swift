@@ -8,40 +8,52 @@ internal import LimitedLogin
 enum IntrospectEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes in
         let form = try form(worker, &exchange, bytes)
+        let request: IntrospectRequest
         do throws(Problem) {
-            let request = try IntrospectRequest(form)
-            let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
-            if let tokens = worker.settings.tokens,
-                worker.ownTokens.isOwn(request.token.span, tokens, worker.settings)
-            {
-                let token = try ownToken(request, worker)
-                (claims, payload, client) = (token.claims, token.payload, token.clientID)
-            } else {
-                let verdict = try worker.judge.judge(
-                    request.token.span,
-                    request.expectation,
-                    remembered: (worker.signatures, .all),
-                    verifier: worker.settings.unboundVerifier,
-                    context: exchange.context,
-                    trace: TraceParent.passedOn(exchange.head, bytes)
-                )
-                switch verdict {
-                case .wait(let moment): return .wait(until: moment)
-                case .verified(let facts): (claims, payload, client) = (facts, worker.judge.workspace.payload, nil)
-                }
-            }
-            VerifyEndpoint.addFields(to: &exchange.response)
-            IntrospectAnswer.write(claims, payload: payload, client: client, to: &exchange.response.body)
-            return .accepted(.idToken, person: nil)
+            request = try IntrospectRequest(form)
         } catch {
-            // A malformed request or an outage is not the token's fault.
-            guard error.code.kind == .token || error.code == .invalidNonce || error.code == .unknownApp else {
-                return .refused(.idToken, error)
+            return .refused(.idToken, error)
+        }
+        return try answer(request)(worker, &exchange, bytes)
+    }
+
+    /// Answers a request whose caller and form are good; after a wait it begins here again.
+    private static func answer(_ request: IntrospectRequest) -> Route.Answer {
+        { worker, exchange, bytes in
+            do throws(Problem) {
+                let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
+                if let tokens = worker.settings.tokens,
+                    worker.ownTokens.isOwn(request.token.span, tokens, worker.settings)
+                {
+                    let token = try ownToken(request, worker)
+                    (claims, payload, client) = (token.claims, token.payload, token.clientID)
+                } else {
+                    let verdict = try worker.judge.judge(
+                        request.token.span,
+                        request.expectation,
+                        remembered: (worker.signatures, .all),
+                        verifier: worker.settings.unboundVerifier,
+                        context: exchange.context,
+                        trace: TraceParent.passedOn(exchange.head, bytes)
+                    )
+                    switch verdict {
+                    case .wait(let moment): return .later(until: moment, then: answer(request))
+                    case .verified(let facts): (claims, payload, client) = (facts, worker.judge.workspace.payload, nil)
+                    }
+                }
+                VerifyEndpoint.addFields(to: &exchange.response)
+                IntrospectAnswer.write(claims, payload: payload, client: client, to: &exchange.response.body)
+                return .accepted(.idToken, person: nil)
+            } catch {
+                // A malformed request or an outage is not the token's fault.
+                guard error.code.kind == .token || error.code == .invalidNonce || error.code == .unknownApp else {
+                    return .refused(.idToken, error)
+                }
+                // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
+                VerifyEndpoint.addFields(to: &exchange.response)
+                JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
+                return .inactive(error.code)
             }
-            // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
-            VerifyEndpoint.addFields(to: &exchange.response)
-            JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
-            return .inactive(error.code)
         }
     }
 
@@ -67,15 +79,14 @@ enum IntrospectEndpoint {
         guard let form = FormParameters(bytes, exchange.body) else {
             throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
-        // After a wait the caller has been checked already.
-        if exchange.context.visit.isFirst { try worker.requireCaller(form, exchange.head, bytes) }
+        try worker.requireCaller(form, exchange.head, bytes)
         return form
     }
 }
 
 /// The form of `POST /introspect`: `token`, optionally `token_type_hint` (RFC 7662 section 2.1), and optionally the
 /// context that `/verify` takes: one of `nonce`, `raw_nonce` and `subject`, and `app_id`.
-struct IntrospectRequest {
+struct IntrospectRequest: Sendable {
     static let parameters: [StaticString] = [
         "token", "token_type_hint", "nonce", "raw_nonce", "subject", "app_id", "client_id", "client_secret",
     ]

@@ -85,7 +85,7 @@ package final class GraphWorkers: Sendable {
             return isTaken
         }
         guard isBegun else { throw busy }
-        return .wait(until: deadline + grace)
+        return .later(until: deadline + grace, then: WorkerContext.answerAfterJob)
     }
 
     /// Checks an access token with Graph on another thread.
@@ -197,8 +197,8 @@ enum GraphCall: Sendable {
     }
 
     /// Answers the request with the result of the call.
-    fileprivate func continuation(_ outcome: GraphOutcome) -> WorkerContext.Continuation {
-        { _, exchange throws(Problem) in
+    fileprivate func continuation(_ outcome: GraphOutcome) -> Route.Answer {
+        { _, exchange, _ throws(Problem) in
             let permissions = try outcome.get()
             exchange.response.addField("Cache-Control: no-store")
             guard case .list(let user, let app, let needed) = self, let permissions else {

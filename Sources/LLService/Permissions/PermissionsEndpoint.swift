@@ -161,7 +161,7 @@ enum UninstallEndpoint {
             return .refused(.idToken, error)
         }
         switch verdict {
-        case .wait(let moment): return .wait(until: moment)
+        case .wait(let moment): return .later(until: moment, then: answer)
         case .verified(let claims):
             let payload = worker.judge.workspace.payload.span
             let call = GraphCall.uninstall(

@@ -31,12 +31,11 @@ enum RevocationsEndpoint {
         }
         guard isBegun else { throw unavailable }
         // With the store in memory the answer is ready already.
-        exchange.context.visit = .woken
-        return try worker.resumeWaiting(&exchange) ?? .wait(until: deadline)
+        return try WorkerContext.answerAfterJob(worker, &exchange, bytes)
     }
 
-    private static func continuation(isRemembered: Bool) -> WorkerContext.Continuation {
-        { _, exchange throws(Problem) in
+    private static func continuation(isRemembered: Bool) -> Route.Answer {
+        { _, exchange, _ throws(Problem) in
             guard isRemembered else { throw unavailable }
             exchange.response.status = 204
             exchange.response.addField("Cache-Control: no-store")

@@ -26,10 +26,17 @@ enum TokenEndpoint {
                 return { write(token, request, &$0) }
             }
         }
-        do throws(Problem) {
-            return try judge(request, worker, &exchange, bytes)
-        } catch {
-            return .refused(.idToken, error)
+        return try answer(request)(worker, &exchange, bytes)
+    }
+
+    /// Answers a request about an id token; after a wait it begins here again.
+    private static func answer(_ request: TokenRequest) -> Route.Answer {
+        { worker, exchange, bytes in
+            do throws(Problem) {
+                return try judge(request, worker, &exchange, bytes)
+            } catch {
+                return .refused(.idToken, error)
+            }
         }
     }
 
@@ -66,7 +73,7 @@ enum TokenEndpoint {
             trace: TraceParent.passedOn(exchange.head, bytes)
         )
         switch verdict {
-        case .wait(let moment): return .wait(until: moment)
+        case .wait(let moment): return .later(until: moment, then: answer(request))
         case .verified(let claims):
             let login = TokenIssuer.Login(
                 claims,

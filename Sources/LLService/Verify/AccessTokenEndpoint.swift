@@ -40,12 +40,12 @@ enum AccessTokenEndpoint {
             let (jobs, metrics) = (worker.jobs, worker.core.metrics)
             // All callers share the queue of waiting requests.
             let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
-            let late: WorkerContext.Continuation = { _, _ in
+            let late: Route.Answer = { _, _, _ in
                 .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
             }
             let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline + grace) { name in
                 let drop = { @Sendable () -> Void in
-                    jobs.finish(name, { _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
+                    jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
                 }
                 let isWanted = { @Sendable in jobs.isAwaited(name) }
                 return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
@@ -57,7 +57,7 @@ enum AccessTokenEndpoint {
                         }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
                     }
-                    let next: WorkerContext.Continuation = { worker, exchange in
+                    let next: Route.Answer = { worker, exchange, _ in
                         do throws(Problem) {
                             return try accept(outcome.get(), request, worker, &exchange, prepare)
                         } catch {
@@ -69,7 +69,7 @@ enum AccessTokenEndpoint {
             }
             guard isBegun else { throw busy }
             worker.count(request.nonce.map { Array($0.value.utf8) }, &exchange, bytes)
-            return .wait(until: deadline + grace)
+            return .later(until: deadline + grace, then: WorkerContext.answerAfterJob)
         } catch {
             return .refused(.accessToken, error)
         }

@@ -45,11 +45,11 @@ enum ReplayGuard {
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
             let jobs = worker.jobs
-            let late: WorkerContext.Continuation = { _, _ in .refused(credential, Problem(.replayStoreUnavailable)) }
+            let late: Route.Answer = { _, _, _ in .refused(credential, Problem(.replayStoreUnavailable)) }
             let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { request in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
-                    let next: WorkerContext.Continuation = { _, exchange in
+                    let next: Route.Answer = { _, exchange, _ in
                         do throws(Problem) { try require(verdict, birthIsKnown) } catch {
                             return .refused(credential, error)
                         }
@@ -62,7 +62,7 @@ enum ReplayGuard {
                 return isAsked
             }
             guard isBegun else { throw Problem(.replayStoreUnavailable) }
-            return .wait(until: deadline)
+            return .later(until: deadline, then: WorkerContext.answerAfterJob)
         }
     }
 

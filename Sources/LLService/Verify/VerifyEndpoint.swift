@@ -37,7 +37,7 @@ enum VerifyEndpoint {
             trace: TraceParent.passedOn(exchange.head, bytes)
         )
         switch verdict {
-        case .wait(let moment): return .wait(until: moment)
+        case .wait(let moment): return .later(until: moment, then: answer)
         case .verified(let claims):
             let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
             let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)

@@ -54,15 +54,15 @@ private struct AllocationCounter {
 )
 struct AllocationTests {
     /// Allocations of one request outside libcrypto. Optimised code makes none, which `Tests/Benchmarks/instructions`
-    /// checks too; unoptimised code boxes about forty values, and this bound covers them.
+    /// checks too; unoptimised code boxes some 130 values, and this bound covers them.
     #if DEBUG
-    static let ours = 48
+    static let ours = 132
     #else
     static let ours = 0
     #endif
-    /// Allocations inside libcrypto: 12 in `EVP_PKEY_verify` and one in `EVP_DigestInit_ex`, with a reused context.
+    /// Allocations inside libcrypto: 12 in `EVP_PKEY_verify` and two in `EVP_Digest`.
     /// Later releases of OpenSSL 3 make fewer.
-    static let libcrypto = 13
+    static let libcrypto = 14
 
     @Test("An accepted token costs no allocation outside OpenSSL's verification")
     func accepted() throws {

@@ -141,9 +141,13 @@ final class WorkerContext {
         _ bytes: Span<UInt8>
     ) throws(Problem) -> Outcome {
         let request = exchange.context.request
+        let outcome: Outcome
         // The look costs nothing while no request waits.
-        let next = waiting.isEmpty ? nil : waiting.removeValue(forKey: request)
-        let outcome = try (next ?? route.answer)(self, &exchange, bytes)
+        if !waiting.isEmpty, let next = waiting.removeValue(forKey: request) {
+            outcome = try next(self, &exchange, bytes)
+        } else {
+            outcome = try route.answer(self, &exchange, bytes)
+        }
         if case .later(_, let next) = outcome { waiting[request] = next }
         return outcome
     }

@@ -153,6 +153,20 @@ struct SettingTests {
         }
     }
 
+    @Test("A command that reads the file of signing keys alone gets it without an issuer")
+    func alone() throws {
+        let row = Settings.all.signingKeysFile.row
+        let flags = [row.name: "/tmp/keys"]
+        let loaded = try ConfigurationLoader.load(
+            flags: flags,
+            environment: [:],
+            file: nil,
+            only: [row],
+            readsDefaultFile: false
+        )
+        #expect(loaded.configuration.signingKeysFile == "/tmp/keys")
+    }
+
     @Test("A bad value is refused in one sentence that names its place and tells no password", arguments: cases)
     func bad(_ setting: SettingCase) throws {
         for text in setting.bad {

@@ -59,7 +59,8 @@ extension ServiceConfiguration {
         }
         for row in Settings.rows {
             guard let setting = settings[row.name] else { continue }
-            if row.isOptional, let name = row.feature?.switchName, settings[name] == nil { continue }
+            // A command that reads this setting alone does not read the switch of its feature.
+            if only == nil, row.isOptional, let name = row.feature?.switchName, settings[name] == nil { continue }
             do throws(SettingFault) {
                 values[row.name] = try row.read(setting.value)
             } catch {

@@ -11,20 +11,6 @@ struct CallbackLifeTests {
         "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NA==",
     ]
 
-    /// A file with a secret; it is removed with this value.
-    private final class File {
-        let path = FileManager.default.temporaryDirectory.appending(path: "callback-\(UUID().uuidString)").path
-
-        init(_ text: String) throws { try write(text) }
-
-        func write(_ text: String) throws {
-            try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-        }
-
-        deinit { try? FileManager.default.removeItem(atPath: path) }
-    }
-
     /// Verifies the token until the verdict is as expected; false if it never is.
     private static func waits(_ service: RunningService, _ token: String, for code: String?) throws -> Bool {
         try becomesTrue {
@@ -46,12 +32,13 @@ struct CallbackLifeTests {
             arguments: ["--app-secret", Self.appSecret, "--service-url", "http://127.0.0.1:\(port)"]
         )
         defer { issuer.process.end() }
-        let secrets = try File("\(RunningService.appID) \(Self.appSecret)\n")
-        let webhookSecret = try File(Self.webhookSecrets[0] + "\n")
+        let folder = try ShortFolder()
+        let secrets = try folder.write("secrets", "\(RunningService.appID) \(Self.appSecret)\n")
+        let webhookSecret = try folder.write("webhooks", Self.webhookSecrets[0] + "\n")
         var environment = [
-            "LIMITED_LOGIN_APP_SECRETS_FILE": secrets.path, "LIMITED_LOGIN_LISTEN": "127.0.0.1:\(port)",
+            "LIMITED_LOGIN_APP_SECRETS_FILE": secrets, "LIMITED_LOGIN_LISTEN": "127.0.0.1:\(port)",
             "LIMITED_LOGIN_CALLBACKS_URL": "http://127.0.0.1:\(backend.port)/webhooks",
-            "LIMITED_LOGIN_CALLBACKS_SECRET_FILE": webhookSecret.path,
+            "LIMITED_LOGIN_CALLBACKS_SECRET_FILE": webhookSecret,
             "LIMITED_LOGIN_DATA_DELETION_STATUS_URL": "https://app.example/deletion",
             "LIMITED_LOGIN_REPLAY_STORE": "redis://127.0.0.1:\(redis.port)",
         ]
@@ -83,7 +70,7 @@ struct CallbackLifeTests {
         for service in [first, second] { #expect(try service.verify(other).status == 200) }
 
         // The secret of the webhooks is changed while the service runs.
-        try webhookSecret.write(Self.webhookSecrets.joined(separator: "\n") + "\n")
+        try folder.write("webhooks", Self.webhookSecrets.joined(separator: "\n") + "\n")
         first.process.signal(SIGHUP)
         #expect(first.process.waitForError("\"configuration reloaded\""), "\(first.process.errorText)")
         let deletion = try issuer.post("/users/\(Self.user)/data-deletion")
@@ -93,7 +80,7 @@ struct CallbackLifeTests {
         )
         let signatures = backend.requests.last?.value(of: "webhook-signature")?.split(separator: " ")
         #expect(signatures?.count == 2)
-        try webhookSecret.write("whsec_short\n")
+        try folder.write("webhooks", "whsec_short\n")
         first.process.signal(SIGHUP)
         #expect(first.process.waitForError("configuration not reloaded"), "\(first.process.errorText)")
         #expect(try issuer.post("/users/\(Self.user)/data-deletion").status == 200)
@@ -128,8 +115,9 @@ struct CallbackLifeTests {
 
     @Test("The command line makes signed requests and judges them, with the documented exit codes")
     func commandLine() throws {
-        let secrets = try File("42 \(Self.appSecret)\n43 another-\(Self.appSecret)\n")
-        func run(_ arguments: [String], input: String? = nil, secrets: String? = secrets.path) throws -> FinishedRun {
+        let folder = try ShortFolder()
+        let file = try folder.write("secrets", "42 \(Self.appSecret)\n43 another-\(Self.appSecret)\n")
+        func run(_ arguments: [String], input: String? = nil, secrets: String? = file) throws -> FinishedRun {
             var environment = ["LIMITED_LOGIN_APP_IDS": "42,43"]
             environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = secrets
             return try FinishedRun(["signed-request"] + arguments, environment: environment, input: input)
@@ -152,17 +140,6 @@ struct CallbackLifeTests {
         let rest = made.output.dropFirst().trimmingCharacters(in: .newlines)
         let forged = try run(["judge", "--json", "--", other + rest])
         #expect(forged.exitCode == 1 && forged.output.hasPrefix("{\"code\":\"invalid_signed_request\",\"detail\":\""))
-        // The command line tells the kinds of signed requests apart.
-        for (members, word) in [
-            (#""code":"x","user_id":"1""#, "a login's"), (#""page":{},"user_id":"1""#, "a page tab's"),
-            (#""player_id":"1""#, "an Instant Game's"), (#""user_id":0"#, "a page removed the app"),
-            (#""expires":1,"user_id":"1""#, "expires"), (#""user_id":"01""#, "leading zero"),
-        ] {
-            let payload = #"{"algorithm":"HMAC-SHA256","issued_at":1700000000,\#(members)}"#
-            let text = try TestSignedRequest.make(payload, secret: Self.appSecret)
-            let refused = try run(["judge", "--at", "1700000010", "--", text])
-            #expect(refused.exitCode == 1 && refused.output.contains(word), "\(refused.output)\(refused.errors)")
-        }
         for usage in [
             ["make", "0", "--app-id", "42"], ["make", "me", "--app-id", "42"], ["make", "1"], ["judge"],
             ["judge", "a.b", "--at", "noon"],
@@ -175,20 +152,8 @@ struct CallbackLifeTests {
 
     @Test("The documented example of both callbacks works")
     func documented() throws {
-        let page = "Sources/LLService/LLService.docc/Callbacks.md"
-        let text = try ProjectFiles.text(page)
-        let start = try #require(text.range(of: "<!-- command: callbacks -->\n```sh\n")).upperBound
-        let end = try #require(text[start...].range(of: "```")).lowerBound
-        let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = String(text[start..<end])
-            .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing("demo --issuer", with: "demo --listen 127.0.0.1:8080 --admin-listen 127.0.0.1:8081 --issuer")
-            .replacing(":8080", with: ":\(ports[0])")
-            .replacing(":8081", with: ":\(ports[1])")
-            .replacing(":8090", with: ":\(ports[2])")
-        let run = try FinishedRun(["-c", script], program: "/bin/bash")
-        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
-        #expect(answered == ["200", "401", "200"], "\(run.output)\(run.errors)")
+        let (run, statuses) = try DocumentedCommands.run("callbacks", in: "Callbacks")
+        #expect(statuses == ["200", "401", "200"], "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"code\":\"login_revoked\""))
         #expect(run.output.contains("webhook: login.deauthorized, user 1000200030004000\n"))
         #expect(run.output.contains("webhook: user.data_deletion_requested, user 1000200030004000\n"))

@@ -6,53 +6,37 @@ import Testing
 struct CheckConfigTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    @Test("check-config prints every value with its origin, and exits with 78 for a bad one")
-    func checkConfig() throws {
-        let run = try FinishedRun(["check-config", "--workers", "3"], environment: Self.required)
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(run.output.contains("environment variable LIMITED_LOGIN_APP_IDS"))
-        #expect(run.output.contains("(--workers)"))
-        #expect(run.output.contains("(default)"))
+    @Test("check-config prints every value with its origin; --json also the warnings, and no password")
+    func values() throws {
+        let plain = try FinishedRun(["check-config", "--workers", "3"], environment: Self.required)
+        #expect(plain.exitCode == 0, "\(plain.errors)")
+        for text in ["environment variable LIMITED_LOGIN_APP_IDS", "(--workers)", "(default)"] {
+            #expect(plain.output.contains(text))
+        }
         let folder = try ShortFolder()
-        try Data(#"{"auth_headers": []}"#.utf8).write(to: URL(filePath: "\(folder.path)/file"))
-        let empty = try FinishedRun(["check-config", "--config", "\(folder.path)/file"], environment: Self.required)
+        let file = try folder.write("settings", #"{"auth_headers": []}"#)
+        let empty = try FinishedRun(["check-config", "--config", file], environment: Self.required)
         #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as the default list")
-        let bad = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_BINDING": "no"])
-        #expect(bad.exitCode == 78)
-    }
-
-    @Test("check-config --json shows each setting with its origin, the warnings, and no password")
-    func checkConfigAsJSON() throws {
         let odd = [
             "LIMITED_LOGIN_APP_IDS": "my-app", "LIMITED_LOGIN_REPLAY_STORE": "redis://:geheim@redis.example:6379",
         ]
         let run = try FinishedRun(["check-config", "--json", "--workers", "3"], environment: odd)
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(run.errors.isEmpty && !run.output.contains("geheim"))
+        #expect(run.exitCode == 0 && run.errors.isEmpty && !run.output.contains("geheim"), "\(run.errors)")
         let object = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
         let settings = try #require(object["settings"] as? [String: [String: String]])
         #expect(settings["workers"] == ["value": "3", "origin": "--workers"])
-        #expect(settings["app_ids"] == ["value": "my-app", "origin": "environment variable LIMITED_LOGIN_APP_IDS"])
         #expect(settings["binding"] == ["value": "required", "origin": "default"])
         let warnings = try #require(object["warnings"] as? [String])
         #expect(warnings.contains { $0.contains("'my-app'") } && warnings.contains { $0.contains("rediss://") })
     }
 
-    @Test("check-config reads the file in the working directory")
-    func defaultFile() throws {
-        let run = try FinishedRun(["check-config"], environment: Self.required, directory: ProjectFiles.root)
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(run.output.contains("(config/limited-login.json: issuers)"))
-    }
-
-    @Test("A configuration that other users may have placed in the working directory is refused, unless it is named")
-    func plantedFile() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "planted-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appending(path: "config/limited-login.json")
-        let directory = file.deletingLastPathComponent()
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        try Data(#"{"app_ids": ["42"]}"#.utf8).write(to: file)
+    @Test("The file in the working directory is read, but not one that other users may have placed, unless it is named")
+    func workingDirectory() throws {
+        let own = try FinishedRun(["check-config"], environment: Self.required, directory: ProjectFiles.root)
+        #expect(own.output.contains("(config/limited-login.json: issuers)"), "\(own.errors)")
+        let folder = try ShortFolder()
+        try folder.makeFolder("config")
+        let file = try folder.write("config/limited-login.json", #"{"app_ids": ["42"]}"#)
         let (user, group) = (Int(geteuid()), Int(getegid()))
         // The mode, the owner and the group of the file, and the reason for the refusal.
         var table: [(Int, Int, Int, String?)] = [
@@ -62,40 +46,27 @@ struct CheckConfigTests {
             table += [
                 (0o664, 0, 0, nil), (0o664, 0, 65_534, "others can change it"), (0o640, 0, 65_534, nil),
                 (0o600, 65_534, 65_534, "it belongs to another user"),
-                (0o666, 65_534, 65_534, "it belongs to another user"),
             ]
         }
         for (mode, owner, group, reason) in table {
-            let attributes: [FileAttributeKey: Any] =
-                user == 0 ? [.ownerAccountID: owner, .groupOwnerAccountID: group] : [:]
-            try FileManager.default.setAttributes(
-                attributes.merging([.posixPermissions: mode]) { $1 },
-                ofItemAtPath: file.path
-            )
-            let run = try FinishedRun(["check-config"], environment: [:], directory: folder.path)
-            if let reason {
-                #expect(run.exitCode == 78 && run.errors.contains("config/limited-login.json: "), "\(run.errors)")
-                #expect(run.errors.contains(reason), "\(run.errors)")
-            } else {
-                #expect(
-                    run.exitCode == 0 && run.output.contains("(config/limited-login.json: app_ids)"),
-                    "\(run.errors)"
-                )
-            }
-            for named in [["--config", "config/limited-login.json"], ["--config", file.path]] {
-                #expect(
-                    try FinishedRun(["check-config"] + named, environment: [:], directory: folder.path).exitCode == 0
-                )
-            }
+            var attributes: [FileAttributeKey: Any] = [.posixPermissions: mode]
+            if user == 0 { (attributes[.ownerAccountID], attributes[.groupOwnerAccountID]) = (owner, group) }
+            try FileManager.default.setAttributes(attributes, ofItemAtPath: file)
+            let run = try FinishedRun(["check-config"], directory: folder.path)
+            let words = reason ?? "(config/limited-login.json: app_ids)"
+            #expect(run.exitCode == (reason == nil ? 0 : 78), "\(run.errors)")
+            #expect((run.output + run.errors).contains(words), "\(run.errors)")
+            let named = ["check-config", "--config", "config/limited-login.json"]
+            #expect(try FinishedRun(named, directory: folder.path).exitCode == 0)
         }
     }
 
     @Test("check-config reports all mistakes, first of settings, then of their files; --json gives one object")
     func allMistakes() throws {
         let folder = try ShortFolder()
-        try Data("one\n".utf8).write(to: URL(filePath: "\(folder.path)/bad"))
+        let bad = try folder.write("bad", "one\n")
         let files = ["--client-keys-file", "--nonce-secret-file", "--app-secrets-file", "--ca-file"]
-        let arguments = ["check-config"] + files.flatMap { [$0, "\(folder.path)/bad"] }
+        let arguments = ["check-config"] + files.flatMap { [$0, bad] }
         for (more, count) in [(["--workers", "0", "--gateway", "on"], 2), ([], files.count)] {
             let run = try FinishedRun(arguments + more, environment: Self.required)
             let sentences = run.errors.split(separator: "\n").map { String($0.dropFirst("limited-login: ".count)) }
@@ -103,6 +74,75 @@ struct CheckConfigTests {
             let object = try FinishedRun(arguments + more + ["--json"], environment: Self.required)
             let parsed = try JSONSerialization.jsonObject(with: Data(object.output.utf8)) as? [String: [String]]
             #expect(object.exitCode == 78 && object.errors.isEmpty && parsed == ["mistakes": sentences])
+        }
+    }
+
+    /// The settings whose files are read, in groups that one run can tell of.
+    private static let files = [
+        ["ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "tls_certificate_file"],
+        ["replay_store_password_file", "tls_key_file"], ["replay_store_sentinel_password_file", "tls_client_ca_file"],
+    ]
+
+    @Test("A missing file or a named pipe in place of a file is refused at once, and the error names its setting")
+    func unusableFile() throws {
+        let folder = try ShortFolder()
+        let pipe = "\(folder.path)/pipe"
+        try #require(unsafe mkfifo(pipe, 0o600) == 0)
+        let certificates = try TestCertificates.shared.get()
+        for names in Self.files {
+            for (file, reason) in [(pipe, "not a regular file"), ("/nonexistent/file", "No such file or directory")] {
+                var environment = Self.required.merging([
+                    "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": certificates.good.certificateFile,
+                    "LIMITED_LOGIN_TLS_KEY_FILE": certificates.good.keyFile,
+                    "LIMITED_LOGIN_REPLAY_STORE": "redis+sentinel://127.0.0.1:1/main",
+                ]) { $1 }
+                for name in names { environment["LIMITED_LOGIN_\(name.uppercased())"] = file }
+                let run = try FinishedRun(["check-config"], environment: environment)
+                #expect(run.exitCode == 78)
+                let lines = run.errors.split(separator: "\n").filter { $0.contains(reason) }
+                #expect(lines.count == names.count, "\(run.errors)")
+                for name in names { #expect(lines.contains { $0.contains("\(name): \(file): ") }, "\(run.errors)") }
+            }
+        }
+        let config = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_CONFIG": pipe])
+        #expect(config.exitCode == 78 && config.errors.contains("\(pipe): "), "\(config.errors)")
+    }
+
+    /// A setting, the content of its file, and the sentence about it.
+    private static let faults = [
+        ("client_keys_file", "# app 0123\n", "'limited-login client-key new NAME --append FILE' adds one"),
+        ("client_keys_file", "\u{FEFF}app 0123\n", "begins with a byte order mark (BOM)"),
+        ("tls_certificate_file", "0\u{1}", "/file is no PEM"),
+        (
+            "tls_certificate_file", "-----BEGIN CERTIFICATE REQUEST-----\nMII\n",
+            "/file holds CERTIFICATE REQUEST alone; name a file with -----BEGIN CERTIFICATE-----"
+        ),
+        (
+            "ca_file", "-----BEGIN PRIVATE KEY-----\nMII\n-----BEGIN PUBLIC KEY-----\n",
+            "/file holds PRIVATE KEY, PUBLIC KEY alone; name a file with -----BEGIN CERTIFICATE-----"
+        ),
+        ("ca_file", "-----BEGIN X-----\n", "/file holds other PEM alone"),
+        (
+            "tls_key_file", "-----BEGIN CERTIFICATE-----\nMII\n",
+            "/file holds CERTIFICATE alone; name a file with -----BEGIN PRIVATE KEY-----"
+        ),
+        ("tls_key_file", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII\n", "/file has a passphrase"),
+        ("tls_key_file", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", "/file has a passphrase"),
+    ]
+
+    @Test("The error for a bad file names the mistake and its setting")
+    func namedFaults() throws {
+        let folder = try ShortFolder()
+        let certificate = try folder.write("certificate", "-----BEGIN CERTIFICATE-----\n")
+        for (setting, content, sentence) in Self.faults {
+            let file = try folder.write("file", content)
+            var settings = [setting: file]
+            if setting.hasPrefix("tls") { settings.merge(["tls_key_file": certificate]) { old, _ in old } }
+            if setting.hasPrefix("tls") { settings.merge(["tls_certificate_file": certificate]) { old, _ in old } }
+            let config = try folder.write("settings", String(decoding: JSONEncoder().encode(settings), as: UTF8.self))
+            let run = try FinishedRun(["check-config", "--config", config], environment: Self.required)
+            #expect(run.exitCode == 78 && run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+            #expect(run.errors.contains(setting) && run.errors.contains(sentence), "\(run.errors)")
         }
     }
 }

@@ -11,8 +11,6 @@ struct CommandLineTests {
         "A start with a bad setting gives one sentence on standard error and exit code 78",
         arguments: [
             ([:], [], "LIMITED_LOGIN_APP_IDS"),
-            (["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_WORKERS": "0"], [], "LIMITED_LOGIN_WORKERS"),
-            (["LIMITED_LOGIN_APP_IDS": "1"], ["--config", "/nonexistent.json"], "/nonexistent.json"),
             (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: /etc/passwd is no PEM"),
             (
                 ["LIMITED_LOGIN_APP_IDS": "1"],
@@ -29,65 +27,11 @@ struct CommandLineTests {
         #expect(run.output.isEmpty)
     }
 
-    @Test(
-        "The error for a bad file names the mistake and its setting",
-        arguments: [
-            ("client_keys_file", "FILE", "# app 0123\n", "'limited-login client-key new NAME --append FILE' adds one"),
-            ("client_keys_file", "FILE", "\u{FEFF}app 0123\n", "begins with a byte order mark (BOM)"),
-            ("nonce_secret_file", "FILE", "\u{FEFF}0123\n", "begins with a byte order mark (BOM)"),
-            ("app_secrets_file", "FILE", "\u{FEFF}1 0123456789\n", "begins with a byte order mark (BOM)"),
-            ("tls_certificate_file", "FILE", "0\u{1}", "/file is no PEM"),
-            (
-                "tls_certificate_file", "FILE", "-----BEGIN EC PRIVATE KEY-----\nMII\n",
-                "/file holds PRIVATE KEY alone; name a file with -----BEGIN CERTIFICATE-----"
-            ),
-            (
-                "tls_certificate_file", "FILE", "-----BEGIN CERTIFICATE REQUEST-----\nMII\n",
-                "/file holds CERTIFICATE REQUEST alone; name a file with -----BEGIN CERTIFICATE-----"
-            ),
-            (
-                "ca_file", "FILE", "-----BEGIN PRIVATE KEY-----\nMII\n-----BEGIN PUBLIC KEY-----\n",
-                "/file holds PRIVATE KEY, PUBLIC KEY alone; name a file with -----BEGIN CERTIFICATE-----"
-            ),
-            ("ca_file", "FILE", "-----BEGIN X-----\n", "/file holds other PEM alone"),
-            (
-                "tls_key_file", "FILE", "-----BEGIN CERTIFICATE-----\nMII\n",
-                "/file holds CERTIFICATE alone; name a file with -----BEGIN PRIVATE KEY-----"
-            ),
-            (
-                "tls_key_file", "FILE", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII\n", "/file has a passphrase"
-            ),
-            (
-                "tls_key_file", "FILE", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n",
-                "/file has a passphrase"
-            ),
-        ] as [(String, String, String, String)]
-    )
-    func namedFaults(setting: String, value: String, content: String, sentence: String) throws {
-        let folder = try ShortFolder()
-        let file = "\(folder.path)/file"
-        let certificate = "\(folder.path)/certificate"
-        try Data(content.utf8).write(to: URL(filePath: file))
-        try Data("-----BEGIN CERTIFICATE-----\n".utf8).write(to: URL(filePath: certificate))
-        let value = value.replacing("FILE", with: "\"\(file)\"")
-        let other =
-            switch setting {
-            case "tls_certificate_file": ", \"tls_key_file\": \"\(certificate)\""
-            case "tls_key_file": ", \"tls_certificate_file\": \"\(certificate)\""
-            default: ""
-            }
-        try Data("{\"\(setting)\": \(value)\(other)}".utf8).write(to: URL(filePath: "\(folder.path)/settings"))
-        let run = try FinishedRun(["check-config", "--config", "\(folder.path)/settings"], environment: Self.required)
-        #expect(run.exitCode == 78)
-        #expect(run.errors.contains(setting) && run.errors.contains(sentence), "\(run.errors)")
-        #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
-    }
-
     @Test("The error for an unavailable address names its flag, and the exit code marks it as temporary")
     func addressUnavailable() throws {
         let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
         let taken = "\(try holder.localAddress())"
-        for (flag, address) in [("--listen", taken), ("--admin-listen", taken), ("--listen", "192.0.2.1:8080")] {
+        for (flag, address) in [("--admin-listen", taken), ("--listen", "192.0.2.1:8080")] {
             let other = flag == "--listen" ? "--admin-listen" : "--listen"
             let run = try FinishedRun(["serve", flag, address, other, "127.0.0.1:0"], environment: Self.required)
             #expect(run.exitCode == 75)
@@ -99,23 +43,10 @@ struct CommandLineTests {
             #expect(told.hasSuffix("choose another address with \(flag)"), "\(told)")
             #expect(run.errors.ranges(of: "trying on").count == 1)
         }
-        for flag in ["--listen", "--admin-listen", "--issuer-listen"] {
-            let free = ["--listen", "--admin-listen", "--issuer-listen"].filter { $0 != flag }
-            let demo = try FinishedRun(["demo", flag, taken] + free.flatMap { [$0, "127.0.0.1:0"] })
-            #expect(demo.exitCode == 75)
-            #expect(demo.errors.contains("choose another address with \(flag)\n"), "\(demo.errors)")
-        }
-    }
-
-    @Test("Two services cannot share one port by accident")
-    func samePortTwice() throws {
-        let first = try RunningService(jwksURL: "http://127.0.0.1:1/")
-        let run = try FinishedRun(
-            ["serve", "--listen", "\(first.address)", "--admin-listen", "127.0.0.1:0"],
-            environment: Self.required
-        )
-        #expect(run.exitCode == 75)
-        #expect(run.errors.contains("in use"), "\(run.errors)")
+        let free = ["--listen", "--admin-listen"].flatMap { [$0, "127.0.0.1:0"] }
+        let demo = try FinishedRun(["demo", "--issuer-listen", taken] + free)
+        #expect(demo.exitCode == 75)
+        #expect(demo.errors.contains("choose another address with --issuer-listen\n"), "\(demo.errors)")
     }
 
     @Test("The error for a folder that cannot be written names it in one sentence")
@@ -129,26 +60,22 @@ struct CommandLineTests {
         #expect(demo.errors.contains("/dev/null cannot be written; set TMPDIR"), "\(demo.errors)")
     }
 
-    @Test(
-        "A usage mistake exits with 64, and with 2 for verify",
-        arguments: [
-            (["brew"], 64), (["serve", "--unknown"], 64), (["issuer", "--listen", "0.0.0.0:0"], 64),
-            (["issuer", "--listen", "unix:/tmp/a.sock"], 64), (["demo", "--listen", "unix:/tmp/a.sock"], 64),
-            (["demo", "--listen", "0.0.0.0:0"], 64), (["demo", "--admin-listen", "0.0.0.0:0"], 64),
-            (["verify"], 2), (["verify", "t"], 2), (["verify", "t", "--nonce", "n", "--unbound"], 2),
-            (["verify", "t", "--unbound", "--at", "noon"], 2),
-            (["verify", "t", "--unbound", "--at", "2023-02-29T12:00:00Z"], 2),
-            (["verify", "t", "--unbound", "--at", "2024-04-31T12:00:00+01:00"], 2),
-            (["verify", "t", "--unbound", "--at", "2024-01-31T12:60:00Z"], 2),
-            (["verify", "t", "--unbound", "--at", "1969-12-31T23:59:59Z"], 2),
-            (["verify", "t", "--unbound", "--at", "1970-01-01T00:00:00+01:00"], 2),
-            (["verify", "t", "--unknown"], 2),
-        ] as [([String], Int32)]
-    )
-    func usage(arguments: [String], exitCode: Int32) throws {
-        let run = try FinishedRun(arguments, environment: Self.required)
-        #expect(run.exitCode == exitCode, "\(run.errors)")
-        #expect(!run.errors.isEmpty)
+    @Test("A usage mistake exits with 64, and with 2 for verify")
+    func usage() throws {
+        let times = [
+            "noon", "2023-02-29T12:00:00Z", "2024-04-31T12:00:00+01:00", "2024-01-31T12:60:00Z", "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00+01:00",
+        ].map { ["verify", "t", "--unbound", "--at", $0] }
+        let mistakes = [
+            ["serve", "--unknown"], ["issuer", "--listen", "0.0.0.0:0"], ["issuer", "--listen", "unix:/tmp/a.sock"],
+            ["demo", "--admin-listen", "0.0.0.0:0"], ["demo", "--container", "--listen", "127.0.0.1:0"], ["verify"],
+            ["verify", "t", "--nonce", "n", "--unbound"], ["verify", "t", "--unknown"],
+        ]
+        for arguments in mistakes + times {
+            let run = try FinishedRun(arguments, environment: Self.required)
+            #expect(run.exitCode == (arguments[0] == "verify" ? 2 : 64), "\(arguments): \(run.errors)")
+            #expect(!run.errors.isEmpty)
+        }
     }
 
     /// A command as the program describes it: its words and its options; `--help` shows some of the options.
@@ -222,7 +149,6 @@ struct CommandLineTests {
         "The error for a misspelt command names the nearest one; a usage mistake shows its command's usage",
         arguments: [
             (["verfy", "t"], "did you mean 'verify'?", "Usage: limited-login <subcommand>"),
-            (["chek-config"], "did you mean 'check-config'?", "Usage: limited-login <subcommand>"),
             (["check"], "did you mean 'check-config'?", "Usage: limited-login <subcommand>"),
             (["brew"], "There is no command 'brew'.", "Usage: limited-login <subcommand>"),
             (["help", "srve"], "did you mean 'serve'?", "Usage: limited-login <subcommand>"),
@@ -237,13 +163,10 @@ struct CommandLineTests {
     )
     func mistakes(arguments: [String], sentence: String, usage: String) throws {
         let folder = try ShortFolder()
-        let secret = try FinishedRun(["nonce", "secret"]).output
-        for (name, text) in [("nonce", secret), ("secrets", "\(RunningService.appID) \(secret.prefix(32))\n")] {
-            try Data(text.utf8).write(to: URL(filePath: "\(folder.path)/\(name)"))
-        }
+        let secret = String(repeating: "0123456789abcdef", count: 4)
         let files = [
-            "LIMITED_LOGIN_NONCE_SECRET_FILE": "\(folder.path)/nonce",
-            "LIMITED_LOGIN_APP_SECRETS_FILE": "\(folder.path)/secrets",
+            "LIMITED_LOGIN_NONCE_SECRET_FILE": try folder.write("nonce", secret),
+            "LIMITED_LOGIN_APP_SECRETS_FILE": try folder.write("secrets", "\(RunningService.appID) \(secret)\n"),
         ]
         let run = try FinishedRun(arguments, environment: Self.required.merging(files) { $1 })
         #expect(run.exitCode == (arguments[0] == "verify" ? 2 : 64), "\(run.errors)")

@@ -32,8 +32,8 @@ struct DPoPCommandTests {
     /// A folder with a device's key and a token.
     private static func folder(token: String) throws -> ShortFolder {
         let folder = try ShortFolder()
-        try Data(device.utf8).write(to: URL(filePath: "\(folder.path)/device.pem"))
-        try Data("\(token)\n".utf8).write(to: URL(filePath: "\(folder.path)/token"))
+        try folder.write("device.pem", device)
+        try folder.write("token", "\(token)\n")
         return folder
     }
 
@@ -47,7 +47,7 @@ struct DPoPCommandTests {
         let thumbprint = try JSONDecoder().decode(Made.self, from: Data(first.output.utf8)).keyThumbprint
         #expect(thumbprint.utf8.count == 43)
         let token = try issuer.token(#"{"cnf":{"jkt":"\#(thumbprint)"}}"#)
-        try Data(token.utf8).write(to: URL(filePath: "\(folder.path)/token"))
+        try folder.write("token", token)
         let made = try FinishedRun(make + Self.request(folder, ["--method", "POST", "--at", "1700000000"]))
         #expect(made.exitCode == 0 && made.output.split(separator: ".").count == 3)
         let proof = made.output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -58,9 +58,7 @@ struct DPoPCommandTests {
         #expect(accepted.exitCode == 0 && accepted.output.hasPrefix("accepted\n"))
         #expect(accepted.output.contains("key_thumbprint: \(thumbprint)"))
         for (arguments, sentence) in [
-            (["--at", "1700000000"], "htm"), (["--method", "POST"], "iat"),
-            (["--method", "POST", "--at", "1700000301"], "iat"),
-            (["--method", "POST", "--at", "1700000000", "--key-thumbprint", String(repeating: "x", count: 43)], "key"),
+            (["--at", "1700000000"], "htm"), (["--method", "POST", "--at", "1700000301"], "iat"),
             (
                 [
                     "--method", "POST", "--at", "1700000000", "--key-thumbprint",
@@ -92,11 +90,9 @@ struct DPoPCommandTests {
             let run = try FinishedRun(["dpop", "make", "--key-file", key] + Self.request(folder))
             #expect(run.exitCode == 78 && run.errors.contains("--key-file: \(key)") && run.errors.contains(sentence))
         }
-        for command in [["judge", "a.b.c"], ["make", "--key-file", "\(folder.path)/device.pem"]] {
-            let request = ["--url", "https://a.example/", "--token-file", "/nonexistent"]
-            let run = try FinishedRun(["dpop"] + command + request)
-            #expect(run.exitCode == 78 && run.errors.contains("/nonexistent cannot be read"), "\(run.errors)")
-        }
+        let request = ["--url", "https://a.example/", "--token-file", "/nonexistent"]
+        let unread = try FinishedRun(["dpop", "judge", "a.b.c"] + request)
+        #expect(unread.exitCode == 78 && unread.errors.contains("/nonexistent cannot be read"), "\(unread.errors)")
         let run = try FinishedRun(["dpop", "judge", "a.b.c"] + Self.request(folder))
         #expect(run.exitCode == 1 && run.output.contains("bound to no key"))
         for arguments in [["judge"], ["make"], ["judge", "a.b.c", "--at", "noon"] + Self.request(folder)] {

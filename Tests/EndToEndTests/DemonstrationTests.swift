@@ -42,70 +42,36 @@ struct DemonstrationTests {
         #expect(demo.waitForExit() == 0)
     }
 
-    @Test(
-        "Callers of a demonstration need its client key",
-        arguments: [
-            ("/verify", "", 401), ("/verify", "-H 'X-Api-Key: other'", 401), ("/verify", "-H 'X-Api-Key: demo'", 415),
-            ("/verify", "-H 'Authorization: Basic eDp5'", 401), ("/nonces", "", 401),
-            ("/nonces", "-H 'X-Api-Key: other'", 401), ("/nonces", "-H 'X-Api-Key: demo'", 200),
-            ("/introspect", "", 401), ("/token", "", 401), ("/uninstall", "", 401),
-        ]
-    )
-    func callers(path: String, key: String, status: Int) throws {
+    @Test("Callers of a demonstration need its client key")
+    func callers() throws {
         let demo = try Self.demo()
         defer { demo.end() }
         let line = try #require(demo.outputText.split(separator: "\n").first)
         let service = try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
-        let command = "curl -sS -o /dev/null -w '%{http_code}' -X POST \(key) \(service)\(path)"
-        let run = try FinishedRun(["-c", command], program: "/bin/sh")
-        #expect(run.output == "\(status)", "\(run.errors)")
-    }
-
-    /// The block after `<!-- command: NAME -->` in the README, or in another document.
-    private static func command(_ name: String, in document: String = "README.md") throws -> String {
-        let text = try ProjectFiles.text(document)
-        let mark = try #require(text.range(of: "<!-- command: \(name) -->\n```sh\n")).upperBound
-        let end = try #require(text[mark...].range(of: "```")).lowerBound
-        return String(text[mark..<end])
+        for (path, key, status) in [
+            ("/verify", "Accept: */*", 401), ("/verify", "X-Api-Key: other", 401), ("/verify", "X-Api-Key: demo", 415),
+            ("/nonces", "X-Api-Key: demo", 200), ("/introspect", "Accept: */*", 401), ("/token", "Accept: */*", 401),
+        ] {
+            let arguments = [
+                "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-X", "POST", "-H", key, "\(service)\(path)",
+            ]
+            #expect(try FinishedRun(arguments, program: "/usr/bin/curl").output == "\(status)", "\(path) \(key)")
+        }
     }
 
     @Test("The README's example verifies a token of the stand-in issuer")
     func example() throws {
-        let run = try Self.run(Self.command("example"))
+        let (run, _) = try DocumentedCommands.run("example")
         #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
         #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
         #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
     }
 
-    /// Runs a script of the documentation with free ports in place of the documented ones.
-    private static func run(_ script: String) throws -> FinishedRun {
-        let ports = try (0..<3).map { _ in try FreePort.take() }
-        let own =
-            script
-            .replacing("--issuer-listen 127.0.0.1:8090", with: "")
-            .replacing(
-                "swift run limited-login demo",
-                with: "\(ServiceProcess.executable) demo --listen 127.0.0.1:8080 "
-                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
-            )
-            .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing(":8080", with: ":\(ports[0])")
-            .replacing(":8081", with: ":\(ports[1])")
-            .replacing(":8090", with: ":\(ports[2])")
-        return try FinishedRun(["-c", own], program: "/bin/bash")
-    }
-
-    /// Runs a block of a page.
-    private static func walk(_ name: String, in page: String) throws -> FinishedRun {
-        try run(command(name, in: "Sources/LLService/LLService.docc/\(page).md"))
-    }
-
     @Test("The documented example of a login's life works")
     func documentedLife() throws {
-        let run = try Self.walk("life", in: "API")
-        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
+        let (run, statuses) = try DocumentedCommands.run("life", in: "API")
         #expect(
-            answered == ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"],
+            statuses == ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"],
             "\(run.output)\(run.errors)"
         )
         #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
@@ -116,9 +82,8 @@ struct DemonstrationTests {
 
     @Test("The documented examples of refusals are refused with their codes")
     func documentedRefusals() throws {
-        let run = try Self.walk("refusals", in: "Demonstration")
-        let answered = run.output.split(separator: "\n").filter { $0.count == 3 && Int($0) != nil }
-        #expect(answered == ["200", "401", "401", "401", "401", "401", "200"], "\(run.output)\(run.errors)")
+        let (run, statuses) = try DocumentedCommands.run("refusals", in: "Demonstration")
+        #expect(statuses == ["200", "401", "401", "401", "401", "401", "200"], "\(run.output)\(run.errors)")
         let codes = ["expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"]
         for code in codes { #expect(run.output.contains("\"code\":\"\(code)\""), "\(code)") }
         #expect(run.output.contains("\"key_ids\":["))
@@ -183,19 +148,12 @@ struct DemonstrationTests {
             "\(run.output)\(run.errors)"
         )
         #expect(run.exitCode == 0)
-        #expect(try FinishedRun(["demo", "--container", "--listen", "127.0.0.1:0"]).exitCode == 64)
-    }
-
-    @Test("A script that waits without end is ended")
-    func overdueScript() throws {
-        let run = try FinishedRun(["-c", "until false; do sleep 0.01; done"], program: "/bin/bash", endedAfter: 0.1)
-        #expect(run.exitCode == -SIGKILL)
     }
 
     @Test("The README's demo and test commands install the packages, then run demo or the tests")
     func commands() throws {
         for (name, end) in [("demo", "swift run limited-login demo"), ("test", "swift test")] {
-            let command = try Self.command(name).trimmingCharacters(in: .whitespacesAndNewlines)
+            let command = try DocumentedCommands.text(name).trimmingCharacters(in: .whitespacesAndNewlines)
             #expect(command.contains("apt-get -qy install libssl-dev"))
             #expect(command.hasSuffix("&& \(end)"))
             #expect(!command.contains("\n"))
@@ -205,7 +163,7 @@ struct DemonstrationTests {
     @Test("The README's serve commands start the service with its secret and the key of a caller")
     func serve() throws {
         let folder = try ShortFolder()
-        let script = try Self.command("serve")
+        let script = try DocumentedCommands.text("serve")
             .trimmingCharacters(in: .whitespacesAndNewlines)
             .replacing(
                 "swift build -c release --product limited-login && PATH=$PWD/.build/release:$PATH",

@@ -56,16 +56,16 @@ struct IdleTests {
     func sleepsAfterGraph() async throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
-        let files = try ["\(RunningService.appID) stand-in-app-secret", "b \(Self.digest)"].map { text in
-            let file = FileManager.default.temporaryDirectory.appending(path: "idle-\(UUID().uuidString)")
-            try Data(text.utf8).write(to: file)
-            return file
-        }
-        defer { for file in files { try? FileManager.default.removeItem(at: file) } }
+        let folder = try ShortFolder()
+        let (key, clients) = try folder.clientKey()
         let service = try RunningService(
             jwksURL: issuer.jwksURL,
             environment: [
-                "LIMITED_LOGIN_APP_SECRETS_FILE": files[0].path, "LIMITED_LOGIN_CLIENT_KEYS_FILE": files[1].path,
+                "LIMITED_LOGIN_APP_SECRETS_FILE": folder.write(
+                    "secrets",
+                    "\(RunningService.appID) stand-in-app-secret"
+                ),
+                "LIMITED_LOGIN_CLIENT_KEYS_FILE": clients,
                 "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
             ]
         )
@@ -75,15 +75,12 @@ struct IdleTests {
         #expect(try await fallsAsleep(service.process))
         let before = try socketCount(service.process)
         let client = try BlockingClient(service.address)
-        let request = "GET /users/2954873201847263/permissions HTTP/1.1\r\nHost: t\r\nX-Api-Key: secret\r\n\r\n"
+        let request = "GET /users/2954873201847263/permissions HTTP/1.1\r\nHost: t\r\nX-Api-Key: \(key)\r\n\r\n"
         #expect(client.exchange(request)?.status == 200)
         // Only the caller's connection is new.
         #expect(try socketCount(service.process) == before + 1)
         #expect(try await fallsAsleep(service.process))
     }
-
-    /// The SHA-256 of "secret".
-    private static let digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
     private func socketCount(_ process: ServiceProcess) throws -> Int {
         let folder = "/proc/\(process.identifier)/fd"

@@ -143,14 +143,6 @@ struct LeakTests {
         ] + graph.flatMap { [$0, $0] }
     }
 
-    private final class File {
-        let path = FileManager.default.temporaryDirectory.appending(path: "leak-\(UUID().uuidString)").path
-
-        init(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
-
-        deinit { try? FileManager.default.removeItem(atPath: path) }
-    }
-
     /// True if the answer may hold the login's secrets: it accepts this good token. Routes that tie a token to no login
     /// accept it with any nonce.
     private static func isOwnAnswer(_ fault: MarkedLogin.Fault, _ request: String, _ answer: String) -> Bool {
@@ -182,15 +174,14 @@ struct LeakTests {
         }
         defer { graph.stop() }
         let appSecret = UUID().uuidString.replacing("-", with: "")
-        let appSecrets = try File("\(RunningService.appID) \(appSecret)\n")
-        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
-        let key = String(try #require(made.first).dropFirst("key:  ".count))
-        let clients = try File(String(try #require(made.last).dropFirst("line: ".count)) + "\n")
+        let folder = try ShortFolder()
+        let appSecrets = try folder.write("secrets", "\(RunningService.appID) \(appSecret)\n")
+        let (key, clients) = try folder.clientKey()
         var sent = 0
-        for clientFile in [nil, clients.path] {
+        for clientFile in [nil, clients] {
             var environment = ["LIMITED_LOGIN_LOG_LEVEL": "trace", "LIMITED_LOGIN_GATEWAY": "enabled"]
             environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clientFile
-            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = appSecrets.path
+            environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = appSecrets
             environment["LIMITED_LOGIN_GRAPH_URL"] = "http://127.0.0.1:\(graph.port)"
             environment["LIMITED_LOGIN_UNINSTALL_URL"] = "http://127.0.0.1:\(graph.port)/platform/uninstall/"
             let service = try RunningService(jwksURL: issuer.url, environment: environment)

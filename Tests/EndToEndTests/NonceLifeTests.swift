@@ -88,10 +88,6 @@ private final class Replicas: @unchecked Sendable {
     }
 
     /// A slow machine refuses some of the burst as overloaded; such a request was not accepted.
-    func expectOneWinner(_ nonce: String) throws {
-        try expectOneWinner(of: use(nonce), "nonce_used")
-    }
-
     func expectOneWinner(of request: String, _ code: String) throws {
         let outcomes = try race(request)
         #expect(outcomes[""] == 1)
@@ -101,14 +97,6 @@ private final class Replicas: @unchecked Sendable {
 
 @Suite("Nonces from issue to use, in running services", .live, .serialized)
 struct NonceLifeTests {
-    @Test("One replica accepts exactly one of two hundred concurrent requests with one nonce")
-    func oneReplica() throws {
-        let replicas = try Replicas(1)
-        for _ in 0..<5 {
-            try replicas.expectOneWinner(replicas.nonce())
-        }
-    }
-
     @Test("The secret changes under load: no good nonce is refused, and a bad file changes nothing")
     func rotation() throws {
         let replicas = try Replicas(1)
@@ -142,7 +130,7 @@ struct NonceLifeTests {
         }
         var current = try String(contentsOfFile: replicas.secretFile, encoding: .utf8)
             .trimmingCharacters(in: .newlines)
-        for round in 0..<5 {
+        for round in 0..<2 {
             let next = try Replicas.secret()
             try hup([current, next], "\"configuration reloaded\"", 3 * round + 1)
             try hup([next, current], "\"configuration reloaded\"", 3 * round + 2)
@@ -194,20 +182,6 @@ struct NonceLifeTests {
         #expect(try FinishedRun(["nonce", "new", "--app-ids", "42"]).exitCode == 78)
         #expect(try FinishedRun(["nonce", "new", "--app-id", "43"] + options).exitCode != 0)
     }
-
-    @Test("A password in the URL is never shown")
-    func password() throws {
-        let shown = try FinishedRun(
-            ["check-config", "--app-ids", "42"],
-            environment: ["LIMITED_LOGIN_REPLAY_STORE": "redis://user:hunter2@127.0.0.1:1/2"]
-        )
-        #expect(shown.exitCode == 0)
-        #expect(shown.output.contains("redis://127.0.0.1:1/2 with a password"))
-        #expect(!shown.output.contains("hunter2"))
-        let refused = try FinishedRun(["check-config", "--app-ids", "42", "--replay-store", "redis://:hunter2@:1/2"])
-        #expect(refused.exitCode == 78)
-        #expect(!refused.errors.contains("hunter2"))
-    }
 }
 
 @Suite("Two replicas with one Redis", .live, .serialized, .needsRedis)
@@ -220,17 +194,11 @@ struct ReplicaTests {
         replicas = try Replicas(2, redis: redis)
     }
 
-    @Test("Exactly one of two hundred requests with one DPoP proof is accepted")
-    func oneProof() throws {
-        // A replica issues a nonce only once its store is connected.
-        for index in 0..<2 { _ = try replicas.nonce(index) }
-        for _ in 0..<5 { try replicas.expectOneWinner(of: replicas.useProof(), "invalid_dpop_proof") }
-    }
-
-    @Test("Exactly one of two hundred requests with one nonce is accepted, whichever replica issued it")
+    @Test("Exactly one of two hundred requests with one nonce or one DPoP proof is accepted, on any of two replicas")
     func twoReplicas() throws {
         for round in 0..<5 {
-            try replicas.expectOneWinner(replicas.nonce(round % 2))
+            try replicas.expectOneWinner(of: replicas.use(replicas.nonce(round % 2)), "nonce_used")
+            try replicas.expectOneWinner(of: replicas.useProof(), "invalid_dpop_proof")
         }
         #expect(
             try replicas.services[0].get("/readyz?verbose", admin: true).text.contains(

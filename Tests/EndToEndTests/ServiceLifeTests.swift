@@ -1,4 +1,6 @@
 import Foundation
+import LLSockets
+import LLStandIn
 import LLTestSupport
 import Testing
 
@@ -19,22 +21,6 @@ struct ServiceLifeTests {
         #expect(gone.code == "unknown_key")
         #expect(service.process.errorText.contains("key set changed"))
         #expect(!service.process.errorText.contains(#"[\""#), "key IDs stand in the log as they are")
-    }
-
-    @Test("A connection stays usable after each refusal for which HTTP allows it")
-    func connectionStaysUsable() throws {
-        let (issuer, service) = try RunningService.withIssuer()
-        let client = try BlockingClient(service.address)
-        let good = RunningService.request("{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}")
-        let refusals: [(String, Int)] = [
-            (RunningService.request("{"), 400), (RunningService.request("{\"id_token\":\"x\",\"nonce\":\"n\"}"), 401),
-            ("GET /nothing HTTP/1.1\r\nHost: t\r\n\r\n", 404), ("PUT /verify HTTP/1.1\r\nHost: t\r\n\r\n", 405),
-            ("POST /verify HTTP/1.1\r\nHost: t\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nhi", 415),
-        ]
-        for (request, status) in refusals {
-            #expect(client.exchange(request)?.status == status)
-            #expect(client.exchange(good)?.status == 200, "after \(status)")
-        }
     }
 
     @Test("Probes are answered even if clients open more connections than there are descriptors")
@@ -65,30 +51,6 @@ struct ServiceLifeTests {
         let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
         let numbers = line.split(separator: " ").compactMap { Int($0) }
         #expect(numbers.count == 2 && numbers[0] == numbers[1])
-    }
-
-    @Test(
-        "A request that HTTP forbids gets a problem document and a close",
-        arguments: [
-            ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/2.0\r\nHost: t\r\n\r\n", 505),
-            ("POST /verify HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
-            (
-                "POST /verify HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n",
-                413
-            ),
-            ("GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: t\r\n\r\n", 414),
-            ("GET / HTTP/1.1\r\nHost: t\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n", 431),
-        ]
-    )
-    func forbidden(request: String, status: Int) throws {
-        let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
-        let client = try BlockingClient(service.address)
-        client.send(request)
-        let answer = try #require(client.readResponses(1).first)
-        #expect(answer.status == status)
-        #expect(answer["content-type"] == "application/problem+json")
-        #expect(answer["x-request-id"] != nil)
-        #expect(answer["connection"] == "close")
     }
 
     @Test("SIGTERM stops it with exit code 0; readiness fails during the drain delay")
@@ -139,8 +101,8 @@ struct ServiceLifeTests {
     func seedFile() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
-        let file = FileManager.default.temporaryDirectory.appending(path: "seed-\(UUID().uuidString).json").path
-        defer { try? FileManager.default.removeItem(atPath: file) }
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/seed.json"
         let first = try RunningService(jwksURL: issuer.jwksURL, environment: ["LIMITED_LOGIN_JWKS_FILE": file])
         #expect(try first.waitUntilReady())
         first.process.terminate()
@@ -152,5 +114,59 @@ struct ServiceLifeTests {
         )
         #expect(try second.get("/readyz").status == 200)
         #expect(try second.verify(try issuer.token()).status == 200)
+    }
+
+    @Test("/auth accepts a good token with its claims in fields, and refuses an expired and a missing one")
+    func gateway() throws {
+        let (issuer, service) = try RunningService.withIssuer(["LIMITED_LOGIN_GATEWAY": "enabled"])
+        func ask(_ token: String?) throws -> TestResponse {
+            let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+            return try service.exchange("GET /auth/orders HTTP/1.1\r\nHost: test\r\n\(authorization)\r\n")
+        }
+        let good = try ask(try issuer.token(#"{"nonce":"n","email":"a@b.c"}"#))
+        #expect(good.status == 200)
+        #expect(good["x-auth-audience"] == RunningService.appID && good["x-auth-email"] == "a@b.c")
+        for (token, code) in [
+            (try issuer.token(#"{"nonce":"n","iat":1700000000}"#), "expired"), (nil, "missing_token"),
+        ] {
+            let answer = try ask(token)
+            #expect(answer.status == 401 && answer.code == code)
+            #expect(answer["www-authenticate"]?.hasPrefix("Bearer ") == true)
+        }
+        let metrics = try service.get("/metrics", admin: true).text
+        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="accepted"} 1"#))
+        #expect(metrics.contains(#"http_route="/auth""#))
+    }
+
+    @Test(
+        "Keys are fetched over TLS from a trusted peer alone: without them 503, not ready, and the log has the reason"
+    )
+    func privateAuthority() throws {
+        let certificates = try TestCertificates.shared.get()
+        let set = TokenMinter.jsonWebKeySet([StandInKeys.current, StandInKeys.previous])
+        let token = try StandInKeys.current.mint(
+            MintedClaims(audience: RunningService.appID, subject: "1", nonce: "n-1", issuedAt: WallClock.unixSeconds())
+        )
+        for (identity, isTrusted) in [
+            (certificates.good, true), (certificates.good, false), (certificates.expired, true),
+        ] {
+            let issuer = try ScriptedIssuer(.tls(identity)) { _, peer in
+                try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
+            }
+            defer { issuer.stop() }
+            let trust = isTrusted ? ["LIMITED_LOGIN_CA_FILE": certificates.authorityFile] : [:]
+            let service = try RunningService(jwksURL: issuer.url, environment: trust)
+            if isTrusted, identity.certificateFile == certificates.good.certificateFile {
+                #expect(try service.waitUntilReady())
+                #expect(try service.verify(token).text.contains("\"user_id\":\"1\""))
+                continue
+            }
+            #expect(service.process.waitForError("keys could not be fetched"))
+            #expect(service.process.errorText.contains(isTrusted ? "expired" : "certificate"))
+            let answer = try service.verify(token)
+            #expect(answer.status == 503 && answer.code == "keys_unavailable" && answer["retry-after"] != nil)
+            #expect(try service.get("/readyz").status == 503 && service.get("/livez").status == 200)
+            #expect(issuer.requestCount == 0)
+        }
     }
 }

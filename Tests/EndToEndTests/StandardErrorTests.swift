@@ -137,22 +137,4 @@ struct StandardErrorTests {
         service.process.terminate()
         #expect(service.process.waitForExit() == 0)
     }
-
-    @Test("SIGTERM stops the service while nothing reads the log")
-    func signal() throws {
-        let folder = try ShortFolder()
-        let fifo = "\(folder.path)/log"
-        try #require(unsafe mkfifo(fifo, 0o600) == 0)
-        let reader = unsafe open(fifo, O_RDWR | O_CLOEXEC)
-        defer { _ = close(reader) }
-        let service = try Service("exec \"$0\" serve 2>\"$LOG\"", jwksURL: "http://127.0.0.1:1/", ["LOG": fifo])
-        let client = try BlockingClient(service.address)
-        let request = RunningService.request(#"{"id_token":"a.b.c","nonce":"n"}"#)
-        for _ in 0..<100 {
-            client.send(String(repeating: request, count: 20))
-            #expect(client.readResponses(20).count == 20)
-        }
-        service.process.terminate()
-        #expect(service.process.waitForExit() == 0)
-    }
 }

@@ -83,12 +83,8 @@ struct StoppingTests {
             issuer.process.end()
         }
         let folder = try ShortFolder()
-        let made = try FinishedRun(["client-key", "new", "backend"]).output.split(separator: "\n").map(String.init)
-        let key = String(try #require(made.first).dropFirst("key:  ".count))
-        let (clients, secrets) = ("\(folder.path)/clients", "\(folder.path)/secrets")
-        let line = try #require(made.last).dropFirst("line: ".count)
-        try Data("\(line)\n".utf8).write(to: URL(filePath: clients))
-        try Data("\(RunningService.appID) 0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(filePath: secrets))
+        let (key, clients) = try folder.clientKey()
+        let secrets = try folder.write("secrets", "\(RunningService.appID) 0123456789abcdef0123456789abcdef\n")
         let service = try RunningService(
             jwksURL: issuer.jwksURL,
             environment: [

@@ -32,8 +32,7 @@ struct TerminalTests {
 
     @Test("Colours are used only on a terminal, and can be forced or forbidden")
     func colours() throws {
-        let keys = try TestKeyFile()
-        let judged = ["verify", "x", "--unbound", "--jwks", keys.path]
+        let judged = ["verify", "x", "--unbound"]
         let piped = try FinishedRun(judged, environment: Self.app)
         #expect(!piped.output.contains("\u{1b}["))
         let forced = try FinishedRun(judged + ["--color", "always"], environment: Self.app)
@@ -57,24 +56,23 @@ struct TerminalTests {
     func tokenFile() throws {
         let issuer = try IssuerProcess()
         defer { issuer.process.end() }
-        let file = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)")
-        try Data("  \(try issuer.token())\n".utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
+        let folder = try ShortFolder()
+        let file = try folder.write("token", "  \(try issuer.token())\n")
         let flags = ["verify", "--nonce", "n-1", "--jwks", issuer.jwksURL]
-        let good = try FinishedRun(flags + ["--token-file", file.path], environment: Self.app)
+        let good = try FinishedRun(flags + ["--token-file", file], environment: Self.app)
         #expect(good.exitCode == 0, "\(good.output)\(good.errors)")
         let missing = try FinishedRun(flags + ["--token-file", "/nonexistent"], environment: Self.app)
         #expect(missing.exitCode == 2)
         #expect(missing.errors.contains("/nonexistent"))
-        #expect(try FinishedRun(flags + ["x", "--token-file", file.path], environment: Self.app).exitCode == 2)
+        #expect(try FinishedRun(flags + ["x", "--token-file", file], environment: Self.app).exitCode == 2)
         #expect(try FinishedRun(flags, environment: Self.app).exitCode == 2)
     }
 
     @Test("A fetch that takes longer than a moment names its URL")
     func progress() throws {
         // The system completes the connection, and no program ever answers on it.
-        let listener = try SilentListener()
-        let url = "http://\(listener.address)/keys"
+        let listener = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
+        let url = "http://\(try listener.localAddress())/keys"
         // The token is well formed, so its key is fetched.
         let token = try StandInKeys.current.mint(header: StandInKeys.current.header, payload: Array("{}".utf8))
         for command in [["verify", token, "--unbound"], ["keys"]] {
@@ -121,29 +119,4 @@ struct TerminalTests {
         guard shell == "bash" else { return }
         #expect(try FinishedRun(["-n"], program: "/bin/bash", input: run.output).exitCode == 0)
     }
-}
-
-/// A listener on which clients can connect, and which never answers.
-private final class SilentListener {
-    let address: SocketAddress
-    private let socket: Socket
-
-    init() throws {
-        let socket = try Socket.listener(on: .loopback(port: 0), backlog: 8, sharesPort: false)
-        address = try socket.localAddress()
-        self.socket = socket
-    }
-}
-
-/// A file with the stand-in's published keys.
-private final class TestKeyFile {
-    let path: String
-
-    init() throws {
-        let file = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID().uuidString).json")
-        try Data(TokenMinter.jsonWebKeySet([StandInKeys.current])).write(to: file)
-        path = file.path
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

@@ -77,9 +77,7 @@ struct TerminalTextTests {
         arguments: [
             ["brew\u{1b}[2J"],
             ["verify", "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA", "--unbound", "--jwks", "/no\u{1b}[2J\u{202e}"],
-            ["check-config", "--workers", "\u{9b}2J\n"], ["check-config", "--config", "/no\u{1b}[2J\nforged"],
-            ["verify", "--token-file", "/no\u{1b}[2J", "--unbound"], ["issuer", "--listen", "\u{1b}[2J"],
-            ["permissions", "list", "\u{1b}[2J\u{202e}"], ["client-key", "new", "\u{1b}[2J"],
+            ["check-config", "--config", "/no\u{1b}[2J\nforged"], ["permissions", "list", "\u{1b}[2J\u{202e}"],
         ]
     )
     func errors(arguments: [String]) throws {

@@ -51,56 +51,6 @@ struct UnixSocketTests {
         #expect(try curl([url]).exitCode == 7)
     }
 
-    @Test("The socket has the configured permissions", arguments: ["600", "0666"])
-    func mode(text: String) throws {
-        let service = try service(["LIMITED_LOGIN_LISTEN_MODE": text])
-        #expect(try permissions() == Int(text, radix: 8))
-        #expect(try service.get("/livez").status == 200)
-    }
-
-    @Test("After a SIGKILL the next start takes over the path; a further service cannot")
-    func killed() throws {
-        let first = try service()
-        first.process.kill()
-        #expect(FileManager.default.fileExists(atPath: path))
-        let second = try service()
-        #expect(try second.get("/livez").status == 200)
-        let third = try FinishedRun(
-            ["serve", "--listen", "unix:\(path)", "--admin-listen", "127.0.0.1:0"],
-            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
-        )
-        #expect(third.exitCode == 75)
-        let told = "limited-login: cannot bind to unix:\(path): Address already in use; stop the program that has it"
-        #expect(third.errors.contains(told), "\(third.errors)")
-        #expect(try second.get("/livez").status == 200)
-    }
-
-    @Test("A file that is no socket is left alone, and the exit code is 78")
-    func noSocket() throws {
-        try Data("precious".utf8).write(to: URL(filePath: path))
-        let run = try FinishedRun(
-            ["serve", "--listen", "unix:\(path)", "--admin-listen", "127.0.0.1:0"],
-            environment: ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
-        )
-        #expect(run.exitCode == 78)
-        #expect(run.errors.contains("unix:\(path): the file there is no socket"), "\(run.errors)")
-        #expect(run.errors.split(separator: "\n").count { $0.hasPrefix("limited-login: ") } == 1, "\(run.errors)")
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
-    }
-
-    @Test("The socket serves TLS if that is configured")
-    func tls() throws {
-        let certificates = try TestCertificates.shared.get()
-        let service = try service([
-            "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": certificates.good.certificateFile,
-            "LIMITED_LOGIN_TLS_KEY_FILE": certificates.good.keyFile,
-        ])
-        let answer = try curl(["--cacert", certificates.authorityFile, "-w", "%{http_code}", "https://localhost/livez"])
-        #expect(answer.output.hasSuffix("200"), "\(answer.output) \(answer.errors)")
-        service.process.terminate()
-        #expect(service.process.waitForExit() == 0)
-    }
-
     @Test("check-config shows the socket and its permissions; a reload that changes them is refused")
     func shown() throws {
         let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_LISTEN": "unix:\(path)"]

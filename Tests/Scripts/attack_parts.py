@@ -14,6 +14,10 @@ NONCE = "n-1"
 DATA_LIMIT = 256 << 20
 # The longest p99 of an honest client's latency in a short run, without the machine's own pauses.
 WORST_P99_MS = 50
+# Bounds of private memory (RssAnon): of an idle connection, of a busy one, and of the process alone.
+IDLE_BYTES = 1536
+BUSY_BYTES = 20 * 1024
+BASE_KIB = 4 * 1024
 KEYS_PATH = "/.well-known/oauth/openid/jwks/"
 
 

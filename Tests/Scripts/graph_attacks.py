@@ -118,24 +118,3 @@ def senders(port, source, prefix, rate, count, out, fields=b"", seconds=SECONDS)
     # A request waits for Graph for five seconds.
     clients.settle(10)
     out.put(dict(clients.statuses))
-
-
-def junk(binary, _full):
-    """Sends made-up access tokens from one address, and honest ones from another."""
-    issuer, place = Issuer(binary), multiprocessing.Queue()
-    graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
-    graph.start()
-    with tempfile.TemporaryDirectory() as folder:
-        write(folder, "secrets", f"{APP_ID} a-secret-for-these-tests\n")
-        os.chmod(f"{folder}/secrets", 0o600)
-        service = Service(binary, issuer, data_limit=resource.RLIM_INFINITY, access_tokens="accept",
-                          app_secrets_file=f"{folder}/secrets", graph_url=f"http://127.0.0.1:{place.get(timeout=60)}")
-        made, good = multiprocessing.Queue(), multiprocessing.Queue()
-        for arguments in (("127.0.0.2", "EAAmadeup", 2_000, 500, made), ("127.0.0.1", HONEST, 20, 20, good)):
-            multiprocessing.Process(target=senders, args=(service.port, *arguments), daemon=True).start()
-        bad, honest = made.get(timeout=300), good.get(timeout=300)
-        accepted, closed = honest.pop(200, 0), honest.pop("closed", 0)
-        check(accepted > 0 and not honest and 200 not in bad,
-              f"junk: {accepted} honest access tokens accepted, {closed} connections closed, others {honest}; made up: {bad}")
-        check(service.stop() == 0, "junk: the service ends with exit code 0")
-    graph.terminate()

@@ -7,9 +7,8 @@ import random
 import threading
 import time
 
-from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
+from attack_parts import IDLE_BYTES, Issuer, Service, ask, bound, post_verify, run_known
 from flood_parts import Clients
-from http_attacks import IDLE_BYTES
 from live import check
 
 # The seconds between two fetches for unknown key IDs, and the most seconds that such a request waits.

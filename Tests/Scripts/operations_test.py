@@ -7,7 +7,6 @@ Usage: operations_test.py [NAME...]; by default all but the last:
   reload              reloads under full load
   wrong_keys          the cost of wrong client keys
   forged_keys         a flood of made-up key IDs, directly and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each run, 20)
-  log_readers         a standard error that is not read (LOG_SECONDS: of the load, 60)
   limits              few descriptors and threads, little address space, and inherited state
   clock               clocks set by an hour and a day, with libfaketime
   soak                mixed load, rotations and reloads (SOAK_MINUTES: 12)
@@ -22,7 +21,7 @@ import time
 
 from live import failures, raise_descriptor_limit
 
-NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "log_readers", "limits", "clock", "soak", "unit", "rolling"]
+NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "limits", "clock", "soak", "unit", "rolling"]
 
 # A thousand forged tokens a second wait on six thousand connections.
 raise_descriptor_limit()

@@ -4,7 +4,6 @@
 Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the debug build, every attack, each in short.
   flood   random unknown key IDs: a fetch in 5 s, known keys unaffected, memory flat, a rotation picked up meanwhile
   late    a rotation while the issuer is slow to answer a made-up key ID: the new key's token is never refused
-  stop    SIGTERM under full load with new connections coming: no accepted request goes unanswered
   slow    slow heads, bodies and readers (slowhttptest) while others are served
   hoard   one connection, 10,000 requests of 31 KB, each with all but the last byte of the next: memory flat
   readers 300 clients that ask for /openapi.json and do not read: memory flat
@@ -12,17 +11,14 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
           TCP, TLS and a Unix socket: within memory_limit, others served
   records 2,200 TLS connections that begin a record and never end it: the same
   parked  1,000 requests that wait for a Redis or a Graph that hangs, with 32 KB behind each: the same
-  churn   connections that send a request and reset: descriptors and memory flat
   crowd   dripping connections of one address on every slot, never idle: 15 honest tokens from another are accepted
   silent  1,000 TLS connections a second that say nothing, or one byte: honest handshakes stay quick
   stalled 3,900 handshakes of one address that never end: honest ones from another stay quick
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
-  tickets a client certificate of a few seconds: no session outlives it
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
   login   the same with the nonces of their logins: Graph is asked for these last, and never answers
-  junk    2,000 made-up access tokens a second, Graph at 100 ms: none of 20 honest ones a second from elsewhere is refused
-`--full` uses the promised numbers: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections, 1,000,000
-resets. The exit code is 1 if a bound is broken. An attack is named and skipped if its tool is not installed.
+`--full` uses the promised numbers: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections.
+The exit code is 1 if a bound is broken. An attack is named and skipped if its tool is not installed.
 """
 import argparse
 import multiprocessing
@@ -30,60 +26,16 @@ import os
 import resource
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import time
 
-from attack_parts import Issuer, Service, ask, bound, post_verify, run_known
-from graph_attacks import hung_graph, hung_login, junk
-from http_attacks import BASE_KIB, BUSY_BYTES
+from attack_parts import BASE_KIB, BUSY_BYTES, Issuer, Service, bound, post_verify, run_known
+from graph_attacks import hung_graph, hung_login
 from key_attacks import flood, late
 from live import ROOT, check, failures, raise_descriptor_limit, read_answer, skip
 from memory_attacks import hoard, parked, records, slow_readers, uploads
-from tls_attacks import hellos, silent, stalled, tickets
-
-
-def loader(port, request, keeps, out):
-    """Asks until the server is gone; counts the answers, and the requests on open connections that had none."""
-    answered, lost = 0, []
-    while True:
-        try:
-            client = socket.create_connection(("127.0.0.1", port), 10)
-        except OSError:
-            break
-        buffer, closes = bytearray(), False
-        try:
-            while not closes:
-                client.sendall(request)
-                status, _, closes = read_answer(client, buffer)
-                if status != 200:
-                    lost.append(f"status {status}")
-                answered += 1
-                closes = closes or not keeps
-        except OSError as error:
-            lost.append(repr(error))
-        client.close()
-    out.put((answered, lost))
-
-
-def stop(binary, full):
-    issuer = Issuer(binary)
-    for _ in range(3 if full else 1):
-        service = Service(binary, issuer)
-        out = multiprocessing.Queue()
-        clients = [multiprocessing.Process(target=loader, args=(service.port, post_verify(issuer.token), number % 2, out))
-                   for number in range(12)]
-        for process in clients:
-            process.start()
-        time.sleep(5 if full else 2)
-        began = time.monotonic()
-        code = service.stop()
-        took = time.monotonic() - began
-        results = [out.get(timeout=60) for _ in clients]
-        answered, lost = sum(part[0] for part in results), sum((part[1] for part in results), [])
-        check(code == 0 and not lost and answered > 1000,
-              f"SIGTERM under load: {answered} answered, not answered {lost[:3]} ({len(lost)}), exit code {code} in {took:.2f} s")
+from tls_attacks import hellos, silent, stalled
 
 
 def slow(binary, full):
@@ -121,38 +73,6 @@ def slow(binary, full):
         check(broken is None, f"{name}: at most {busy} connections and {memory} KiB; over the bound at {broken}")
         check(service.settle(before + 2), f"{name}: every connection is closed")
     check(service.stop() == 0, "slow: the service ends with exit code 0")
-
-
-def resetter(port, request, count):
-    reset = struct.pack("ii", 1, 0)
-    for number in range(count):
-        client = socket.socket()
-        client.connect(("127.0.0.1", port))
-        client.send(request if number % 2 else request[:40])
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-        client.close()
-
-
-def churn(binary, full):
-    issuer = Issuer(binary)
-    service = Service(binary, issuer)
-    request = post_verify(issuer.token)
-    resetter(service.port, request, 2_000)
-    service.settle(0)
-    before, memory = service.descriptors(), service.memory()
-    count, began, marks = 1_000_000 if full else 20_000, time.monotonic(), []
-    for _ in range(10):
-        clients = [multiprocessing.Process(target=resetter, args=(service.port, request, count // 20)) for _ in range(2)]
-        for process in clients:
-            process.start()
-        for process in clients:
-            process.join()
-        marks.append(service.memory())
-    took = time.monotonic() - began
-    check(service.settle(before), f"churn: {count} resets in {took:.0f} s, {service.descriptors()} descriptors, before {before}")
-    check(max(marks) <= memory + 1024, f"churn: {memory} KiB before, then at each tenth {marks}")
-    check(ask(service.port, request)[0] == 200, "churn: a token is accepted afterwards")
-    check(service.stop() == 0, "churn: the service ends with exit code 0")
 
 
 def drip_shares(port, count, held, over):
@@ -211,9 +131,9 @@ def crowd(binary, _full):
         check(service.stop() == 0, "crowd: the service ends with exit code 0")
 
 
-ATTACKS = {"flood": flood, "late": late, "stop": stop, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
-           "records": records, "parked": parked, "churn": churn, "crowd": crowd, "silent": silent, "stalled": stalled,
-           "hellos": hellos, "tickets": tickets, "graph": hung_graph, "login": hung_login, "junk": junk}
+ATTACKS = {"flood": flood, "late": late, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
+           "records": records, "parked": parked, "crowd": crowd, "silent": silent, "stalled": stalled,
+           "hellos": hellos, "graph": hung_graph, "login": hung_login}
 
 
 def main():

@@ -7,20 +7,8 @@ import statistics
 import tempfile
 import time
 
-from attack_parts import NEW_KEY, PAUSES, Issuer, Service, bound, certificates, openssl, write
-from live import check, read_answer
-
-
-def client_certificate(folder, seconds):
-    """Makes a client's certificate that expires in `seconds`."""
-    openssl(folder, "req", *NEW_KEY, "-keyout", "client.key", "-out", "client.csr", "-subj", "/CN=caller")
-    write(folder, "index.txt", "")
-    write(folder, "serial", "01\n")
-    write(folder, "ca.conf", "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nserial=serial\nnew_certs_dir=.\n"
-          "default_md=sha256\npolicy=p\n[p]\ncommonName=supplied\n")
-    end = time.strftime("%y%m%d%H%M%SZ", time.gmtime(time.time() + seconds))
-    openssl(folder, "ca", "-batch", "-config", "ca.conf", "-cert", "ca.pem", "-keyfile", "ca.key", "-in", "client.csr",
-            "-out", "client.pem", "-notext", "-startdate", "200101000000Z", "-enddate", end)
+from attack_parts import PAUSES, Issuer, Service, bound, certificates
+from live import check
 
 
 def silent_clients(port, seconds, first, over, out):
@@ -146,35 +134,3 @@ def hellos(binary, _full):
             _, failed = handshakes(service.port, folder, 0.5)
             check(failed == 0, f"hellos: of the handshakes after them {failed} failed")
             check(service.stop() == 0, "hellos: the service ends with exit code 0")
-
-
-def tickets(binary, _full):
-    life = 8
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(binary, Issuer(binary), **certificates(folder), tls_client_ca_file=f"{folder}/ca.pem")
-        client_certificate(folder, life)
-        end = time.monotonic() + life
-        sessions = {}
-        for version in ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3:
-            context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
-            context.load_cert_chain(f"{folder}/client.pem", f"{folder}/client.key")
-            context.minimum_version = context.maximum_version = version
-
-            def visit(session=None, context=context):
-                with socket.create_connection(("127.0.0.1", service.port), 10) as plain, \
-                        context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
-                    client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
-                    return read_answer(client, bytearray())[0], client.session, client.session_reused
-
-            status, session, _ = visit()
-            _, session, reused = visit(session)
-            check(status == 200 and not reused, f"tickets: {version.name}: a second handshake is a whole one")
-            sessions[version] = (visit, session)
-        time.sleep(max(0, end + 1 - time.monotonic()))
-        for version, (visit, session) in sessions.items():
-            try:
-                outcome = f"answered {visit(session)[0]}"
-            except OSError as error:
-                outcome = "refused" if "expired" in str(error) else repr(error)
-            check(outcome == "refused", f"tickets: {version.name}: a session after the certificate's end is {outcome}")
-        check(service.stop() == 0, "tickets: the service ends with exit code 0")

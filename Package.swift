@@ -54,17 +54,14 @@ let package = Package(
         .target(name: "LLHTTPClient", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
         .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"]),
         .target(name: "LimitedLoginHTTPS", dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"]),
-        .target(name: "LLMint", dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"]),
-        .target(
-            name: "LimitedLoginTesting",
-            dependencies: ["LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"]
-        ),
+        .target(name: "LimitedLoginTesting", dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"]),
         .target(name: "LLGraph", dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"]),
         .target(name: "LLStores", dependencies: ["LLCrypto", "LLSockets", "LLBytes"]),
         .target(
             name: "LLStandIn",
             dependencies: [
-                "LLMint", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient", "LLBytes",
+                "LimitedLoginTesting", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient",
+                "LLBytes",
             ]
         ),
         .target(

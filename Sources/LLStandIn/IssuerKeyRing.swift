@@ -1,8 +1,8 @@
 internal import LLBytes
 package import LLCrypto
 internal import LLJOSE
-package import LLMint
 internal import LLSockets
+package import LimitedLoginTesting
 
 /// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
 package final class IssuerKeyRing: Sendable {

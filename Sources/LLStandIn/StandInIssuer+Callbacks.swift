@@ -4,8 +4,8 @@ internal import LLHTTP1
 internal import LLHTTPClient
 internal import LLHTTPServer
 internal import LLJOSE
-internal import LLMint
 internal import LLSockets
+internal import LimitedLoginTesting
 
 /// The stand-in's callbacks. Like Facebook, it signs a request and sends it to the service.
 extension StandInIssuer {

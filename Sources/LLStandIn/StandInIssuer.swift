@@ -4,8 +4,8 @@ internal import LLHTTP1
 internal import LLHTTPClient
 package import LLHTTPServer
 internal import LLJOSE
-@_exported public import LLMint
 package import LLSockets
+@_exported public import LimitedLoginTesting
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and
 /// key rotation. It also stands in for Graph, as far as permissions are concerned. It is only for development and

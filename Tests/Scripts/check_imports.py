@@ -31,12 +31,11 @@ ALLOWED = {
     "LLHTTPClient": PLATFORM | {"LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"},
     "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLCrypto", "LLBytes", "Dispatch"},
     "LimitedLoginHTTPS": {"LimitedLoginKeys", "LLSockets", "LLHTTPClient"},
-    "LLMint": {"LLJOSE", "LLCrypto", "LLBytes"},
-    "LimitedLoginTesting": {"LimitedLogin", "LLMint", "LLJOSE", "LLCrypto", "LLBytes"},
+    "LimitedLoginTesting": {"LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"},
     "LLGraph": PLATFORM | {"LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"},
     "LLStores": PLATFORM | {"LLCrypto", "LLSockets", "LLBytes", "Dispatch"},
     "LLStandIn": PLATFORM | OWN - {"LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores"}
-    | {"LLMint", "Dispatch", "FoundationEssentials"},
+    | {"LimitedLoginTesting", "Dispatch", "FoundationEssentials"},
     "LLService": PLATFORM | LOGGING | OWN | {"CLLOpenAPI", "Dispatch", "FoundationEssentials"},
     "limited-login": PLATFORM | LOGGING | OWN
     | {"LLService", "LLStandIn", "LimitedLoginHTTPS", "ArgumentParser", "Dispatch"}
@@ -52,12 +51,10 @@ IMPORT = re.compile(
 # A user of the libraries needs one import for each product, so the products re-export the types of keys. LLSockets re-exports
 # the locks and clocks that all its users need, and LLStandIn re-exports the minting.
 RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLSockets", "LLBytes"),
-               ("LLStandIn", "LLMint")}
+               ("LLStandIn", "LimitedLoginTesting")}
 
-# The table of bad tokens uses the codes of the verdict, and nothing else of that module.
 # One file reads the system's clock and passes the time to the verdict, which reads no clock.
 EXCEPTIONS = {
-    ("LLMint", "RefusalCatalogue.swift"): {"LimitedLogin"},
     # The C library reads and writes addresses without asking the system.
     ("LLBytes", "IPAddress.swift"): {"Glibc"},
     ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials"}

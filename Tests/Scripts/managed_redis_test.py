@@ -25,9 +25,9 @@ import live
 import redis_groups
 from attack_parts import PAUSES
 from live import check, failures
-from login_threads import KeyedNonces, Logins
+from login_threads import Logins
 from redis_groups import wait_for
-from revocation_test import outcome, revoke
+from replicas import Fleet, outcome, revoke
 
 # The longest allowed times in seconds: from the end of a move to the next good login, an answer, and from a failover to the next
 # good login.
@@ -55,7 +55,7 @@ class Rounds:
                 file.touch(mode=0o600)
                 file.write_text(password + "\n")
                 self.environment[f"LIMITED_LOGIN_REPLAY_STORE{name}_PASSWORD_FILE"] = str(file)
-        self.fleet = KeyedNonces(binary, 2, self.environment)
+        self.fleet = Fleet(binary, 2, self.environment)
         self.users = []
         self.worst = {}
 
@@ -244,7 +244,7 @@ class Rounds:
 
     def all_revocations(self):
         """Checks that each revocation counts, also at a replica that starts now."""
-        late = KeyedNonces(self.binary, 1, self.environment)
+        late = Fleet(self.binary, 1, self.environment)
         try:
             forgotten = [user for fleet in (self.fleet, late) for port in fleet.ports for user in self.users
                          if not self.knows(fleet, port, user)]
@@ -255,7 +255,7 @@ class Rounds:
     def wrong_place(self):
         """Checks that servers are not used under an address that their certificates do not name."""
         host = {"LIMITED_LOGIN_REPLAY_STORE": self.group.url("127.0.0.1")}
-        stranger = KeyedNonces(self.binary, 1, self.environment | host, waits=False)
+        stranger = Fleet(self.binary, 1, self.environment | host, waits=False)
         try:
             wait_for(lambda: "certificate" in stranger.services[0].output(), "a wrong name is told")
             self.never("a nonce with servers of a wrong name", 0 if stranger.nonce() is None else 1)

@@ -29,12 +29,6 @@ def tool(name, folder):
     return str(place) if place and place.exists() else shutil.which(name)
 
 
-def install(folder):
-    if not (pathlib.Path(folder) / "bin" / "pip").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([f"{folder}/bin/pip", "-q", "--disable-pip-version-check", "install", *TOOLS], check=True)
-
-
 def skipped(what):
     print(f"SKIPPED: {what} is not installed")
     return True
@@ -196,10 +190,7 @@ def main():
     choices = options.parse_args()
     if choices.tools:
         choices.tools = str(pathlib.Path(choices.tools).absolute())
-        try:
-            install(choices.tools)
-        except (OSError, subprocess.CalledProcessError) as error:
-            print(f"the tools could not be installed: {error}")
+        live.environment_with(choices.tools, TOOLS)
     program = live.build()
     with tempfile.TemporaryDirectory() as folder, live.Issuer(program) as issuer, \
             live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",

@@ -250,14 +250,7 @@ def main():
     parser.add_argument("--binary")
     parser.add_argument("--tools")
     arguments = parser.parse_args()
-    python = sys.executable
-    if arguments.tools:
-        folder = pathlib.Path(arguments.tools).resolve()
-        if not (folder / "bin/pip").exists():
-            subprocess.run([sys.executable, "-m", "venv", str(folder)])
-        if (folder / "bin/pip").exists():
-            python = str(folder / "bin/python")
-            subprocess.run([str(folder / "bin/pip"), "-q", "--disable-pip-version-check", "install", *PACKAGES])
+    python = live.environment_with(arguments.tools, PACKAGES) if arguments.tools else sys.executable
     program = arguments.binary or live.build()
     names = [name for name in CONSUMERS if not arguments.names or name in arguments.names]
     with live.Issuer(program) as issuer:

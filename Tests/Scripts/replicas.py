@@ -1,23 +1,26 @@
-"""Replicas of the service that share a secret, and the stand-in issuer of their tokens."""
+"""Replicas of the service that share a secret and demand a key, and the stand-in issuer of their tokens."""
 
+import hashlib
 import json
 import pathlib
-import subprocess
+import secrets
 import tempfile
 import time
 
 import live
 
+KEY = "a-key-for-these-tests"
+FIELDS = {"X-Api-Key": KEY}
+
 
 class Fleet:
-    """Replicas that share a secret, and an issuer."""
+    """Replicas that share a secret and demand a key of their callers, and an issuer."""
 
     def __init__(self, binary, count, environment=None, waits=True):
-        self.binary = binary
         self.folder = tempfile.TemporaryDirectory()
-        self.secret_file = pathlib.Path(self.folder.name) / "secret"
-        self.secrets = [self.new_secret()]
-        self.write()
+        folder = pathlib.Path(self.folder.name)
+        (folder / "secret").write_text(secrets.token_hex(32) + "\n")
+        (folder / "clients").write_text(f"test {hashlib.sha256(KEY.encode()).hexdigest()}\n")
         self.issuer = live.Process([binary, "issuer", "--listen", "127.0.0.1:0"])
         self.issuer_port = int(self.issuer.find(r"stand-in issuer on http://127\.0\.0\.1:(\d+)"))
         self.keys_url = f"http://127.0.0.1:{self.issuer_port}/.well-known/oauth/openid/jwks/"
@@ -25,7 +28,8 @@ class Fleet:
             "LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_LOG_FORMAT": "json",
             "LIMITED_LOGIN_JWKS_URLS": self.keys_url,
-            "LIMITED_LOGIN_NONCE_SECRET_FILE": str(self.secret_file),
+            "LIMITED_LOGIN_NONCE_SECRET_FILE": str(folder / "secret"),
+            "LIMITED_LOGIN_CLIENT_KEYS_FILE": str(folder / "clients"),
         }
         self.services = [live.Process([binary, "serve"], variables | (environment or {})) for _ in range(count)]
         self.ports = [int(service.find(r'"address":"127\.0\.0\.1:(\d+)"')) for service in self.services]
@@ -33,27 +37,22 @@ class Fleet:
             while waits and request(port, "GET", "/readyz")[0] != 200:
                 time.sleep(0.01)
 
-    def new_secret(self):
-        return subprocess.run([self.binary, "nonce", "secret"], check=True, capture_output=True, text=True).stdout.strip()
-
-    def write(self):
-        new = self.secret_file.with_suffix(".new")
-        new.write_text("\n".join(self.secrets) + "\n")
-        new.rename(self.secret_file)
-
     def nonce(self, replica=0):
-        while True:
-            status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}")
-            if status == 200:
-                return answer["nonce"]
-            if status != 503:
-                raise RuntimeError(f"/nonces answers {status} {answer}")
-            time.sleep(0.01)
+        """A nonce; None while the store has not been reached since the start."""
+        status, answer = request(self.ports[replica % len(self.ports)], "POST", "/nonces", "{}", FIELDS)
+        return answer["nonce"] if status == 200 else None
 
     def use(self, nonce):
         """The body of a request that uses the nonce up."""
         token = request(self.issuer_port, "POST", "/tokens", json.dumps({"nonce": nonce}))[1]["id_token"]
         return json.dumps({"id_token": token, "issued_nonce": True})
+
+    def token(self, user, age=30):
+        """The body of a request about a token that was issued some seconds ago."""
+        now = int(time.time())
+        claims = {"sub": str(user), "nonce": "n-1", "iat": now - age, "exp": now + 3600}
+        token = request(self.issuer_port, "POST", "/tokens", json.dumps(claims))[1]["id_token"]
+        return json.dumps({"id_token": token, "nonce": "n-1"})
 
     def stop(self):
         for process in [*self.services, self.issuer]:
@@ -67,3 +66,12 @@ def request(port, method, path, body=None, fields=None):
         return status, json.loads(text)
     except ValueError:
         return status, {}
+
+
+def outcome(port, body):
+    status, answer = request(port, "POST", "/verify", body, FIELDS)
+    return "accepted" if status == 200 else answer.get("code", str(status))
+
+
+def revoke(port, user):
+    return request(port, "POST", "/revocations", json.dumps({"user_id": str(user)}), FIELDS)[0]

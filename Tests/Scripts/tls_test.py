@@ -13,19 +13,10 @@ import sys
 import tempfile
 
 from attack_parts import Issuer, Service, certificates
-from live import ROOT, check, failures
+from live import ROOT, check, environment_with, failures
 
 VERSION = "6.3.1"
 GROUPS = {"X25519", "secp256r1", "secp384r1"}
-
-
-def installed(folder):
-    """The interpreter of the virtual environment that has sslyze."""
-    python = os.path.join(folder, "bin", "python3")
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"sslyze=={VERSION}"], check=True)
-    return python
 
 
 def main():
@@ -33,7 +24,7 @@ def main():
     options.add_argument("--binary", default=os.path.join(ROOT, ".build", "debug", "limited-login"))
     options.add_argument("--tools", default=os.path.join(ROOT, ".build", "tools", "sslyze"))
     chosen = options.parse_args()
-    python = installed(chosen.tools)
+    python = environment_with(chosen.tools, [f"sslyze=={VERSION}"])
     with tempfile.TemporaryDirectory() as folder:
         service = Service(os.path.abspath(chosen.binary), Issuer(os.path.abspath(chosen.binary)), **certificates(folder))
         report = os.path.join(folder, "report.json")

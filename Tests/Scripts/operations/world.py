@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 
+import attack_parts
 import live
 from live import ROOT, check
 
@@ -89,25 +90,15 @@ class Certificates:
     """An authority and its certificates, made by openssl."""
 
     def __init__(self, folder):
-        self.folder = folder
-        self.authority = self.make("authority", ["-x509", "-days", "30", "-subj", "/CN=Test Authority"])[0]
-
-    def make(self, name, arguments):
-        certificate, key = (str(self.folder.path / f"{name}.{end}") for end in ("pem", "key"))
-        run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
-             "-out", certificate, *arguments])
-        os.chmod(key, 0o644)
-        return certificate, key
+        self.folder = str(folder.path)
+        attack_parts.authority(self.folder)
+        self.authority = f"{self.folder}/ca.pem"
 
     def issue(self, name):
         """Makes a certificate for localhost, good for servers and clients; returns its file and that of its key."""
-        request_file, key = self.make(name, ["-subj", f"/CN={name}"])
-        certificate = str(self.folder.path / f"{name}.crt")
-        extensions = self.folder.write(f"{name}.ext", "subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        run(["openssl", "x509", "-req", "-in", request_file, "-CA", self.authority,
-             "-CAkey", self.authority.replace(".pem", ".key"), "-days", "20", "-out", certificate,
-             "-extfile", extensions])
-        return certificate, key
+        attack_parts.certificate(self.folder, name, "DNS:localhost,IP:127.0.0.1", "serverAuth,clientAuth")
+        os.chmod(f"{self.folder}/{name}.key", 0o644)
+        return f"{self.folder}/{name}.pem", f"{self.folder}/{name}.key"
 
 
 def run(command, **options):

@@ -130,14 +130,6 @@ struct AccessTokenLifeTests {
         #expect(unreachable.exitCode == 3 && unreachable.errors.contains("graph_unreachable"))
     }
 
-    @Test("The documented login of Android is judged")
-    func documented() throws {
-        let (run, statuses) = try DocumentedCommands.run("android", in: "WhichToken")
-        #expect(statuses == ["200", "401"], "\(run.output)\(run.errors)")
-        #expect(run.output.contains(#""name":"Jo Roe""#) && run.output.contains(#""missing_permissions":["email"]"#))
-        #expect(run.output.contains("access_token_invalid"))
-    }
-
     @Test("The stand-in forgets tokens revoked at Graph, and accepts only the app's proof")
     func standIn() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])

@@ -149,14 +149,4 @@ struct CallbackLifeTests {
         #expect(try run(["judge", "a.b"], secrets: nil).exitCode == 78)
         for output in [made, judged, forged] { #expect(!(output.output + output.errors).contains(Self.appSecret)) }
     }
-
-    @Test("The documented example of both callbacks works")
-    func documented() throws {
-        let (run, statuses) = try DocumentedCommands.run("callbacks", in: "Callbacks")
-        #expect(statuses == ["200", "401", "200"], "\(run.output)\(run.errors)")
-        #expect(run.output.contains("\"code\":\"login_revoked\""))
-        #expect(run.output.contains("webhook: login.deauthorized, user 1000200030004000\n"))
-        #expect(run.output.contains("webhook: user.data_deletion_requested, user 1000200030004000\n"))
-        #expect(run.output.contains("Everything about user 1000200030004000 was deleted.\n"))
-    }
 }

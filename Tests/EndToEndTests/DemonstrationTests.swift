@@ -3,7 +3,7 @@ import LLSockets
 import LLTestSupport
 import Testing
 
-@Suite("demo and the commands of the README", .live)
+@Suite("demo: ports, callers, and a container", .live)
 struct DemonstrationTests {
     private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
         let process = try ServiceProcess(
@@ -14,40 +14,14 @@ struct DemonstrationTests {
         return process
     }
 
-    @Test("The output of demo is short, and every command in it gets the answer in its title")
-    func commandsToPaste() throws {
-        let demo = try Self.demo()
-        defer { demo.end() }
-        let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        #expect(lines.count <= 25)
-        #expect(lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
-        #expect(!demo.outputText.contains("eyJ"), "a token is printed")
-        var outcomes: [String] = []
-        for (index, line) in lines.enumerated() where line.hasPrefix("# ") {
-            let expected = try #require(line.components(separatedBy: " -> ").last)
-            let run = try FinishedRun(["-c", lines[index + 1]], program: "/bin/sh")
-            #expect(run.exitCode == 0, "\(run.errors)")
-            let code = expected.split(separator: " ").last.map(String.init) ?? ""
-            if expected.hasPrefix("401 ") {
-                #expect(run.output.contains("\"code\":\"\(code)\""), "\(line): \(run.output)")
-            } else {
-                for member in ["authentication_token", "profile", "birthday", "age_range", "hometown", "friend_ids"] {
-                    #expect(run.output.contains("\"\(member)\":"), "\(member): \(run.output)")
-                }
-            }
-            outcomes.append(expected)
-        }
-        #expect(outcomes == ["200, the Profile", "401 expired", "401 invalid_signature"])
-        demo.terminate()
-        #expect(demo.waitForExit() == 0)
-    }
-
-    @Test("Callers of a demonstration need its client key")
+    @Test("The output of demo is short and shows no token; callers of its service need its client key")
     func callers() throws {
         let demo = try Self.demo()
         defer { demo.end() }
-        let line = try #require(demo.outputText.split(separator: "\n").first)
-        let service = try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
+        let lines = demo.outputText.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 25 && lines.allSatisfy { $0.count <= 110 }, "\(lines.map(\.count))")
+        #expect(!demo.outputText.contains("eyJ"), "a token is printed")
+        let service = try #require(lines[0].split(separator: " ").first { $0.hasPrefix("http://") }).dropLast()
         for (path, key, status) in [
             ("/verify", "Accept: */*", 401), ("/verify", "X-Api-Key: other", 401), ("/verify", "X-Api-Key: demo", 415),
             ("/nonces", "X-Api-Key: demo", 200), ("/introspect", "Accept: */*", 401), ("/token", "Accept: */*", 401),
@@ -57,36 +31,6 @@ struct DemonstrationTests {
             ]
             #expect(try FinishedRun(arguments, program: "/usr/bin/curl").output == "\(status)", "\(path) \(key)")
         }
-    }
-
-    @Test("The README's example verifies a token of the stand-in issuer")
-    func example() throws {
-        let (run, _) = try DocumentedCommands.run("example")
-        #expect(run.output.contains("\"name\":\"Jane Doe\""), "\(run.output)\(run.errors)")
-        #expect(run.output.contains("\"missing_permissions\":[\"user_birthday\"]"))
-        #expect(run.output.contains("\"refresh\":true"), "\(run.output)\(run.errors)")
-    }
-
-    @Test("The documented example of a login's life works")
-    func documentedLife() throws {
-        let (run, statuses) = try DocumentedCommands.run("life", in: "API")
-        #expect(
-            statuses == ["200", "401", "200", "200", "204", "200", "204", "401", "204", "200", "204"],
-            "\(run.output)\(run.errors)"
-        )
-        #expect(run.output.contains(#""declined":["user_friends"],"expired":[],"missing":["user_birthday"]"#))
-        #expect(run.output.contains(#""code":"nonce_used""#))
-        #expect(run.output.contains(#""refresh":true"#))
-        #expect(run.output.contains(#""granted":[],"declined":[],"expired":[]}"#))
-    }
-
-    @Test("The documented examples of refusals are refused with their codes")
-    func documentedRefusals() throws {
-        let (run, statuses) = try DocumentedCommands.run("refusals", in: "Demonstration")
-        #expect(statuses == ["200", "401", "401", "401", "401", "401", "200"], "\(run.output)\(run.errors)")
-        let codes = ["expired", "invalid_audience", "nonce_mismatch", "invalid_signature", "unknown_key"]
-        for code in codes { #expect(run.output.contains("\"code\":\"\(code)\""), "\(code)") }
-        #expect(run.output.contains("\"key_ids\":["))
     }
 
     @Test(
@@ -148,37 +92,6 @@ struct DemonstrationTests {
             "\(run.output)\(run.errors)"
         )
         #expect(run.exitCode == 0)
-    }
-
-    @Test("The README's demo and test commands install the packages, then run demo or the tests")
-    func commands() throws {
-        for (name, end) in [("demo", "swift run limited-login demo"), ("test", "swift test")] {
-            let command = try DocumentedCommands.text(name).trimmingCharacters(in: .whitespacesAndNewlines)
-            #expect(command.contains("apt-get -qy install libssl-dev"))
-            #expect(command.hasSuffix("&& \(end)"))
-            #expect(!command.contains("\n"))
-        }
-    }
-
-    @Test("The README's serve commands start the service with its secret and the key of a caller")
-    func serve() throws {
-        let folder = try ShortFolder()
-        let script = try DocumentedCommands.text("serve")
-            .trimmingCharacters(in: .whitespacesAndNewlines)
-            .replacing(
-                "swift build -c release --product limited-login && PATH=$PWD/.build/release:$PATH",
-                with: "cd \(folder.path)"
-            )
-            .replacing("limited-login serve", with: "exec limited-login serve")
-            .replacing("limited-login ", with: "\(ServiceProcess.executable) ")
-        let process = try ServiceProcess(
-            ["-c", script + " --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --jwks-urls http://127.0.0.1:1/"],
-            program: "/bin/bash"
-        )
-        #expect(process.waitForError("listening"), "\(process.errorText)")
-        #expect(process.outputText.hasPrefix("key:  "))
-        process.terminate()
-        #expect(process.waitForExit() == 0)
     }
 }
 

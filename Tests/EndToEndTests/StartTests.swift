@@ -59,35 +59,6 @@ struct StartTests {
     }
 
     @Test(
-        "Inherited limits, ignored signals, a strict umask and a missing folder do not stop a start",
-        arguments: [
-            "trap '' TERM HUP INT PIPE; exec \"$0\" serve",
-            "mkdir gone && cd gone && rmdir \"$PWD\"; exec \"$0\" serve", "umask 777; exec \"$0\" serve",
-            "ulimit -s 64; exec \"$0\" serve",
-            // The thread sanitizer writes a file of its own before `main`.
-        ] + (Sanitizer.isActive ? [] : ["ulimit -f 0; exec \"$0\" serve"])
-    )
-    func inherited(shell: String) throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let folder = try ShortFolder()
-        let environment = [
-            "LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL, "LIMITED_LOGIN_JWKS_FILE": "\(folder.path)/keys.json",
-            "LIMITED_LOGIN_LISTEN": "127.0.0.1:0",
-        ]
-        let process = try ServiceProcess(
-            ["-c", "cd '\(folder.path)'; \(shell)", ServiceProcess.executable],
-            environment: Self.required.merging(environment) { $1 },
-            program: "/bin/bash"
-        )
-        #expect(process.waitForError("key set changed"), "\(process.errorText)")
-        process.signal(SIGHUP)
-        #expect(process.waitForError("configuration reloaded"), "\(process.errorText)")
-        process.terminate()
-        #expect(process.waitForExit() == 0, "\(process.errorText)")
-    }
-
-    @Test(
         "If OpenSSL's configuration disables RSA and SHA-256, each command ends with 78 and one sentence",
         arguments: [["serve"], ["verify", "x.y.z"]]
     )

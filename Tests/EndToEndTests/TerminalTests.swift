@@ -81,42 +81,4 @@ struct TerminalTests {
             #expect(process.waitForError("fetching the issuer's keys from \(url)"))
         }
     }
-
-    @Test("The manual page has every command and every option")
-    func manual() throws {
-        let made = try FinishedRun(
-            [ProjectFiles.path("Tests/Scripts/manual_page.py")],
-            environment: ["LIMITED_LOGIN": ServiceProcess.executable],
-            program: "/usr/bin/python3"
-        )
-        #expect(made.exitCode == 0, "\(made.errors)")
-        let page = made.output
-        let dump = try FinishedRun(["--experimental-dump-help"])
-        let tool = try #require(try JSONSerialization.jsonObject(with: Data(dump.output.utf8)) as? [String: Any])
-        let root = try #require(tool["command"] as? [String: Any])
-        var options = 0
-        for command in try #require(root["subcommands"] as? [[String: Any]]) {
-            let name = try #require(command["commandName"] as? String)
-            guard name != "help" else { continue }
-            #expect(page.contains(".SS \"\(name.replacing("-", with: "\\-"))\""), "\(name)")
-            for argument in command["arguments"] as? [[String: Any]] ?? [] {
-                guard let long = (argument["preferredName"] as? [String: String])?["name"], long != "help",
-                    long != "version"
-                else { continue }
-                options += 1
-                #expect(page.contains("\\fB\\-\\-\(long.replacing("-", with: "\\-"))\\fR"), "\(name) --\(long)")
-            }
-        }
-        #expect(options > 50)
-    }
-
-    @Test("Completions are made for each shell, and bash understands them", arguments: ["bash", "zsh", "fish"])
-    func completions(shell: String) throws {
-        let run = try FinishedRun(["--generate-completion-script", shell])
-        #expect(run.exitCode == 0)
-        #expect(run.output.contains("limited-login"))
-        #expect(run.output.contains("token-file"))
-        guard shell == "bash" else { return }
-        #expect(try FinishedRun(["-n"], program: "/bin/bash", input: run.output).exitCode == 0)
-    }
 }

@@ -36,35 +36,3 @@ enum FreePort {
         return try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false).localAddress().port
     }
 }
-
-/// A block of commands in a document.
-enum DocumentedCommands {
-    /// The block after `<!-- command: NAME -->` in the README or another document.
-    static func text(_ name: String, in document: String = "README.md") throws -> String {
-        let text = try ProjectFiles.text(document)
-        let mark = try #require(text.range(of: "<!-- command: \(name) -->\n```sh\n")).upperBound
-        let end = try #require(text[mark...].range(of: "```")).lowerBound
-        return String(text[mark..<end])
-    }
-
-    /// Runs a block with free ports in place of the documented ones.
-    /// - Parameter page: a page of the service's documentation; nil for the README.
-    /// - Returns: The run, and the lines of it that are HTTP statuses.
-    static func run(_ name: String, in page: String? = nil) throws -> (run: FinishedRun, statuses: [String]) {
-        let document = page.map { "Sources/LLService/LLService.docc/\($0).md" } ?? "README.md"
-        let ports = try (0..<3).map { _ in try FreePort.take() }
-        let script = try text(name, in: document)
-            .replacing("--issuer-listen 127.0.0.1:8090", with: "")
-            .replacing(
-                "swift run limited-login demo",
-                with: "\(ServiceProcess.executable) demo --listen 127.0.0.1:8080 "
-                    + "--admin-listen 127.0.0.1:8081 --issuer-listen 127.0.0.1:8090"
-            )
-            .replacing("swift run limited-login", with: ServiceProcess.executable)
-            .replacing(":8080", with: ":\(ports[0])")
-            .replacing(":8081", with: ":\(ports[1])")
-            .replacing(":8090", with: ":\(ports[2])")
-        let run = try FinishedRun(["-c", script], program: "/bin/bash")
-        return (run, run.output.split(separator: "\n").map(String.init).filter { $0.count == 3 && Int($0) != nil })
-    }
-}

@@ -135,17 +135,6 @@ struct RedisMovesTests {
         return verdict
     }
 
-    @Test("A slot that has moved with all its keys is followed, and nothing is forgotten")
-    func moved() {
-        for (number, target) in [1, 2, 0, 1].enumerated() {
-            #expect(verdict(UInt64(number)) == .accepted)
-            cluster.move(to: target)
-            #expect(verdict(UInt64(number)) == .nonceUsed)
-        }
-        #expect(store.store.completeSince == born)
-        #expect(store.failures.allSatisfy { $0 == .moved })
-    }
-
     @Test("While a slot is on its way nothing is accepted; after its arrival nothing is forgotten")
     func onItsWay() {
         #expect(verdict(1) == .accepted)

@@ -101,32 +101,6 @@ struct RedisReplayStoreTests {
         #expect(Int64(time) == server + ahead + difference)
     }
 
-    @Test("Two replicas use one nonce two hundred times at once: exactly one use is accepted, every time")
-    func concurrent() throws {
-        let server = try RedisServer()
-        let stores = try (0..<2).map { _ in try StoreUnderTest("redis://127.0.0.1:\(server.port)") }
-        #expect(stores.allSatisfy { $0.waitUntilUp() })
-        for round: UInt64 in 0..<25 {
-            let verdicts = Locked<[ReplayVerdict]>([])
-            let group = DispatchGroup()
-            for index in 0..<200 {
-                group.enter()
-                let isTaken = stores[index % 2].store.remember(
-                    StoreUnderTest.question(round),
-                    now: MonotonicClock.now()
-                ) { verdict in
-                    verdicts.withLock { $0.append(verdict) }
-                    group.leave()
-                }
-                #expect(isTaken)
-            }
-            group.wait()
-            let all = verdicts.withLock { $0 }
-            #expect(all.filter { $0 == .accepted }.count == 1)
-            #expect(all.filter { $0 == .nonceUsed }.count == 199)
-        }
-    }
-
     @Test("Tokens from before the first start are accepted once; tokens from before a loss are refused")
     func tokens() throws {
         let server = try RedisServer()

@@ -121,20 +121,6 @@ struct RedisRevocationsTests {
         #expect(Self.wait(stores[0], forCount: 3, in: server))
     }
 
-    @Test("If the data are emptied while the server runs, the replicas write them again")
-    func emptied() throws {
-        let server = try RedisServer()
-        let store = try Self.store(server)
-        #expect(store.wait { $0.store.revocations.isKnown })
-        for user in 1...1_200 {
-            store.store.revocations.revoke(app: "42".utf8.span, user: "\(user)".utf8.span, at: .max) { _ in }
-        }
-        #expect(Self.wait(store, forCount: 1_200, in: server))
-        #expect(try server.send("FLUSHALL").hasPrefix("+OK"))
-        #expect(Self.wait(store, forCount: 1_200, in: server))
-        #expect((1...1_200).allSatisfy { Self.isRevoked(store, $0) })
-    }
-
     @Test("A later revocation replaces an earlier one, and expired ones are removed")
     func superseded() throws {
         let server = try RedisServer()

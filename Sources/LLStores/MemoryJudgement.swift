@@ -49,13 +49,11 @@ enum MemoryJudgement: Equatable {
         var now: UInt64
         /// The key of this run; nil if it holds no start.
         var run: MemoryStart?
-        /// The key of the data as a whole.
         var data: MemoryStart?
         /// The key of the last run that this process knew.
         var last = LastRun.absent
     }
 
-    /// The content of a last run's key.
     enum LastRun: Equatable {
         case absent
         case start(MemoryStart)

@@ -21,7 +21,6 @@ package final class MemoryReplayStore: Sendable {
         var known: Set<ReplayKey> = []
         /// The entries by the end of their bucket. At that time they need not be remembered any longer.
         var buckets: [UInt64: [ReplayKey]] = [:]
-        /// The end of the first bucket; the greatest number if there is none.
         var firstBucket = UInt64.max
         /// The wall clock at the start less the monotonic clock, in milliseconds.
         var offset: Int64

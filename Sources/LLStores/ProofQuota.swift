@@ -21,7 +21,6 @@ struct ProofQuota: Sendable {
         init(first: UInt64) { self.first = first }
 
         var total: Int { counts.reduce(0) { $0 + Int($1) } }
-        /// The first step in which a proof ends.
         var next: UInt64 { (first..<first + stepCount).first { self[$0] > 0 } ?? first }
 
         subscript(step: UInt64) -> UInt16 {
@@ -78,6 +77,5 @@ struct ProofQuota: Sendable {
         tallies = tallies.filter { $0.value.total > middle }
     }
 
-    /// The number of counted keys.
     var keyCount: Int { tallies.count }
 }

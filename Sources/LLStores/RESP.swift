@@ -61,7 +61,6 @@ package struct RESPReader {
     private var taken = 0
     /// The arrays that are being read, the outermost first.
     private var open: [(elements: [RedisReply], count: Int)] = []
-    /// The bounds of the next answers.
     var limits = RESPLimits.usual
 
     package init() {}

@@ -1,6 +1,5 @@
 internal import LLSockets
 
-/// Sends commands and receives answers over one connection.
 final class RedisChannel {
     let node: RedisNode
     private let stream: ClientStream

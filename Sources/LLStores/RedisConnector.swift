@@ -11,9 +11,7 @@ struct RedisConnector {
     private var pause: GrowingPause
     /// True if another session may follow at once when the next one ends.
     private var mayRetryAtOnce = true
-    /// The reported failure; nil once recovery was reported.
     private var reported: RedisFailure?
-    /// The failures reported within the last minute.
     private var recent: [(failure: RedisFailure, at: MonotonicInstant)] = []
 
     init(_ store: RedisReplayStore) {
@@ -25,7 +23,6 @@ struct RedisConnector {
         pause = GrowingPause(limits)
     }
 
-    /// Returns when the store is stopped.
     consuming func run() {
         while !store.isStopped {
             do throws(RedisFailure) {
@@ -144,7 +141,6 @@ struct RedisConnector {
         }
     }
 
-    /// Refuses all questions, and pauses before the next attempt.
     private mutating func wait(after failure: RedisFailure) {
         let end = pause.end(from: MonotonicClock.now())
         store.state.withLock { $0.link = .down }

@@ -23,7 +23,6 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case moved
     /// The slot of the keys is on its way to another node of the cluster.
     case slotMoves(to: RedisNode)
-    /// No node of the cluster serves the slot of the keys.
     case clusterDown
     /// The nodes of the cluster redirect without end, or to a node that the cluster does not name.
     case clusterDisagrees
@@ -35,12 +34,10 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case sentinelOutdated
     /// INFO has no `run_id`, so a loss of data would not be seen.
     case anonymous
-    /// The data were replaced while the connection was open.
     case memoryLost
     /// The server's clock changed, so entries dated by it may be out of order.
     case clockChanged
     case tooManyRevocations
-    /// Another refusal, identified by its code.
     case refused(code: String)
 
     /// A refusal of the server, from the first word of its error.

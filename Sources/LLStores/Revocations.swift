@@ -159,7 +159,6 @@ package final class Revocations: Sendable {
 
     // MARK: What verdicts ask
 
-    /// The number of logins that are remembered as revoked.
     package var count: Int { table.count }
 
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.

@@ -15,7 +15,6 @@ struct CheckReport {
         case notAsked = "not_asked"
     }
 
-    /// The rows, in the order of the checks.
     let rows: [Row]
     /// Nil when the credential is accepted.
     var refusal: Rejection?
@@ -60,8 +59,12 @@ struct CheckReport {
         return answer.isEmpty ? own : JSON { $0 = own.bytes.dropLast() + [UInt8(ascii: ",")] + answer.dropFirst() }
     }
 
-    /// The report as lines for a person.
-    func text(isColoured: Bool) -> String {
+    /// Prints the report: one JSON object, or lines for a person.
+    func write(asJSON: Bool, _ colour: ColourChoice = .auto) {
+        if asJSON { StandardOutput.write(json: json) } else { StandardOutput.write(text(isColoured: colour.isOn)) }
+    }
+
+    private func text(isColoured: Bool) -> String {
         var lines = rows.map { row in
             switch row.outcome {
             case .passed: "\(Colour.green.paint("ok", isColoured))       \(row.title)"
@@ -133,7 +136,6 @@ extension TokenExpectation {
         }
     }
 
-    /// The title of a check, for a person.
     fileprivate func title(of check: VerificationCheck) -> String {
         guard check == .binding, binding.isRefresh else { return check.title }
         return binding.nonce == nil

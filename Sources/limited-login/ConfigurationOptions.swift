@@ -8,7 +8,6 @@ internal import LLService
 /// Each is decoded under its name there. Every command accepts all of them; `--help` shows those of its `Scope`.
 struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomReflectable, Sendable {
     private var file: String?
-    /// The values given on the command line, by the settings' names.
     private var flags: [String: String] = [:]
 
     init() {}
@@ -41,7 +40,6 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
         return Mirror(self, children: [(label: OptionName.file.stringValue, value: file as Any)] + flags)
     }
 
-    /// The command line's own value of a setting.
     func given(_ setting: any AnySetting) -> String? { flags[setting.row.name] }
 
     /// Loads the configuration from these flags, this process's environment and the file. It loads only the settings of

@@ -12,7 +12,6 @@ struct DPoPCommand: ParsableCommand {
         subcommands: [Judge.self, Make.self]
     )
 
-    /// The request that a proof is for.
     struct Request: ParsableArguments {
         @Option(help: "The request's method.")
         var method = "GET"

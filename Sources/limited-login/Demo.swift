@@ -219,7 +219,6 @@ struct DemonstrationFiles {
 /// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,
 /// prints them, and serves the page that shows a person the state of a data deletion.
 final class DemonstrationBackend: HTTPRequestHandler {
-    /// The secret of the webhooks.
     private let key: [UInt8]
     /// The last requests for deletion: the query of each status page, and the user.
     private var deletions: [(query: String, userID: String)] = []

@@ -12,7 +12,6 @@ final class DemoPage: PageBackend {
     let client = HTTPSClient()
     /// The longest outage: it ends by itself if the page that began it is gone.
     static let outage = Duration.seconds(60)
-    /// The service, once it is running.
     private let running = Locked<Application?>(nil)
 
     init(issuer: StandInIssuer) { self.issuer = issuer }
@@ -84,7 +83,6 @@ final class DemoPage: PageBackend {
 struct DemoScenario: Sendable {
     let name: String
     let title: String
-    /// One sentence about the steps.
     let hint: String
     /// The service's answer: a status, and for a refusal its code.
     let expects: String
@@ -94,7 +92,6 @@ struct DemoScenario: Sendable {
     var changesFacebook = false
     let play: @Sendable (inout ScenarioRun) throws -> Void
 
-    /// The steps of a scenario, or a login with a fault of the catalogue (`fault:NAME`).
     static func play(named name: String) -> (@Sendable (inout ScenarioRun) throws -> Void)? {
         if name.hasPrefix("fault:"), let entry = CatalogueEntry.named(String(name.dropFirst("fault:".count))) {
             return { try $0.login(entry) }

@@ -63,7 +63,6 @@ final class InspectPage: PageBackend {
 
     let cache: JWKSetCache
     private let configuration: ServiceConfiguration
-    /// The flags that give `verify` the settings of this page.
     private let flags: [(name: String, value: String)]
     /// The time for which tokens are judged; nil for now.
     private let at: NumericDate?
@@ -216,6 +215,5 @@ final class InspectPage: PageBackend {
         "issued_nonce": { _ in .issuedNonce }, "subject": { TokenBinding(subject: $0) }, "unbound": { _ in .unbound },
     ]
 
-    /// The text as one word of a shell.
     static func shell(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 }

@@ -8,7 +8,6 @@ struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
 
     private(set) var bytes: [UInt8] = []
 
-    /// - Parameter write: Appends JSON.
     init(_ write: (inout [UInt8]) -> Void) { write(&bytes) }
 
     init(_ text: String) { JSONWriter.string(text, to: &bytes) }

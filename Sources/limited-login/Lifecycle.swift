@@ -100,7 +100,6 @@ final class ProcessSignals: Sendable {
     }
 }
 
-/// The threads that Dispatch starts for the queues.
 enum Threads {
     /// Enough for the servers of `demo` and for the first steps of every other command.
     static let few = 8

@@ -120,7 +120,6 @@ struct NamedCommand {
     private(set) var type: any ParsableCommand.Type = LimitedLoginCommand.self
     /// The full name, as typed.
     private(set) var path = LimitedLoginCommand._commandName
-    /// The mistake in the name; nil if there is none.
     private(set) var mistake: String?
 
     init(_ arguments: [String]) {
@@ -159,7 +158,6 @@ struct NamedCommand {
     }
 }
 
-/// The version of this build.
 enum BuildInformation {
     /// The semantic version of the service and its API.
     static let version = "0.2.0"

@@ -36,7 +36,6 @@ enum LocalTime {
     }
 }
 
-/// Moments on a command line.
 enum Moment {
     static func now() throws(StartError) -> NumericDate {
         guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {

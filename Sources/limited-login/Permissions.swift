@@ -89,7 +89,6 @@ struct Permissions: ParsableCommand {
     }
 }
 
-/// The person that a call to Graph is about.
 struct PersonOptions: ParsableArguments {
     @Argument(help: "The person's app-scoped id: the claim sub.")
     var userID: String

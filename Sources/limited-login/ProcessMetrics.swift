@@ -20,7 +20,6 @@ final class ProcessMetrics: Sendable {
     /// Sets the application to read the counters of; called once, when all its parts exist.
     func observe(_ application: Application) { observed.withLock { $0 = application } }
 
-    /// The application, once it exists.
     var application: Application? { observed.withLock { $0 } }
 
     func update() {

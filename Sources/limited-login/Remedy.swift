@@ -29,7 +29,6 @@ struct Remedy {
 
     private var claims: JSONObject? { JSONObject(PastedText(bytes: token).unprovenPayload) }
 
-    /// The unproven issuer of the token, if it is not a configured one.
     private var foreignIssuer: String? {
         claims?.string("iss").flatMap { configuration.issuers.contains($0) ? nil : $0 }
     }
@@ -46,7 +45,6 @@ struct Remedy {
         return " You trust \(configuration.issuers.joined(separator: ", "))."
     }
 
-    /// A time that the token claims.
     private func moment(_ claim: String) -> NumericDate? {
         guard let claims, let node = claims.members.first(where: { $0.name == claim })?.node else { return nil }
         return claims.document.double(node, in: claims.bytes.span).flatMap { NumericDate(secondsSince1970: $0) }

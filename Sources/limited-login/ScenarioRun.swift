@@ -15,7 +15,6 @@ struct ScenarioRun {
     /// Empty if the service is to issue one.
     var nonce: String
     let permissions: [String]
-    /// The person that logs in.
     var userID = CatalogueWorkshop.janesID
     var steps: [JSON] = []
     var verdict: Verdict?
@@ -35,7 +34,6 @@ struct ScenarioRun {
         steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
     }
 
-    /// Adds a line to those that do the same in a terminal.
     mutating func script(_ line: String) { lines.append(line) }
 
     /// Adds a line that keeps the first text of an answer, such as a nonce, in a variable for the lines after it.

@@ -74,25 +74,23 @@ enum ServiceEvents {
             case .down(let failure):
                 logger.error("replay store down", metadata: ["reason": "\(failure)"])
             case .revokedAhead(let until):
-                logger.error(
-                    "the clock was set back",
-                    metadata: [
-                        "reason":
-                            "logins were revoked while it was ahead: it cannot be known whether tokens of these people up to that time are older than the revocation, so they are refused with 503; restart the service to end that",
-                        "until": "\(until / 1_000)",
-                    ]
-                )
+                let reason = """
+                    logins were revoked while it was ahead: it cannot be known whether tokens of these people up to that time \
+                    are older than the revocation, so they are refused with 503; restart the service to end that
+                    """
+                clockWasSetBack(reason, until, logger)
             case .clockSetBack(let until):
-                logger.error(
-                    "the clock was set back",
-                    metadata: [
-                        "reason":
-                            "what was used while it was ahead may be forgotten: nonces, tokens and proofs of that time are refused with 503; restart the service to end that",
-                        "until": "\(until / 1_000)",
-                    ]
-                )
+                let reason = """
+                    what was used while it was ahead may be forgotten: nonces, tokens and proofs of that time are refused with \
+                    503; restart the service to end that
+                    """
+                clockWasSetBack(reason, until, logger)
             }
         }
+    }
+
+    private static func clockWasSetBack(_ reason: String, _ until: UInt64, _ logger: Logger) {
+        logger.error("the clock was set back", metadata: ["reason": "\(reason)", "until": "\(until / 1_000)"])
     }
 }
 

@@ -43,7 +43,6 @@ enum VerdictSettings: SettingScope {
     }
 }
 
-/// The settings of the page that judges a token.
 enum PageSettings: SettingScope {
     static let settings =
         VerdictSettings.settings + [
@@ -51,7 +50,6 @@ enum PageSettings: SettingScope {
         ]
 }
 
-/// The settings of the key set.
 enum KeySettings: SettingScope {
     static let settings: [any AnySetting] = [
         all.jwksURLs, all.caFile, all.jwksTTLSeconds, all.jwksMinimumTTLSeconds, all.jwksMaximumTTLSeconds,
@@ -60,36 +58,30 @@ enum KeySettings: SettingScope {
     static let readsOthers = false
 }
 
-/// The settings of the health check.
 enum HealthSettings: SettingScope {
     static let settings: [any AnySetting] = [all.adminListen]
     static let readsOthers = false
 }
 
-/// The settings of issuing nonces.
 enum NonceSettings: SettingScope {
     static let settings: [any AnySetting] = [all.appIDs, all.nonceSecretFile, all.nonceTTLSeconds]
 }
 
-/// The settings of calls to Graph.
 enum GraphSettings: SettingScope {
     static let settings: [any AnySetting] = [
         all.appIDs, all.appSecretsFile, all.graphURL, all.graphVersion, all.caFile,
     ]
 }
 
-/// The settings of signed requests.
 enum SignedRequestSettings: SettingScope {
     static let settings: [any AnySetting] = [all.appIDs, all.appSecretsFile, all.clockSkewSeconds]
 }
 
-/// The settings of the keys that sign tokens.
 enum SigningKeySettings: SettingScope {
     static let settings: [any AnySetting] = [all.signingKeysFile]
     static let readsOthers = false
 }
 
-/// The settings of the issued tokens.
 enum TokenSettingsScope: SettingScope {
     static let settings: [any AnySetting] = [all.appIDs, all.issuer, all.signingKeysFile, all.tokenAudiences]
 }

@@ -99,11 +99,7 @@ struct TokenCommand: ParsableCommand {
             guard !text.isEmpty else { throw ValidationError("The token is empty: nothing was given.") }
             let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceFactory.policy(configuration))
             let report = CheckReport.ofOwnToken(text, verifier, now: try at ?? Moment.now())
-            if json {
-                StandardOutput.write(json: report.json)
-            } else {
-                StandardOutput.write(report.text(isColoured: ColourChoice.auto.isOn))
-            }
+            report.write(asJSON: json)
             if report.refusal != nil { throw Exit.rejected }
         }
     }

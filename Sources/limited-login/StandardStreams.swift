@@ -61,7 +61,6 @@ private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
     }
 }
 
-/// The exit codes of the program, after BSD's sysexits.
 enum Exit {
     /// A configuration that cannot be used, also OpenSSL's, an unreadable file, too few threads or descriptors (EX_CONFIG).
     static let configuration = ExitCode(78)
@@ -69,7 +68,6 @@ enum Exit {
     static let addressUnavailable = ExitCode(75)
     /// The token is refused (`verify`), Graph refuses (`permissions`), or the service is not well (`healthcheck`).
     static let rejected = ExitCode(1)
-    /// `verify` was called wrongly.
     static let verifyUsage = ExitCode(2)
     /// The issuer's keys are not available (`verify`, `keys`), or Graph cannot be asked now (`permissions`).
     static let unavailable = ExitCode(3)
@@ -97,7 +95,6 @@ enum ColourChoice: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
-/// The colours of the report (ECMA-48, SGR).
 enum Colour: String {
     case green = "32"
     case red = "31"

@@ -124,11 +124,7 @@ struct Verify: ParsableCommand {
     }
 
     private func tell(_ report: CheckReport) throws {
-        if json {
-            StandardOutput.write(json: report.json)
-        } else {
-            StandardOutput.write(report.text(isColoured: color.isOn))
-        }
+        report.write(asJSON: json, color)
         if report.refusal != nil { throw report.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
     }
 

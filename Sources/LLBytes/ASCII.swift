@@ -1,4 +1,3 @@
-/// Facts about ASCII bytes.
 @usableFromInline
 package enum ASCII {
     package static let tab: UInt8 = 0x09
@@ -34,7 +33,6 @@ package enum ASCII {
     }
 }
 
-/// Hexadecimal digits (RFC 4648 section 8).
 package enum Hexadecimal {
     /// The value of a digit in either case; nil for any other byte.
     @inlinable
@@ -138,7 +136,6 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Encodes every byte except the unreserved ones.
     package static func encode(_ text: String) -> String {
         var bytes: [UInt8] = []
         for byte in text.utf8 { if ASCII.isUnreserved(byte) { bytes.append(byte) } else { append(byte, to: &bytes) } }

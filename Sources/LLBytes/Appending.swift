@@ -14,7 +14,6 @@ extension OutputSpan where Element == UInt8 {
     @inlinable @inline(__always)
     package mutating func append(_ span: Span<UInt8>, _ range: Range<Int>) { append(span.extracting(range)) }
 
-    /// Appends all bytes as one copy.
     @inlinable @inline(__always)
     mutating func append(_ source: UnsafeRawBufferPointer) {
         precondition(source.count <= freeCapacity, "more bytes than were reserved")
@@ -27,7 +26,6 @@ extension OutputSpan where Element == UInt8 {
         }
     }
 
-    /// Appends a whole number in decimal, which takes at most 20 bytes.
     package mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         var digits = InlineArray<20, UInt8>(repeating: 0)

@@ -17,42 +17,20 @@ package enum Base64URL {
         return isStrict
     }
 
-    /// Decodes a part of `range` of `text`, which must be strict base64url, and appends it. Digits are decoded in
-    /// groups of four, so up to two neighbouring bytes on each side are appended too.
-    /// - Parameter bytes: the positions of the wanted bytes among all decoded bytes.
-    /// - Returns: the positions of the wanted bytes in the buffer; nil if the text does not hold them, and then nothing
-    ///   is appended.
-    package static func append(
-        _ bytes: Range<Int>,
-        of text: Span<UInt8>,
-        _ range: Range<Int>,
-        to buffer: inout [UInt8]
-    ) -> Range<Int>? {
-        guard bytes.upperBound <= range.count * 3 / 4 else { return nil }
-        let first = range.lowerBound + bytes.lowerBound / 3 * 4
-        let end = min(range.upperBound, range.lowerBound + (bytes.upperBound + 2) / 3 * 4)
-        let start = buffer.count + bytes.lowerBound % 3
-        var isStrict = false
-        buffer.append(addingCapacity: roomNeeded(end - first)) { (output: inout OutputSpan<UInt8>) in
-            isStrict = decode(text, first..<max(first, end), to: &output)
-        }
-        return isStrict ? start..<start + bytes.count : nil
-    }
-
     /// The greatest number of bytes written: six for each eight digits, then one word of which at most five bytes
     /// count.
     private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
 
-    /// Appends the decoded bytes; appends nothing if the text is not strict. The output has room for `roomNeeded` bytes.
+    /// Writes the decoded bytes; nothing if the text is not strict. The output is empty and has room for `roomNeeded`
+    /// bytes.
     private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
-        let first = output.count
         output.append(repeating: 0, count: roomNeeded(range.count))
         var span = output.mutableSpan
         // Every store below is checked to be in bounds, and any bits are valid bytes.
         var bytes = unsafe span.mutableBytes
         var union: UInt32 = 0
         var offset = range.lowerBound
-        var written = first
+        var written = 0
         while range.upperBound &- offset >= 8 {
             bytes.storeBytes(
                 of: read(text.extracting(offset..<offset &+ 8), &union),
@@ -69,7 +47,7 @@ package enum Base64URL {
         let byteCount = rest * 6 / 8
         // The bits after the whole bytes are the unused bits and the zeros of the added digits.
         let isStrict = union < 1 << 24 && UInt64(bigEndian: bits) << UInt64(8 * byteCount) == 0
-        output.removeLast(output.count - (isStrict ? written + byteCount : first))
+        output.removeLast(output.count - (isStrict ? written + byteCount : 0))
         return isStrict
     }
 
@@ -100,14 +78,12 @@ package enum Base64URL {
         return bits
     }()
 
-    /// The base64url text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var text: [UInt8] = []
         append(encoding: bytes.span, to: &text)
         return text
     }
 
-    /// Appends the base64url text of `bytes`.
     package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
         // An array without memory shares one with all others, and the standard library would write its count there.
         guard !bytes.isEmpty else { return }
@@ -162,7 +138,6 @@ package enum Base64 {
         return range.lowerBound..<end
     }
 
-    /// The base64 text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
         var text = Base64URL.encode(bytes).map { digit in
             switch digit {

@@ -8,7 +8,6 @@ package import Darwin
 
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
-    /// The reason why a file could not be read.
     package struct Failure: Error, Sendable, Equatable {
         /// The system's reason, such as "No such file or directory".
         package let reason: String
@@ -104,7 +103,6 @@ private func readAll(_ descriptor: Int32, _ limit: Int) throws(FileContents.Fail
     }
 }
 
-/// The system's own text for an error number, such as "No such file or directory".
 package enum SystemReason {
     package static func sentence(for number: Int32) -> String {
         // `strerror` returns a constant or thread-local text that ends in NUL. The text is copied at once.

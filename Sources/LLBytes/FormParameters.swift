@@ -44,7 +44,6 @@ package struct FormParameters {
         parameters.lazy.map { String(decoding: $0.name, as: UTF8.self) }.first { !known.contains($0) }
     }
 
-    /// The value of the first parameter of this name.
     package func first(_ name: StaticString) -> [UInt8]? {
         parameters.first { $0.name.span.equal($0.name.indices, name) }?.value
     }
@@ -57,7 +56,6 @@ package struct FormParameters {
         return Dictionary(pairs) { $1 }
     }
 
-    /// Writes `name=value` pairs joined with `&`.
     package static func encode(_ parameters: [(name: String, value: String)]) -> String {
         let pairs = parameters.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
         return pairs.joined(separator: "&")

@@ -1,5 +1,26 @@
 package import Synchronization
 
+/// A value that several threads share, each while it holds the lock.
+package final class Locked<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+    /// The thread sanitizer does not see the library's lock and would report each access as a race. It sees the load and
+    /// the store of this flag, which put the accesses in the same order.
+    private let wasHeld = Atomic<Bool>(false)
+
+    package init(_ value: Value) { mutex = Mutex(value) }
+
+    /// Runs `body` while no other thread does. `body` must not take the same lock again.
+    package func withLock<Result, Failure>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try mutex.withLock { (value: inout sending Value) throws(Failure) -> sending Result in
+            _ = wasHeld.load(ordering: .acquiring)
+            defer { wasHeld.store(true, ordering: .releasing) }
+            return try body(&value)
+        }
+    }
+}
+
 /// A value that is replaced as a whole while threads use it, each with its own copy: settings, keys, certificates.
 package final class Published<Value: Sendable>: Sendable {
     private let current: Locked<Value>
@@ -18,7 +39,6 @@ package final class Published<Value: Sendable>: Sendable {
         number.wrappingAdd(1, ordering: .releasing)
     }
 
-    /// One thread's copy of the value.
     package struct Copy {
         @usableFromInline let published: Published
         @usableFromInline let epoch: UInt64
@@ -31,10 +51,16 @@ package final class Published<Value: Sendable>: Sendable {
             value = published.value
         }
 
-        /// True if another value has been published since.
         @inlinable package var isOld: Bool { published.epoch != epoch }
 
-        /// A copy of the current value.
         package var renewed: Copy { Copy(published) }
     }
+}
+
+/// The trace context of the incoming request that caused this call.
+package enum CallTrace {
+    /// The `traceparent` (W3C Trace Context, section 3.2) that each request of this thread passes on; nil for calls
+    /// that no incoming request caused. The service records no span of its own, so the value stays unchanged (section
+    /// 3.3).
+    @TaskLocal package static var parent: String?
 }

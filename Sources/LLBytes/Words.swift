@@ -1,6 +1,5 @@
 /// Several bytes read as one value; the first byte is the lowest.
 extension Span<UInt8> {
-    /// The eight bytes from `offset` on.
     @inlinable @inline(__always)
     package func word(at offset: Int) -> UInt64 {
         // In bounds: RawSpan checks that the eight bytes from `offset` lie inside. Every bit pattern is a valid UInt64,
@@ -21,7 +20,6 @@ extension Span<UInt8> {
         return word
     }
 
-    /// The sixteen bytes from `offset` on.
     @inlinable @inline(__always)
     package func vector16(at offset: Int) -> SIMD16<UInt8> {
         // RawSpan checks the bounds, and every bit pattern is a valid value.
@@ -98,7 +96,6 @@ extension Span<UInt8> {
         return true
     }
 
-    /// True if every byte in `range` is below 0x80.
     @inlinable
     package func isASCII(_ range: Range<Int>) -> Bool {
         range.allSatisfy { self[$0] < 0x80 }

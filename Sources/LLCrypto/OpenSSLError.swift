@@ -5,7 +5,6 @@ internal import CLLOpenSSL
 /// The initializer empties the calling thread's error queue, so a later, unrelated call on the same thread never
 /// reports this failure.
 package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The OpenSSL function that failed.
     package let operation: String
     /// The oldest reason in the error queue, which is the root cause.
     package let reason: String
@@ -34,7 +33,6 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
     /// `ERR_SYSTEM_FLAG`, which is no name in Swift.
     private static let systemErrorMark: CUnsignedLong = 0x8000_0000
 
-    /// True if the calling thread's error queue is empty.
     package static var isQueueEmpty: Bool { ERR_peek_error() == 0 }
 }
 
@@ -54,12 +52,11 @@ package enum ProcessExit {
     private static let inPlace = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
 }
 
-/// The algorithms that every verdict needs.
 package enum RequiredAlgorithms {
     /// - Throws: If OpenSSL lacks one: its configuration file may select providers or properties without it. Each
     ///   published key would then be unusable, and every login an outage.
     package static func check() throws(OpenSSLError) {
-        _ = try SHA256()
+        _ = try SHA256.digest(of: [UInt8]().span)
         _ = try RSAPublicKey(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [1, 0, 1])
     }
 }

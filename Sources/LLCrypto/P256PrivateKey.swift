@@ -8,7 +8,6 @@ package final class P256PrivateKey: Sendable {
     private let key: Key
     private let signer: Signer
 
-    /// Makes a new key.
     package init() throws(OpenSSLError) {
         key = unsafe try Key(generating: "EC") { context in unsafe EVP_PKEY_CTX_set_group_name(context, "P-256") == 1 }
         signer = try Signer(key)

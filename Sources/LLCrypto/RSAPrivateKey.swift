@@ -22,7 +22,6 @@ package final class RSAPrivateKey: Sendable {
         signer = try Signer(key)
     }
 
-    /// The length of the modulus in bits.
     package var bitCount: Int { Int(unsafe EVP_PKEY_get_bits(key.handle)) }
 
     /// The private key as PKCS #8, and the public key as a SubjectPublicKeyInfo, both in PEM form.

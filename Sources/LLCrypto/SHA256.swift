@@ -7,15 +7,8 @@ nonisolated(unsafe) private let algorithm: OpaquePointer? = {
     return unsafe EVP_MD_fetch(nil, "SHA256", nil)
 }()
 
-/// SHA-256 (FIPS 180-4). A value of this type shows that OpenSSL has it.
-package struct SHA256: Sendable {
-    package init() throws(OpenSSLError) {
-        guard unsafe algorithm != nil else { throw OpenSSLError("EVP_MD_fetch") }
-    }
-
-    /// The digest of `message`; nil if OpenSSL fails.
-    package func digest(of message: Span<UInt8>) -> SHA256Digest? { try? Self.digest(of: message) }
-
+/// SHA-256 (FIPS 180-4).
+package enum SHA256 {
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
         guard let algorithm = unsafe algorithm else { throw OpenSSLError("EVP_MD_fetch") }
         var digest = SHA256Digest(bytes: InlineArray(repeating: 0))
@@ -49,10 +42,8 @@ package struct SHA256Digest: Sendable {
         return digits
     }
 
-    /// The digest as 43 digits of base64url.
     package var base64URL: [UInt8] { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
 
-    /// The digest as 64 lower-case hexadecimal digits.
     package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
 }
 
@@ -117,7 +108,6 @@ package enum ConstantTime {
     }
 }
 
-/// Bytes from OpenSSL's cryptographic random generator.
 package enum RandomBytes {
     package static func make(count: Int) throws(OpenSSLError) -> [UInt8] {
         ProcessExit.leavesOpenSSLInPlace()

@@ -23,7 +23,6 @@ package struct JSONDocument: ~Copyable {
         @usableFromInline var isEscaped = false
         var isRepeating = false
 
-        /// The range from `start` to `end`.
         @inlinable @inline(__always)
         var range: Range<Int> {
             // The reader writes `start <= end` into every node.
@@ -34,7 +33,6 @@ package struct JSONDocument: ~Copyable {
     @usableFromInline var nodes: [Node] = []
     /// The objects and arrays around the innermost open one; empty between calls of `parse`.
     var enclosing: [JSONFrame] = []
-    /// Memory for the names of one object.
     var names: [UInt64] = []
     let limits: JSONLimits
     let marksRepeatedMembers: Bool
@@ -47,7 +45,6 @@ package struct JSONDocument: ~Copyable {
         self.marksRepeatedMembers = marksRepeatedMembers
     }
 
-    /// The index of the outermost value.
     @inlinable @inline(__always)
     package var root: Int { 0 }
 
@@ -129,37 +126,6 @@ package struct JSONDocument: ~Copyable {
 }
 
 extension JSONDocument {
-    /// Reads `bytes` as one JSON value with only white space around it.
-    ///
-    /// It never recurses: each level of nesting costs one entry in `enclosing`. The document is empty if it throws.
-    package mutating func parse(_ bytes: Span<UInt8>) throws(JSONError) {
-        nodes.removeAll(keepingCapacity: true)
-        if !enclosing.isEmpty { enclosing.removeAll(keepingCapacity: true) }
-        // The limit makes every offset and every index on the tape fit 32 bits.
-        guard bytes.count <= min(limits.byteCount, Int(UInt32.max)) else {
-            throw JSONError(.tooLong, at: limits.byteCount)
-        }
-        var reader = JSONTapeReader(limits: limits, marksRepeatedMembers: marksRepeatedMembers)
-        swap(&reader.enclosing, &enclosing)
-        swap(&reader.names, &names)
-        defer {
-            swap(&reader.enclosing, &enclosing)
-            swap(&reader.names, &names)
-        }
-        do throws(JSONError) {
-            // Each node has a byte of its own, so a text never has more nodes than bytes. The room is at least one
-            // node: with none, the append would write the count of the storage that all empty arrays share.
-            try nodes.append(addingCapacity: max(1, min(limits.nodeCount, bytes.count))) {
-                (tape: inout OutputSpan<Node>) throws(JSONError) in
-                let end = try reader.readText(bytes, to: &tape)
-                guard end == bytes.count else { throw JSONError(.trailingBytes, at: end) }
-            }
-        } catch {
-            nodes.removeAll(keepingCapacity: true)
-            throw error
-        }
-    }
-
     /// Parses an array of bytes. It serves a caller that keeps bytes and document in one value: a span of the bytes
     /// would prevent changes to the document.
     package mutating func parse(_ bytes: [UInt8]) throws(JSONError) {

@@ -17,6 +17,13 @@ package struct JSONObject: ~Copyable {
         guard (try? read()) == true else { return nil }
     }
 
+    /// Reads a part of a JWS: strict base64url of one JSON object without repeated members (RFC 7515 section 4); nil for
+    /// anything else.
+    package init?(_ token: Span<UInt8>, _ part: Range<Int>, limits: JSONLimits) {
+        self.init(limits: limits)
+        guard Base64URL.decode(token, part, into: &bytes), (try? read()) == true else { return nil }
+    }
+
     /// Reads the bytes as JSON; false if the value is not an object.
     package mutating func read() throws(JSONError) -> Bool {
         try document.parse(bytes)
@@ -69,66 +76,65 @@ package struct JSONObject: ~Copyable {
     }
 }
 
-/// The member names that a reader knows. A look-up compares two words with one slot, however many names the table has.
-package struct JSONNameTable: Sendable {
-    /// The bytes of a name as its length and its first and last eight bytes. These identify a name of at most sixteen
-    /// bytes.
-    private struct Name: Equatable {
-        var count = 0
-        var first: UInt64 = 0
-        var last: UInt64 = 0
+/// The length of a member name with its first and last eight bytes. They identify a name of at most sixteen bytes.
+struct JSONName: Equatable {
+    var count = 0
+    var first: UInt64 = 0
+    var last: UInt64 = 0
 
-        /// The name in `range`; nil if it is longer than every name in the table.
-        @inline(__always)
-        init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-            guard range.count <= JSONNameTable.nameByteCount else { return nil }
-            count = range.count
-            if count >= 8 {
-                first = bytes.word(at: range.lowerBound)
-                last = bytes.word(at: range.upperBound - 8)
-            } else {
-                first = bytes.shortWord(range)
-            }
-        }
+    init() {}
 
-        init() {}
-
-        /// The slot, of 64, that is searched first.
-        @inline(__always)
-        var slot: Int {
-            let mix = first ^ last &* 0xC2B2_AE3D_27D4_EB4F ^ UInt64(truncatingIfNeeded: count)
-            return Int(truncatingIfNeeded: (mix &* 0x9E37_79B9_7F4A_7C15) >> 58)
+    @inline(__always)
+    init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        count = range.count
+        if count >= 8 {
+            first = bytes.word(at: range.lowerBound)
+            last = bytes.word(at: range.upperBound - 8)
+        } else {
+            first = bytes.shortWord(range)
         }
     }
 
+    @inline(__always)
+    var hash: UInt64 {
+        (first ^ last &* 0xC2B2_AE3D_27D4_EB4F ^ UInt64(truncatingIfNeeded: count)) &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    /// The slot of a ``JSONNameTable`` that is searched first.
+    @inline(__always)
+    var slot: Int { Int(truncatingIfNeeded: hash >> 58) }
+}
+
+/// The member names that a reader knows. A look-up compares two words with one slot, however many names the table has.
+package struct JSONNameTable: Sendable {
     /// Greatest length of a name in bytes. 16: two words hold it.
     package static let nameByteCount = 16
-    /// Greatest number of names. 32: half of the slots stay free, so that a search ends soon.
+    /// Greatest number of names. 32: half of the 64 slots stay free, so that a search ends soon.
     package static let nameCount = 32
 
     /// Each slot's name and the name's position in the list. A count of zero marks a free slot.
-    private var slots: [(name: Name, place: Int)]
+    private var slots: [(name: JSONName, place: Int)]
 
     /// A table of at most 32 distinct names of 1 to 16 bytes of UTF-8. The names must be known when the program is
     /// written.
     package init(_ names: [String]) {
         precondition(names.count <= Self.nameCount, "too many names")
-        slots = Array(repeating: (Name(), 0), count: 64)
+        slots = Array(repeating: (JSONName(), 0), count: 64)
         for (place, text) in names.enumerated() {
             let bytes = Array(text.utf8)
-            guard let name = Name(bytes.span, 0..<bytes.count), name.count > 0 else {
-                preconditionFailure("a name is empty or too long")
-            }
+            precondition((1...Self.nameByteCount).contains(bytes.count), "a name is empty or too long")
+            let name = JSONName(bytes.span, bytes.indices)
             var slot = name.slot
             while slots[slot].name.count > 0 { slot = (slot + 1) % 64 }
             slots[slot] = (name, place)
         }
     }
 
-    /// The position in the list of the name that equals the bytes in `range`; nil if no name does.
+    /// The position in the list of the name that equals the bytes in `range`; nil if no name does. A name of more than
+    /// 16 bytes has another length than every name of the table.
     @inline(__always)
     func place(of bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
-        guard let name = Name(bytes, range) else { return nil }
+        let name = JSONName(bytes, range)
         var slot = name.slot
         // The loop ends because at least half of the slots are free.
         while slots[slot].name.count > 0 {

@@ -62,16 +62,10 @@ package struct JSONStringReader {
 package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
-        var offset = 0
-        while bytes.count &- offset >= 16 {
-            let special = bytes.vector16(at: offset).specialBytes
-            if special[0] | special[1] != 0 { return false }
-            offset &+= 16
-        }
-        return (offset..<bytes.count).allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
+        bytes.indices.allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
     }
 
-    fileprivate static func needsEscape(_ byte: UInt8) -> Bool {
+    static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
@@ -82,7 +76,6 @@ package enum JSONText {
         return String(decoding: value, as: UTF8.self)
     }
 
-    /// Appends the value as UTF-8.
     package static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to buffer: inout [UInt8]) {
         guard !range.isEmpty else { return }
         // An escape is never shorter than its value: a pair of twelve bytes is four bytes of UTF-8.
@@ -95,55 +88,7 @@ package enum JSONText {
     /// Text as a JSON string with its quotes.
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
-        append(quoted: text, to: &bytes)
+        JSONWriter.string(text, to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
-    package static func append(quoted text: String, to bytes: inout [UInt8]) {
-        append(quoted: text.utf8.span, to: &bytes)
-    }
-
-    package static func append(quoted text: Span<UInt8>, to bytes: inout [UInt8]) {
-        // The longest escape has six bytes.
-        bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
-            output.appendString(text)
-        }
-    }
-
-    /// The short escape of a byte if it has one, else `\u00` and two hexadecimal digits.
-    fileprivate static func appendEscape(of byte: UInt8, to output: inout OutputSpan<UInt8>) {
-        switch byte {
-        case 0x0A: output.append("\\n")
-        case 0x0D: output.append("\\r")
-        case 0x09: output.append("\\t")
-        case 0x20...:
-            output.append(UInt8(ascii: "\\"))
-            output.append(byte)
-        default:
-            output.append("\\u00")
-            output.append(Hexadecimal.digit(byte >> 4))
-            output.append(Hexadecimal.digit(byte))
-        }
-    }
-}
-
-extension OutputSpan where Element == UInt8 {
-    /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
-    /// The output must have room for it.
-    package mutating func appendString(_ text: Span<UInt8>) {
-        append(UInt8(ascii: "\""))
-        if JSONText.isPlain(text) {
-            append(text, 0..<text.count)
-        } else {
-            for index in text.indices {
-                if JSONText.needsEscape(text[index]) {
-                    JSONText.appendEscape(of: text[index], to: &self)
-                } else {
-                    append(text[index])
-                }
-            }
-        }
-        append(UInt8(ascii: "\""))
     }
 }

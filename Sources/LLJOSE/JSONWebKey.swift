@@ -9,7 +9,6 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     /// `e`: the public exponent, big-endian, without leading zeros; odd, 3 to 2³³.
     public let publicExponent: [UInt8]
 
-    /// The bounds of a key.
     package enum Limits {
         /// Greatest length of a key ID in bytes. 256: Facebook's key IDs have 40.
         package static let keyIDByteCount = 256

@@ -12,7 +12,6 @@ public struct JSONWebKeySet: Equatable, Sendable {
         public let reason: JSONWebKeyError
     }
 
-    /// The bounds of a set.
     package enum Limits {
         /// Greatest length of the text in bytes. 64 KiB: Facebook's set has about 1 KiB.
         package static let byteCount = 65_536

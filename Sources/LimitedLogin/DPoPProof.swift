@@ -6,6 +6,8 @@ internal import LLJOSE
 ///
 /// A proof may be 300 seconds old, and ahead of your clock by the skew. This check cannot detect a second use: accept
 /// each ``tokenID`` of a ``keyThumbprint`` once, and remember it for 300 seconds and the skew.
+///
+/// A decoded value **proves nothing**: decode stored values of your own server, never a request.
 public struct DPoPProof: Equatable, Codable, Sendable {
     /// The RFC 7638 thumbprint of the proof's key: 43 digits of base64url.
     public let keyThumbprint: String
@@ -18,14 +20,6 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         case keyThumbprint = "key_thumbprint"
         case tokenID = "token_id"
         case issuedAt = "issued_at"
-    }
-
-    /// Reads the output of `encode(to:)`. **It proves nothing**: decode stored values of your own server, never a request.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        keyThumbprint = try members.decode(String.self, forKey: .keyThumbprint)
-        tokenID = try members.decode(String.self, forKey: .tokenID)
-        issuedAt = try members.decode(NumericDate.self, forKey: .issuedAt)
     }
 
     /// Makes a proof from these values, for tests of code that takes one.
@@ -96,8 +90,7 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         try Self.checkRequest(claims, method, target)
         // (10) The service issues no DPoP nonces, so `nonce` is not read.
-        let issuedAt = try Self.issueTime(claims, clockSkewSeconds, now)
-        try Self.checkOwnTimes(claims, clockSkewSeconds, now)
+        let issuedAt = try Self.checkTimes(claims, clockSkewSeconds, now)
         // (3) `jti`, which the caller remembers; the other required claims are checked at their comparison.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .proofWithoutTokenID
@@ -126,37 +119,33 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         guard let uri, TargetURI(uri.utf8.span) == target else { throw .proofOfWrongURI(uri, target) }
     }
 
-    /// (11) `iat`.
-    private static func issueTime(
+    /// (11) `iat`, and `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
+    private static func checkTimes(
         _ claims: borrowing JSONObject,
         _ skew: Int,
         _ now: NumericDate
     ) throws(Rejection) -> NumericDate {
-        guard claims.member("iat") != nil else { throw .proofWithoutIssueTime }
-        guard let issuedAt = claims.date("iat") else { throw .proofWithUnreadableTime("iat") }
+        guard let issuedAt = try date("iat", claims) else { throw .proofWithoutIssueTime }
         if let unit = issuedAt.mistakenUnit { throw .proofNotInSeconds("iat", unit) }
         guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofIssuedAhead(issuedAt, now) }
         guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkewSeconds: skew, now: now) else {
             throw .proofIssuedBehind(issuedAt, now)
         }
-        return issuedAt
-    }
-
-    /// `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
-    private static func checkOwnTimes(
-        _ claims: borrowing JSONObject,
-        _ skew: Int,
-        _ now: NumericDate
-    ) throws(Rejection) {
-        if claims.member("exp") != nil {
-            guard let end = claims.date("exp") else { throw .proofWithUnreadableTime("exp") }
-            guard !now.isAhead(of: end, clockSkewSeconds: skew) else { throw .proofExpired(end, now) }
+        if let end = try date("exp", claims), now.isAhead(of: end, clockSkewSeconds: skew) {
+            throw .proofExpired(end, now)
         }
-        if claims.member("nbf") != nil {
-            guard let start = claims.date("nbf") else { throw .proofWithUnreadableTime("nbf") }
+        if let start = try date("nbf", claims) {
             if let unit = start.mistakenUnit { throw .proofNotInSeconds("nbf", unit) }
             guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofNotYetValid(start, now) }
         }
+        return issuedAt
+    }
+
+    /// A time; nil if there is no such claim.
+    private static func date(_ name: StaticString, _ claims: borrowing JSONObject) throws(Rejection) -> NumericDate? {
+        guard claims.member(name) != nil else { return nil }
+        guard let date = claims.date(name) else { throw .proofWithUnreadableTime(name) }
+        return date
     }
 
     /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
@@ -186,18 +175,14 @@ public struct DPoPProof: Equatable, Codable, Sendable {
         guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
     }
 
-    /// SHA-256 in base64url.
     private static func hash(_ bytes: Span<UInt8>) throws(Rejection) -> [UInt8] {
         guard let digest = try? SHA256.digest(of: bytes) else { throw .proofNotVerifiable }
         return digest.base64URL
     }
 
-    /// A part of the proof: one JSON object without a repeated member (RFC 7515 section 4, RFC 7519 section 4).
+    /// A part of the proof: one JSON object without a repeated member.
     private static func part(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> JSONObject {
-        var bytes: [UInt8] = []
-        guard Base64URL.decode(proof, range, into: &bytes),
-            let part = JSONObject(bytes, limits: VerificationLimits.header)
-        else { throw .proofMalformed }
+        guard let part = JSONObject(proof, range, limits: VerificationLimits.header) else { throw .proofMalformed }
         return part
     }
 }

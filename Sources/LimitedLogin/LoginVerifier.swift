@@ -111,7 +111,7 @@ public struct LoginVerifier: Sendable {
         // The token may have expired during a wait for keys.
         let later = max(now, NumericDate(secondsSince1970: clock()) ?? now)
         return try Rejection.asError { () throws(Rejection) in
-            try verifier.finish(token, jws, keyID, expectation, keys: keySet, now: later, session)
+            try verifier.finish(token, jws, expectation, keys: keySet, now: later, session)
         }
     }
 

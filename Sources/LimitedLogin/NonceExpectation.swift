@@ -3,7 +3,6 @@ internal import LLJOSE
 
 /// The nonce that the login of an access token must have been begun with, its `auth_nonce`.
 public struct NonceExpectation: Sendable {
-    /// The nonce of the login; nil if any nonce of the issuer is accepted.
     private let nonce: Nonce?
     private let issuer: NonceIssuer?
     private let mustBeIssued: Bool

@@ -181,7 +181,6 @@ enum NonceFormat {
     static let version: UInt8 = 2
     static let issueOffset = 1
     static let expiryOffset = 7
-    /// Everything but the tag.
     static let bodyByteCount = 29
     static let tagByteCount = 16
     static let byteCount = 45

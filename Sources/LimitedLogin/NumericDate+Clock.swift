@@ -23,3 +23,32 @@ extension NumericDate {
     public var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
     #endif
 }
+
+/// The JSON is a number of seconds since 1970.
+extension NumericDate: Codable {
+    /// Reads a time; throws for a number outside 0 to 2⁵³.
+    public init(from decoder: any Decoder) throws {
+        let seconds = try decoder.singleValueContainer().decode(Double.self)
+        guard let date = NumericDate(secondsSince1970: seconds) else {
+            throw DecodingError.unfit("no number of seconds since 1970", decoder)
+        }
+        self = date
+    }
+
+    /// Writes the seconds, as an integer if they are whole.
+    public func encode(to encoder: any Encoder) throws {
+        var value = encoder.singleValueContainer()
+        if let whole = Int64(exactly: secondsSince1970) {
+            try value.encode(whole)
+        } else {
+            try value.encode(secondsSince1970)
+        }
+    }
+}
+
+extension DecodingError {
+    /// The error for a value with the right type that is still invalid.
+    static func unfit(_ description: String, _ decoder: any Decoder) -> DecodingError {
+        .dataCorrupted(Context(codingPath: decoder.codingPath, debugDescription: description))
+    }
+}

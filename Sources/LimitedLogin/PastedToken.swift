@@ -42,7 +42,6 @@ package enum PastedToken {
         return nil
     }
 
-    /// The first 64 bytes in lower case, without white space before them.
     private static func start(of token: Span<UInt8>) -> String {
         var bytes: [UInt8] = []
         bytes.append(token.extracting(first: 64))
@@ -90,7 +89,6 @@ package enum PastedToken {
 }
 
 extension Rejection {
-    /// The refusal of this token: its remedy names a mistake in copying if one is found.
     package func of(_ token: Span<UInt8>) -> Rejection {
         guard code == .malformedToken, let remedy = PastedToken.remedy(for: token) else { return self }
         return with(hint: remedy)

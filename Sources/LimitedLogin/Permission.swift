@@ -9,7 +9,6 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
         case publicProfile, email, gamingProfile, gamingUserPicture, userAgeRange, userBirthday, userFriends, userGender
         case userHometown, userLink, userLocation, userMessengerContact
 
-        /// The names in the order of the cases.
         static let names: [StaticString] = [
             "public_profile", "email", "gaming_profile", "gaming_user_picture", "user_age_range", "user_birthday",
             "user_friends", "user_gender", "user_hometown", "user_link", "user_location", "user_messenger_contact",
@@ -71,23 +70,22 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
     public var description: String { rawValue }
 }
 
+/// The text is the permission's name, such as `user_friends`. Decoding a name that this version does not know throws.
+extension Permission: RawRepresentable, Codable {}
+
 /// A set of permissions in one machine word.
 package struct PermissionSet: OptionSet, Hashable, Sendable {
     /// One bit for each permission.
     package let rawValue: UInt16
 
-    /// A set from its bits.
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// The set of one permission.
     package init(_ permission: Permission) { rawValue = 1 << permission.known.rawValue }
 
-    /// True if the permission is in the set.
     package func contains(_ permission: Permission) -> Bool {
         contains(PermissionSet(permission))
     }
 
-    /// The permissions of the set in the order of `Permission`.
     package var permissions: [Permission] {
         var permissions: [Permission] = []
         permissions.reserveCapacity(rawValue.nonzeroBitCount)

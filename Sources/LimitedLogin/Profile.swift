@@ -26,6 +26,8 @@ public struct Profile: Equatable, Sendable {
     public let lastName: String?
     /// The e-mail address on the person's profile; Facebook does not say that it is confirmed.
     public let email: String?
+    /// False beside an address: without this member of the JSON a reader might assume that it is confirmed.
+    private let emailVerified: Bool?
     /// The URL of the picture. It is signed and valid for about a month.
     public let imageURL: String?
     /// The link to the person's page.
@@ -73,6 +75,7 @@ public struct Profile: Equatable, Sendable {
         self.middleName = middleName
         self.lastName = lastName
         self.email = email
+        emailVerified = email == nil ? nil : false
         self.imageURL = imageURL
         self.linkURL = linkURL
         self.friendIDs = friendIDs
@@ -86,109 +89,45 @@ public struct Profile: Equatable, Sendable {
     }
 }
 
-/// The bracket of a person's age in years. It has at least one bound, and the lower is less than the upper.
-public struct AgeRange: Equatable, Hashable, Sendable {
-    /// The least age; nil if there is none.
-    public let minimum: Int?
-    /// The greatest age; nil if there is none.
-    public let maximum: Int?
-
-    /// A bracket; nil without any bound, with a negative one, and if the minimum is not less than the maximum.
-    public init?(minimum: Int?, maximum: Int?) {
-        guard minimum != nil || maximum != nil, minimum ?? 0 >= 0, maximum ?? 0 >= 0 else { return nil }
-        if let minimum, let maximum, minimum >= maximum { return nil }
-        self.minimum = minimum
-        self.maximum = maximum
-    }
-}
-
-/// The shared parts of a person's birthday: a date, a day of the year, or a year.
-@nonexhaustive  // SE-0487
-public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
-    /// The whole date: year 1 to 9999, a day that exists.
-    case date(year: Int, month: Int, day: Int)
-    /// The day of the year, without the year.
-    case dayOfYear(month: Int, day: Int)
-    /// The year alone.
-    case year(Int)
-
-    /// Reads Facebook's three spellings: `MM/DD/YYYY`, `MM/DD` and `YYYY`; nil for any other text.
-    init?(_ text: Span<UInt8>, _ range: Range<Int>) {
-        let start = range.lowerBound
-        switch range.count {
-        case 4:
-            guard let year = Self.number(text, start..<start + 4), year >= 1 else { return nil }
-            self = .year(year)
-        case 5:
-            // Without a year, 29 February is accepted.
-            guard let (month, day) = Self.dayOfYear(text, start, inYear: 4) else { return nil }
-            self = .dayOfYear(month: month, day: day)
-        case 10:
-            guard text[start + 5] == UInt8(ascii: "/"), let year = Self.number(text, start + 6..<start + 10), year >= 1,
-                let (month, day) = Self.dayOfYear(text, start, inYear: year)
-            else { return nil }
-            self = .date(year: year, month: month, day: day)
-        default: return nil
-        }
+/// The JSON of the member `profile` of the HTTP API.
+extension Profile: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case userID = "user_id"
+        case name
+        case firstName = "first_name"
+        case middleName = "middle_name"
+        case lastName = "last_name"
+        case email
+        case emailVerified = "email_verified"
+        case imageURL = "image_url"
+        case linkURL = "link_url"
+        case friendIDs = "friend_ids"
+        case birthday
+        case ageRange = "age_range"
+        case hometown, location, gender, permissions
+        case isLimited = "is_limited"
     }
 
-    /// The birthday in the form of `birthdate` in OpenID Connect Core section 5.1: `YYYY-MM-DD`, `0000-MM-DD` without a
-    /// year, or `YYYY`.
-    public var description: String {
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: 10) { (output: inout OutputSpan<UInt8>) in write(to: &output) }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    /// Appends ``description``, at most 10 bytes. Of a number outside its range it writes the last digits.
-    package func write(to bytes: inout OutputSpan<UInt8>) {
-        let (year, day): (Int, (month: Int, day: Int)?) =
-            switch self {
-            case .date(let year, let month, let day): (year, (month, day))
-            case .dayOfYear(let month, let day): (0, (month, day))
-            case .year(let year): (year, nil)
-            }
-        Self.twoDigits(year / 100, &bytes)
-        Self.twoDigits(year, &bytes)
-        guard let day else { return }
-        bytes.append(UInt8(ascii: "-"))
-        Self.twoDigits(day.month, &bytes)
-        bytes.append(UInt8(ascii: "-"))
-        Self.twoDigits(day.day, &bytes)
-    }
-
-    private static func twoDigits(_ value: Int, _ bytes: inout OutputSpan<UInt8>) {
-        let digits = value.magnitude % 100
-        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits / 10))
-        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digits % 10))
-    }
-
-    /// Reads `MM/DD` at `start`, a day that exists in `year`.
-    private static func dayOfYear(_ text: Span<UInt8>, _ start: Int, inYear year: Int) -> (month: Int, day: Int)? {
-        guard text[start + 2] == UInt8(ascii: "/"), let month = number(text, start..<start + 2),
-            let day = number(text, start + 3..<start + 5), (1...12).contains(month), day >= 1,
-            day <= dayCount(ofMonth: month, year: year)
-        else { return nil }
-        return (month, day)
-    }
-
-    private static func dayCount(ofMonth month: Int, year: Int) -> Int {
-        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return switch month {
-        case 2: isLeapYear ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {
-        var value = 0
-        for offset in range {
-            let digit = text[offset] &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
-            // At most four digits are read.
-            value = value * 10 + Int(digit)
-        }
-        return value
+    /// Reads a profile. Permissions that this version does not know are left out.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            userID: try members.decode(String.self, forKey: .userID),
+            name: try members.decodeIfPresent(String.self, forKey: .name),
+            firstName: try members.decodeIfPresent(String.self, forKey: .firstName),
+            middleName: try members.decodeIfPresent(String.self, forKey: .middleName),
+            lastName: try members.decodeIfPresent(String.self, forKey: .lastName),
+            email: try members.decodeIfPresent(String.self, forKey: .email),
+            imageURL: try members.decodeIfPresent(String.self, forKey: .imageURL),
+            linkURL: try members.decodeIfPresent(String.self, forKey: .linkURL),
+            friendIDs: try members.decodeIfPresent([String].self, forKey: .friendIDs),
+            birthday: try members.decodeIfPresent(Birthday.self, forKey: .birthday),
+            ageRange: try members.decodeIfPresent(AgeRange.self, forKey: .ageRange),
+            hometown: try members.decodeIfPresent(Place.self, forKey: .hometown),
+            location: try members.decodeIfPresent(Place.self, forKey: .location),
+            gender: try members.decodeIfPresent(String.self, forKey: .gender),
+            permissions: try members.decode([String].self, forKey: .permissions).compactMap(Permission.init),
+            isLimited: try members.decode(Bool.self, forKey: .isLimited)
+        )
     }
 }

@@ -1,4 +1,3 @@
-/// Graph's answers about an access token, and its form.
 extension Rejection {
     package static let accessTokenNotConfirmed = Rejection(
         .accessTokenInvalid,

@@ -289,7 +289,6 @@ extension Rejection.Code {
     }
 }
 
-/// Mistakes of the caller, and outages.
 extension Rejection.Code {
     package static let invalidRequest = Self("invalid_request", 400, .caller, "The request is malformed")
         .hint("Mend the request as detail says; GET /openapi.json describes each route's.")

@@ -1,6 +1,5 @@
 internal import LLBytes
 
-/// The refusals of DPoP proofs.
 extension Rejection {
     /// The service answers all of them with one code.
     private static func proof(_ code: Code, _ detail: String) -> Rejection {

@@ -1,6 +1,5 @@
 internal import LLBytes
 
-/// Mistakes of the caller, and outages.
 extension Rejection {
     /// The caller names no login, but the policy requires one.
     package static let bindingRequired = Rejection(
@@ -43,7 +42,6 @@ extension Rejection {
     )
 }
 
-/// The token's bytes, header and signature.
 extension Rejection {
     /// - Parameter keyID: The token's key ID; the sentence quotes its first 64 visible ASCII characters.
     package static func unknownKey(_ keyID: some Collection<UInt8>) -> Rejection {
@@ -62,7 +60,6 @@ extension Rejection {
     }
 }
 
-/// The claims.
 extension Rejection {
     package static func missingClaim(_ claim: ClaimName) -> Rejection {
         Rejection(

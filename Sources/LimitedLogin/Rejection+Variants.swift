@@ -86,59 +86,57 @@ extension Rejection.MalformedToken {
 }
 
 extension Rejection {
-    package enum ForeignToken: Sendable {
-        case accessToken
+    /// A token of another kind.
+    package struct ForeignToken: Sendable {
+        private static let plain =
+            "Facebook neither encrypts nor nests id tokens, so have the app send AuthenticationToken.current.tokenString "
+            + "instead of this one."
+
+        var check = VerificationCheck.type
+        let detail: String
+        var hint = plain
+
+        package static let accessToken = Self(
+            check: .serialization,
+            detail:
+                "This is an access token, not an id token; one of Android, the web or classic login goes into access_token.",
+            hint:
+                "Have the app send AuthenticationToken.current.tokenString, not AccessToken.current.tokenString, which is "
+                + "of no use in Limited Login; or accept access tokens (LIMITED_LOGIN_ACCESS_TOKENS)."
+        )
         /// A JWE of five parts.
-        case encrypted
+        package static let encrypted = Self(
+            check: .serialization,
+            detail: "This is an encrypted token (JWE); Facebook's id tokens are signed only."
+        )
         /// The header has parameters of encryption.
-        case encryptionHeader
+        package static let encryptionHeader = Self(
+            detail: "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only."
+        )
         /// A token within a token (`cty`).
-        case nested
-        /// `typ` is not `JWT`; its value if it is a short name.
-        case type(String?)
+        package static let nested = Self(
+            detail: "This is a token within a token (cty); Facebook's id tokens are not nested."
+        )
         /// An id token of the service's own issuer; it is not an access token.
-        case ownIDToken
+        package static let ownIDToken = Self(
+            detail: "This is an id token that this service issued: it has no client_id.",
+            hint: "Send the access token: leave requested_token_type out at /token."
+        )
+
+        /// `typ` is not `JWT`.
+        /// - Parameter name: its value if it is a short name.
+        package static func type(_ name: String?) -> Self {
+            let type = name.map { "is \($0), so this is another kind of token; an id token's is JWT." }
+            return Self(
+                detail: "The header's typ " + (type ?? "is not JWT, so this is another kind of token."),
+                hint: "The header says that this is another kind of token (Facebook's say JWT), so have the app send "
+                    + "AuthenticationToken.current.tokenString."
+            )
+        }
     }
 
     package static func notAnIDToken(_ kind: ForeignToken) -> Rejection {
-        let plain =
-            "Facebook neither encrypts nor nests id tokens, so have the app send AuthenticationToken.current.tokenString "
-            + "instead of this one."
-        let (check, detail, hint): (VerificationCheck, String, String) =
-            switch kind {
-            case .accessToken:
-                (
-                    .serialization,
-                    "This is an access token, not an id token; one of Android, the web or classic login goes into access_token.",
-                    "Have the app send AuthenticationToken.current.tokenString, not AccessToken.current.tokenString, which is "
-                        + "of no use in Limited Login; or accept access tokens (LIMITED_LOGIN_ACCESS_TOKENS)."
-                )
-            case .encrypted:
-                (.serialization, "This is an encrypted token (JWE); Facebook's id tokens are signed only.", plain)
-            case .encryptionHeader:
-                (
-                    .type,
-                    "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only.",
-                    plain
-                )
-            case .ownIDToken:
-                (
-                    .type,
-                    "This is an id token that this service issued: it has no client_id.",
-                    "Send the access token: leave requested_token_type out at /token."
-                )
-            case .nested:
-                (.type, "This is a token within a token (cty); Facebook's id tokens are not nested.", plain)
-            case .type(let name):
-                (
-                    .type,
-                    name.map { "The header's typ is \($0), so this is another kind of token; an id token's is JWT." }
-                        ?? "The header's typ is not JWT, so this is another kind of token.",
-                    "The header says that this is another kind of token (Facebook's say JWT), so have the app send "
-                        + "AuthenticationToken.current.tokenString."
-                )
-            }
-        return Rejection(.notAnIDToken, check, detail, hint: hint)
+        Rejection(.notAnIDToken, kind.check, kind.detail, hint: kind.hint)
     }
 
     /// `alg` is not `RS256`.
@@ -176,7 +174,6 @@ extension Rejection {
         case mismatch
     }
 
-    /// The signature is not the one of the key that the token names.
     package static func invalidSignature(_ fault: SignatureFault) -> Rejection {
         Rejection(
             .invalidSignature,
@@ -199,44 +196,43 @@ extension Rejection {
         case outOfShape = "is too long or not ASCII"
     }
 
-    package enum AudienceFault: Sendable {
-        case otherApp(String)
+    package struct AudienceFault: Sendable {
+        var claim = ClaimName.audience
+        let detail: String
+        let hint: String
+
+        package static func otherApp(_ app: String) -> Self {
+            Self(
+                detail:
+                    "The audience \(Rejection.quoted(app)) is not one of the configured apps, or not the app given.",
+                hint:
+                    "Look whether LIMITED_LOGIN_APP_IDS is right, and FacebookAppID in the app's Info.plist, and app_id if "
+                    + "you give one."
+            )
+        }
+
         /// The token is for several audiences, which Facebook never issues.
-        case severalAudiences
+        package static let severalAudiences = Self(
+            detail: "The token names several audiences; one for this app alone is needed.",
+            hint: "Facebook issues a token for one app, so find out who made one for several."
+        )
+
         /// `azp` names another app than `aud`.
-        case otherAuthorizedParty(String)
+        package static func otherAuthorizedParty(_ app: String) -> Self {
+            Self(
+                claim: .authorizedParty,
+                detail: "The authorized party \(Rejection.quoted(app)) is not the token's audience.",
+                hint: "The token was given to another app to use, so have your own app log in."
+            )
+        }
     }
 
-    /// The token is meant for another app, or for others too.
     package static func invalidAudience(_ fault: AudienceFault) -> Rejection {
-        let (claim, detail, hint): (ClaimName, String, String) =
-            switch fault {
-            case .otherApp(let app):
-                (
-                    .audience,
-                    "The audience \(quoted(app)) is not one of the configured apps, or not the app given.",
-                    "Look whether LIMITED_LOGIN_APP_IDS is right, and FacebookAppID in the app's Info.plist, and app_id if "
-                        + "you give one."
-                )
-            case .severalAudiences:
-                (
-                    .audience,
-                    "The token names several audiences; one for this app alone is needed.",
-                    "Facebook issues a token for one app, so find out who made one for several."
-                )
-            case .otherAuthorizedParty(let app):
-                (
-                    .authorizedParty,
-                    "The authorized party \(quoted(app)) is not the token's audience.",
-                    "The token was given to another app to use, so have your own app log in."
-                )
-            }
-        return Rejection(.invalidAudience, .audience, claim: claim, detail, hint: hint)
+        Rejection(.invalidAudience, .audience, claim: fault.claim, fault.detail, hint: fault.hint)
     }
 }
 
 extension Rejection {
-    /// The token is not valid yet.
     package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Rejection {
         if let unit = date.mistakenUnit {
             return Rejection(
@@ -259,24 +255,46 @@ extension Rejection {
     }
 }
 
-/// The tie between the token and the login.
 extension Rejection {
     /// The difference between the nonces.
-    package enum NonceFault: Sendable {
-        /// It is empty: the login was started without one.
-        case empty
-        case different
-        /// It is the nonce of Facebook's sample code.
-        case ofSample
-        /// It is an upper-case UUID: the SDK made it, because the app gave none.
-        case ofSDK
-        /// It is the SHA-256 of the given nonce: the client hashes it, so the caller must send it as the raw nonce.
-        case hashed
-        /// It is the given nonce itself, but its hash was expected.
-        case notHashed
+    package struct NonceFault: Sendable {
+        let detail: String
+        let hint: String
+
+        package static let empty = Self(
+            detail: "The token's nonce is empty: the login was started without one, so nothing ties it to this login.",
+            hint: "Have the app begin the login with a nonce: LoginConfiguration(tracking:nonce:)."
+        )
+        package static let different = Self(
+            detail: "The token's nonce is not the one given: it belongs to another login.",
+            hint:
+                "Give the nonce of the very login that this token came from; if the SDK refreshed the token silently or "
+                + "because the app asked, its nonce is the SDK's own, so give subject alone."
+        )
+        private static let ofSample = Self(
+            detail: "The token's nonce is 123, the one of Facebook's sample code; it is not the one given.",
+            hint:
+                "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:) in place of \"123\"."
+        )
+        private static let ofSDK = Self(
+            detail: "The token's nonce is an upper-case UUID, which the SDK makes itself; it is not the one given.",
+            hint:
+                "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:); for a token that the "
+                + "SDK refreshed silently or because the app asked, give subject alone."
+        )
+        /// The client hashes the nonce, so the caller must send it as the raw nonce.
+        package static let hashed = Self(
+            detail: "The token's nonce is the SHA-256 of the nonce given: the client hashes it.",
+            hint: "Give the same value as raw_nonce, since the app hashes its nonce."
+        )
+        package static let notHashed = Self(
+            detail: "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it.",
+            hint: "Give the same value as nonce, since the app does not hash its nonce."
+        )
 
         /// - Parameter nonce: The token's nonce, which is not the one given.
-        init(of nonce: [UInt8]) {
+        static func of(_ nonce: [UInt8]) -> Self {
+            if nonce.isEmpty { return .empty }
             let isUUID =
                 nonce.count == 36
                 && nonce.indices.allSatisfy { index in
@@ -284,48 +302,12 @@ extension Rejection {
                         ? nonce[index] == UInt8(ascii: "-")
                         : (0x30...0x39).contains(nonce[index]) || (0x41...0x46).contains(nonce[index])
                 }
-            self = nonce.isEmpty ? .empty : nonce == Array("123".utf8) ? .ofSample : isUUID ? .ofSDK : .different
+            return nonce == Array("123".utf8) ? .ofSample : isUUID ? .ofSDK : .different
         }
     }
 
-    /// The token belongs to another login.
     package static func nonceMismatch(_ fault: NonceFault) -> Rejection {
-        let (detail, hint) =
-            switch fault {
-            case .empty:
-                (
-                    "The token's nonce is empty: the login was started without one, so nothing ties it to this login.",
-                    "Have the app begin the login with a nonce: LoginConfiguration(tracking:nonce:)."
-                )
-            case .different:
-                (
-                    "The token's nonce is not the one given: it belongs to another login.",
-                    "Give the nonce of the very login that this token came from; if the SDK refreshed the token silently or "
-                        + "because the app asked, its nonce is the SDK's own, so give subject alone."
-                )
-            case .ofSample:
-                (
-                    "The token's nonce is 123, the one of Facebook's sample code; it is not the one given.",
-                    "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:) in place of \"123\"."
-                )
-            case .ofSDK:
-                (
-                    "The token's nonce is an upper-case UUID, which the SDK makes itself; it is not the one given.",
-                    "Have the app pass the nonce of your backend to LoginConfiguration(tracking:nonce:); for a token that the "
-                        + "SDK refreshed silently or because the app asked, give subject alone."
-                )
-            case .hashed:
-                (
-                    "The token's nonce is the SHA-256 of the nonce given: the client hashes it.",
-                    "Give the same value as raw_nonce, since the app hashes its nonce."
-                )
-            case .notHashed:
-                (
-                    "The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it.",
-                    "Give the same value as nonce, since the app does not hash its nonce."
-                )
-            }
-        return Rejection(.nonceMismatch, .binding, claim: .nonce, detail, hint: hint)
+        Rejection(.nonceMismatch, .binding, claim: .nonce, fault.detail, hint: fault.hint)
     }
 
     /// The reason why an issued nonce is no longer good.

@@ -11,6 +11,8 @@ internal import LLJOSE
 /// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
 /// refused: the web SDK's cookie contains a login's signed request, so a person's cookie would be enough to delete that
 /// person's data.
+///
+/// A decoded value **proves nothing**: decode stored values of your own server, never a request.
 public struct SignedRequest: Equatable, Codable, Sendable {
     /// The app with the secret that signed it.
     public let appID: String
@@ -23,14 +25,6 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         case appID = "app_id"
         case userID = "user_id"
         case issuedAt = "issued_at"
-    }
-
-    /// Reads the output of `encode(to:)`. **It proves nothing**: decode stored values of your own server, never a request.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        appID = try members.decode(String.self, forKey: .appID)
-        userID = try members.decode(String.self, forKey: .userID)
-        issuedAt = try members.decode(NumericDate.self, forKey: .issuedAt)
     }
 
     /// Makes a signed request from these values, for tests of code that takes one.
@@ -73,9 +67,21 @@ public struct SignedRequest: Equatable, Codable, Sendable {
         clockSkewSeconds: Int,
         now: NumericDate
     ) throws(Rejection) {
-        let envelope = try SignedEnvelope(verifying: bytes, secrets: secrets)
-        appID = envelope.appID
-        let request = envelope.content
+        guard !bytes.isEmpty, bytes.count <= Self.byteLimit else { throw .requestMalformed }
+        // The text is split at the first full stop. A second one is not a digit of base64url and is refused below.
+        let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
+        guard stop > 0, stop + 1 < bytes.count else { throw .requestMalformed }
+        var (signature, payload): ([UInt8], [UInt8]) = ([], [])
+        guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
+            Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
+        else { throw .requestMalformed }
+        // The signature is over the payload in its encoded form, with its padding.
+        appID = try Self.signer(of: bytes.extracting(stop + 1..<bytes.count), signature.span, secrets)
+        // No part of the payload is read before this line.
+        guard let request = JSONObject(payload, limits: VerificationLimits.payload) else { throw .requestMalformed }
+        guard let algorithm = request.string("algorithm"),
+            algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
+        else { throw .requestOfOtherAlgorithm }
         for (name, rejection) in Self.otherPurposes where request.member(name) != nil {
             throw rejection
         }
@@ -102,44 +108,11 @@ public struct SignedRequest: Equatable, Codable, Sendable {
     private static let pageUser = "0"
 
     /// True if `expires` is ahead, absent, or 0.
-    static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool {
+    private static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool
+    {
         guard request.member("expires") != nil else { return true }
         guard let end = request.date("expires") else { return false }
         return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)
-    }
-}
-
-/// An object that Facebook signed under an app's secret. The signature is good.
-struct SignedEnvelope: ~Copyable {
-    /// The app with the secret that signed it.
-    let appID: String
-    let content: JSONObject
-
-    init(
-        verifying bytes: Span<UInt8>,
-        secrets: [(appID: String, secret: String)]
-    ) throws(Rejection) {
-        guard !bytes.isEmpty, bytes.count <= SignedRequest.byteLimit else { throw .requestMalformed }
-        // The text is split at the first full stop. A second one is not a digit of base64url and is refused below.
-        let stop = bytes.firstOffset(of: UInt8(ascii: "."), from: 0)
-        guard stop > 0, stop + 1 < bytes.count else { throw .requestMalformed }
-        var signature: [UInt8] = []
-        var payload: [UInt8] = []
-        guard Base64URL.decode(bytes, Base64.withoutPadding(bytes, 0..<stop), into: &signature),
-            Base64URL.decode(bytes, Base64.withoutPadding(bytes, stop + 1..<bytes.count), into: &payload)
-        else { throw .requestMalformed }
-        // The signature is over the payload in its encoded form, with its padding.
-        let message = bytes.extracting(stop + 1..<bytes.count)
-        let signer = try SignedRequest.signer(of: message, signature.span, secrets)
-        // No part of the payload is read before this line.
-        guard let object = JSONObject(payload, limits: VerificationLimits.payload) else {
-            throw .requestMalformed
-        }
-        guard let algorithm = object.string("algorithm"),
-            algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
-        else { throw .requestOfOtherAlgorithm }
-        appID = signer
-        content = object
     }
 }
 

@@ -199,7 +199,6 @@ public struct SigningKeySet: Sendable {
         try self.init(keys)
     }
 
-    /// The key that signs.
     var first: SigningKey { keys[0] }
 
     /// The JWK Set (RFC 7517 section 5) of all public keys: one JSON object.

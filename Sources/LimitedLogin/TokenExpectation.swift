@@ -139,7 +139,6 @@ public struct TokenBinding: Equatable, Sendable {
         }
     }
 
-    /// True if there is no tie.
     package var isUnbound: Bool { nonce == nil && subject == nil }
 }
 

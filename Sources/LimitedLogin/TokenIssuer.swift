@@ -84,7 +84,6 @@ public struct TokenIssuer: Sendable {
     public let policy: TokenIssuerPolicy
     /// The keys that sign and verify.
     public let keys: SigningKeySet
-    /// The JOSE headers, encoded and with the full stop after them.
     private let accessTokenHeader: [UInt8]
     private let idTokenHeader: [UInt8]
 
@@ -149,26 +148,25 @@ public struct TokenIssuer: Sendable {
         var payload: [UInt8] = []
         // Most payloads fit; a longer one makes the array grow.
         payload.reserveCapacity(1_024)
-        payload.append(#"{"iss":"#)
-        JSONText.append(quoted: policy.issuer, to: &payload)
-        payload.append(#","sub":"#)
-        JSONText.append(quoted: login.userID, to: &payload)
-        payload.append(#","aud":"#)
-        JSONText.append(quoted: audience, to: &payload)
-        payload.append(kind == .accessToken ? #","client_id":"# : #","azp":"#)
-        JSONText.append(quoted: login.appID, to: &payload)
-        payload += #","iat":\#(issuedAt),"exp":\#(end),"auth_time":\#(login.authenticatedAt.wholeSeconds),"jti":"#.utf8
-        JSONText.append(quoted: tokenID, to: &payload)
-        payload.append(#","idp":"facebook""#)
+        payload.append(UInt8(ascii: "{"))
+        JSONWriter.member("iss", policy.issuer, to: &payload)
+        JSONWriter.member("sub", login.userID, to: &payload)
+        JSONWriter.member("aud", audience, to: &payload)
+        JSONWriter.member(kind == .accessToken ? "client_id" : "azp", login.appID, to: &payload)
+        JSONWriter.member("iat", Int(issuedAt), to: &payload)
+        JSONWriter.member("exp", Int(end), to: &payload)
+        JSONWriter.member("auth_time", Int(login.authenticatedAt.wholeSeconds), to: &payload)
+        JSONWriter.member("jti", tokenID, to: &payload)
+        JSONWriter.member("idp", "facebook", to: &payload)
         if let thumbprint = login.keyThumbprint {
-            payload.append(#","cnf":{"jkt":"#)
-            JSONText.append(quoted: thumbprint, to: &payload)
-            payload.append("}")
+            JSONWriter.raw(#","cnf":{"#, to: &payload)
+            JSONWriter.member("jkt", thumbprint, to: &payload)
+            payload.append(UInt8(ascii: "}"))
         }
         for claim in policy.claims {
             guard let text = login.claims[claim], !text.isEmpty else { continue }
             payload += #","\#(claim.rawValue)":"#.utf8
-            JSONText.append(quoted: text, to: &payload)
+            JSONWriter.string(text, to: &payload)
             if claim == .email { payload.append(#","email_verified":false"#) }
         }
         payload += policy.extraMembers.utf8

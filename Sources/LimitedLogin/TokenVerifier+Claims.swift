@@ -4,19 +4,6 @@ internal import LLJOSE
 
 /// The checks of the claims, after the signature was found good.
 extension TokenVerifier {
-    func readPayload(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        // A JWS may have an empty payload (RFC 7515 section 3); an id token has claims.
-        guard !workspace.claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
-        try read(.payload, &workspace.claimsSet)
-        workspace.claims = PayloadClaims(workspace.claimsSet)
-    }
-
-    func checkIssuer(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        let issuer = try workspace.requireString(.issuer)
-        // Equality of the whole value: no prefix, no substring, no trailing slash (CVE-2024-53861).
-        guard workspace.isMember(issuer, of: issuers) else { throw .invalidIssuer(workspace.claimsSet.string(issuer)) }
-    }
-
     func checkAudience(_ appID: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         let audience = try workspace.requireAudience()
         let isExpected =
@@ -35,35 +22,6 @@ extension TokenVerifier {
         }
     }
 
-    func checkTimes(
-        _ now: NumericDate,
-        _ workspace: inout VerificationWorkspace
-    ) throws(Rejection) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
-        let expiresAt = try workspace.requireDate(.expiration)
-        guard !policy.isExpired(expiresAt, now) else { throw .expired(at: expiresAt, now: now) }
-        let issuedAt = try workspace.requireDate(.issuedAt)
-        guard !policy.isAhead(issuedAt, now) else { throw .notYetValid(.issuedAt, at: issuedAt, now: now) }
-        if workspace.claims[.notBefore] != nil {
-            let notBefore = try workspace.requireDate(.notBefore)
-            guard !policy.isAhead(notBefore, now) else { throw .notYetValid(.notBefore, at: notBefore, now: now) }
-        }
-        if let maximum = policy.maximumTokenAgeSeconds, policy.isTooOld(issuedAt, now) {
-            throw .tooOld(issuedAt: issuedAt, maximumAgeSeconds: maximum, now: now)
-        }
-        return (issuedAt, expiresAt)
-    }
-
-    func checkIdentity(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        let subject = try workspace.requireString(.subject)
-        // OpenID Connect Core section 2: at most 255 ASCII characters.
-        let isShort = workspace.withValue(subject) { bytes, range in
-            range.count <= VerificationLimits.subjectByteCount && bytes.isASCII(range)
-        }
-        guard isShort else { throw .malformedClaim(.subject, .outOfShape) }
-        _ = try workspace.requireString(.tokenID)
-    }
-
-    /// True if the login was a Limited Login.
     func checkTracking(
         _ accessToken: [UInt8]?,
         _ workspace: inout VerificationWorkspace
@@ -76,24 +34,65 @@ extension TokenVerifier {
         guard policy.tracking == .any else { throw Rejection(.trackingNotAllowed) }
         guard let accessToken else { return false }
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
-        guard let digest = workspace.sha256?.digest(of: accessToken.span) else { throw .cryptographyFailed }
+        guard let digest = try? SHA256.digest(of: accessToken.span) else { throw .cryptographyFailed }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
         guard workspace.isEqual(node, expected.span) else { throw Rejection(.accessTokenHashMismatch) }
         return false
     }
 }
 
-/// The requirements on a claim before its value is read. These functions are mutating so that the buffers are never
-/// copied.
+/// The checks of the claims that do not depend on the verifier.
+extension VerificationWorkspace {
+    mutating func checkIssuer(_ issuers: ByteStringSet) throws(Rejection) {
+        let issuer = try requireString(.issuer)
+        // Equality of the whole value: no prefix, no substring, no trailing slash (CVE-2024-53861).
+        guard isMember(issuer, of: issuers) else { throw .invalidIssuer(claimsSet.string(issuer)) }
+    }
+
+    /// `exp`, `iat`, `nbf` and the age.
+    /// - Parameter isOwn: True if this program issued the token by its own clock, so that `exp` has no skew.
+    func checkTimes(
+        _ policy: VerificationPolicy,
+        _ now: NumericDate,
+        isOwn: Bool = false
+    ) throws(Rejection) -> (issuedAt: NumericDate, expiresAt: NumericDate) {
+        let expiresAt = try requireDate(.expiration)
+        guard isOwn ? now < expiresAt : !policy.isExpired(expiresAt, now) else {
+            throw .expired(at: expiresAt, now: now)
+        }
+        let issuedAt = try requireDate(.issuedAt)
+        guard !policy.isAhead(issuedAt, now) else { throw .notYetValid(.issuedAt, at: issuedAt, now: now) }
+        if claims[.notBefore] != nil {
+            let notBefore = try requireDate(.notBefore)
+            guard !policy.isAhead(notBefore, now) else { throw .notYetValid(.notBefore, at: notBefore, now: now) }
+        }
+        if let maximum = policy.maximumTokenAgeSeconds, !isOwn, policy.isTooOld(issuedAt, now) {
+            throw .tooOld(issuedAt: issuedAt, maximumAgeSeconds: maximum, now: now)
+        }
+        return (issuedAt, expiresAt)
+    }
+
+    mutating func checkIdentity() throws(Rejection) {
+        let subject = try requireString(.subject)
+        // OpenID Connect Core section 2: at most 255 ASCII characters.
+        let isShort = withValue(subject) { bytes, range in
+            range.count <= VerificationLimits.subjectByteCount && bytes.isASCII(range)
+        }
+        guard isShort else { throw .malformedClaim(.subject, .outOfShape) }
+        _ = try requireString(.tokenID)
+    }
+}
+
+/// The requirements on a claim before its value is read.
 extension VerificationWorkspace {
     /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
     /// absence (CVE-2026-25537).
-    mutating func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
+    func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         return try requireString(node, claim)
     }
 
-    private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
+    private func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
         guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
@@ -101,7 +100,7 @@ extension VerificationWorkspace {
 
     /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further audiences
     /// would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
-    mutating func requireAudience() throws(Rejection) -> Int {
+    func requireAudience() throws(Rejection) -> Int {
         guard let node = claims[.audience], claimsSet.document.kind(node) == .array else {
             return try requireString(.audience)
         }
@@ -114,14 +113,13 @@ extension VerificationWorkspace {
     }
 
     /// A claim that must exist and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
-    mutating func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
+    func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
         guard let date = claimsSet.date(node) else { throw .malformedClaim(claim, .outOfRange) }
         return date
     }
 
-    /// True if the value of a string is a member of the set.
     mutating func isMember(_ node: Int, of set: ByteStringSet) -> Bool {
         withValue(node) { bytes, range in set.contains(bytes, range) }
     }
@@ -134,7 +132,6 @@ extension VerificationWorkspace {
     }
 }
 
-/// The tie between the token and the login.
 extension TokenVerifier {
     func checkBinding(
         _ expectation: TokenExpectation,
@@ -172,21 +169,21 @@ extension TokenVerifier {
     private func checkNonce(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
         if workspace.isEqual(nonce, expected) { return }
-        let digest = workspace.sha256?.digest(of: expected)
+        let digest = try? SHA256.digest(of: expected)
         let isHashed = digest.map { workspace.isEqual(nonce, $0.hexadecimalBytes.span) } == true
         if isHashed { throw .nonceMismatch(.hashed) }
         workspace.decodeToScratch(nonce)
-        throw .nonceMismatch(.init(of: workspace.scratch))
+        throw .nonceMismatch(.of(workspace.scratch))
     }
 
     private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
-        guard let expected = workspace.sha256?.digest(of: raw)?.hexadecimalBytes else { throw .cryptographyFailed }
+        guard let expected = (try? SHA256.digest(of: raw))?.hexadecimalBytes else { throw .cryptographyFailed }
         if workspace.isEqual(nonce, expected.span) { return }
         let isRaw = workspace.isEqual(nonce, raw)
         if isRaw { throw .nonceMismatch(.notHashed) }
         workspace.decodeToScratch(nonce)
-        throw .nonceMismatch(.init(of: workspace.scratch))
+        throw .nonceMismatch(.of(workspace.scratch))
     }
 
     /// The tag proves the issuer of the nonce and its app; the audience was checked before.
@@ -219,46 +216,49 @@ extension TokenVerifier {
 
 /// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
 /// as in Facebook's SDK.
-extension TokenVerifier {
-    func verifiedClaims(
+extension VerificationWorkspace {
+    mutating func verifiedClaims(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
-        isLimited: Bool,
-        _ workspace: inout VerificationWorkspace
+        isLimited: Bool
     ) -> VerifiedClaims {
-        var claims = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
-        claims.hasNotBefore = workspace.claims[.notBefore] != nil
-        claims.isLimited = isLimited
-        // All of these were found to be strings above.
-        claims[.issuer] = workspace.text(workspace.claims[.issuer])
-        claims[.audience] = workspace.text(try? workspace.requireAudience())
-        claims[.subject] = workspace.text(workspace.claims[.subject])
-        claims[.tokenID] = workspace.text(workspace.claims[.tokenID])
-        claims[.nonce] = workspace.text(workspace.claims[.nonce])
-        claims[.keyThumbprint] = workspace.fact(workspace.keyThumbprint)
-        claims.isBoundToKey = workspace.claims[.confirmation] != nil
-
-        claims[.name] = workspace.fact(workspace.claims[.name])
-        claims[.firstName] = workspace.fact(workspace.claims[.givenName])
-        claims[.middleName] = workspace.fact(workspace.claims[.middleName])
-        claims[.lastName] = workspace.fact(workspace.claims[.familyName])
-        claims[.imageURL] = workspace.fact(workspace.claims[.picture])
-        claims[.email] = workspace.fact(workspace.claims[.email])
-        claims.linkURL = workspace.fact(workspace.claims[.userLink])
-        claims.gender = workspace.fact(workspace.claims[.userGender])
-        claims.birthday = workspace.birthday(workspace.claims[.userBirthday])
-        claims.ageRange = workspace.claims[.userAgeRange].flatMap { workspace.claimsSet.ageRange($0) }
-        claims.hometown = workspace.place(workspace.claims[.userHometown])
-        claims.location = workspace.place(workspace.claims[.userLocation])
-        if let friends = workspace.claims[.userFriends], workspace.isArrayOfStrings(friends) {
-            claims.friendIDs = workspace.claimsSet.document.range(friends)
+        var facts = standardClaims(times)
+        facts.isLimited = isLimited
+        facts.linkURL = fact(claims[.userLink])
+        facts.gender = fact(claims[.userGender])
+        facts.birthday = birthday(claims[.userBirthday])
+        facts.ageRange = claims[.userAgeRange].flatMap { claimsSet.ageRange($0) }
+        facts.hometown = place(claims[.userHometown])
+        facts.location = place(claims[.userLocation])
+        if let friends = claims[.userFriends], isArrayOfStrings(friends) {
+            facts.friendIDs = claimsSet.document.range(friends)
         }
-        claims.notePermissions()
-        return claims
+        facts.notePermissions()
+        return facts
+    }
+
+    /// The claims that a token of this program may have too.
+    func standardClaims(_ times: (issuedAt: NumericDate, expiresAt: NumericDate)) -> VerifiedClaims {
+        var facts = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
+        facts.hasNotBefore = claims[.notBefore] != nil
+        // All of these were found to be strings above.
+        facts[.issuer] = text(claims[.issuer])
+        facts[.audience] = text(try? requireAudience())
+        facts[.subject] = text(claims[.subject])
+        facts[.tokenID] = text(claims[.tokenID])
+        facts[.nonce] = text(claims[.nonce])
+        facts[.keyThumbprint] = fact(keyThumbprint)
+        facts.isBoundToKey = claims[.confirmation] != nil
+        facts[.name] = fact(claims[.name])
+        facts[.firstName] = fact(claims[.givenName])
+        facts[.middleName] = fact(claims[.middleName])
+        facts[.lastName] = fact(claims[.familyName])
+        facts[.imageURL] = fact(claims[.picture])
+        facts[.email] = fact(claims[.email])
+        return facts
     }
 }
 
 extension VerifiedClaims {
-    /// Records the permissions with a claim in the token.
     mutating func notePermissions() {
         var granted: PermissionSet = []
         if self[.name] != nil || self[.firstName] != nil || self[.middleName] != nil || self[.lastName] != nil
@@ -281,31 +281,29 @@ extension VerifiedClaims {
 }
 
 extension VerificationWorkspace {
-    /// The text of a string; nil for any other value.
-    fileprivate mutating func text(_ node: Int?) -> Range<Int>? {
+    private func text(_ node: Int?) -> Range<Int>? {
         guard let node else { return nil }
         return claimsSet.document.stringRange(node)
     }
 
-    /// The text of a string that is not empty; nil for an empty one.
-    fileprivate mutating func fact(_ node: Int?) -> Range<Int>? {
+    private func fact(_ node: Int?) -> Range<Int>? {
         text(node).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    fileprivate mutating func birthday(_ node: Int?) -> Birthday? {
+    private mutating func birthday(_ node: Int?) -> Birthday? {
         guard let node, claimsSet.document.isString(node) else { return nil }
         return withValue(node) { bytes, range in Birthday(bytes, range) }
     }
 
     /// `{"id": string, "name": string}`; nil if one of them is missing.
-    fileprivate mutating func place(_ node: Int?) -> VerifiedClaims.Place? {
+    private func place(_ node: Int?) -> VerifiedClaims.Place? {
         guard let node, let id = fact(claimsSet.member("id", of: node)),
             let name = fact(claimsSet.member("name", of: node))
         else { return nil }
         return VerifiedClaims.Place(id: id, name: name)
     }
 
-    fileprivate mutating func isArrayOfStrings(_ node: Int) -> Bool {
+    private func isArrayOfStrings(_ node: Int) -> Bool {
         guard claimsSet.document.kind(node) == .array else { return false }
         var element = claimsSet.document.firstChild(node)
         while element < claimsSet.document.next(node) {

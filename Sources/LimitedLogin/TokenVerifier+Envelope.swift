@@ -28,38 +28,39 @@ extension TokenVerifier {
             throw Rejection(.accessTokenHashMismatch)
         }
     }
+}
 
-    static func checkSize(_ token: Span<UInt8>) throws(Rejection) {
+/// The parts of a token, its header and its signature. Tokens of Facebook and those that this program issues take the same
+/// steps.
+extension VerificationWorkspace {
+    /// Decodes the three parts and reads the header: one JSON object without a repeated member (RFC 7515 section 4).
+    mutating func readParts(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
+        // At most 32 KiB, before any work is done.
         guard !token.isEmpty else { throw .malformedToken(.empty) }
         guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
-    }
-
-    static func split(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
+        // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
+        let jws: JWSCompactSerialization
         do throws(JWSError) {
-            return try JWSCompactSerialization(splitting: token)
+            jws = try JWSCompactSerialization(splitting: token)
         } catch {
             switch error {
             case .emptyHeader: throw .malformedToken(.emptyPart(.header))
             case .emptySignature: throw .malformedToken(.emptyPart(.signature))
-            case .notThreeParts(let count): throw rejection(ofPartCount: count, token)
+            case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
             }
         }
-    }
-
-    func decodeParts(
-        _ jws: JWSCompactSerialization,
-        of token: Span<UInt8>,
-        _ workspace: inout VerificationWorkspace
-    ) throws(Rejection) {
-        guard Base64URL.decode(token, jws.header, into: &workspace.header.bytes) else {
+        guard Base64URL.decode(token, jws.header, into: &header.bytes) else {
             throw .malformedToken(.invalidBase64URL(.header))
         }
-        guard Base64URL.decode(token, jws.payload, into: &workspace.claimsSet.bytes) else {
+        guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else {
             throw .malformedToken(.invalidBase64URL(.payload))
         }
-        guard Base64URL.decode(token, jws.signature, into: &workspace.signature) else {
+        guard Base64URL.decode(token, jws.signature, into: &signature) else {
             throw .malformedToken(.invalidBase64URL(.signature))
         }
+        try Self.read(.header, &header)
+        parameters = JOSEHeader(header)
+        return jws
     }
 
     /// Recognises texts that people send by mistake.
@@ -78,21 +79,10 @@ extension TokenVerifier {
     }
 
     private static func isWord(_ token: Span<UInt8>, with others: String) -> Bool {
-        for index in 0..<token.count {
-            guard ASCII.isAlphanumeric(token[index]) || others.utf8.contains(token[index]) else { return false }
-        }
-        return true
-    }
-}
-
-/// The header, the key it names and the signature.
-extension TokenVerifier {
-    func readHeader(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        try read(.header, &workspace.header)
-        workspace.parameters = JOSEHeader(workspace.header)
+        token.indices.allSatisfy { ASCII.isAlphanumeric(token[$0]) || others.utf8.contains(token[$0]) }
     }
 
-    func read(_ part: Rejection.Part, _ object: inout JSONObject) throws(Rejection) {
+    private static func read(_ part: Rejection.Part, _ object: inout JSONObject) throws(Rejection) {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try object.read()
@@ -102,37 +92,73 @@ extension TokenVerifier {
         guard isObject else { throw .malformedToken(.notAnObject(part)) }
     }
 
-    func checkAlgorithm(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        let algorithm = workspace.parameters.algorithm
-        guard let algorithm, workspace.isHeader(algorithm, "RS256") else {
-            throw .unsupportedAlgorithm(algorithm.flatMap { Self.shortName($0, workspace.header) })
+    /// The payload: one JSON object without a repeated member (RFC 7519 section 4).
+    mutating func readPayload() throws(Rejection) {
+        // A JWS may have an empty payload (RFC 7515 section 3); a token has claims.
+        guard !claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
+        try Self.read(.payload, &claimsSet)
+        claims = PayloadClaims(claimsSet)
+    }
+
+    func checkAlgorithm() throws(Rejection) {
+        guard let algorithm = parameters.algorithm, isHeader(algorithm, "RS256") else {
+            throw .unsupportedAlgorithm(parameters.algorithm.flatMap { shortName($0) })
         }
     }
 
-    func checkCriticalHeader(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        guard !workspace.parameters.demandsExtension else { throw Rejection(.unsupportedCriticalHeader) }
-    }
-
-    func checkType(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        if let type = workspace.parameters.type, !workspace.isHeader(type, "JWT") {
-            throw .notAnIDToken(.type(Self.shortName(type, workspace.header)))
+    /// No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood. `typ` is `JWT` or
+    /// absent (RFC 8725 section 3.11); nothing is encrypted or nested.
+    /// - Parameter isOwn: True for a token of this program: `typ` is then `at+jwt` or `JWT`, and never absent.
+    func checkType(isOwn: Bool = false) throws(Rejection) {
+        guard !parameters.demandsExtension else { throw Rejection(.unsupportedCriticalHeader) }
+        if let type = parameters.type {
+            guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
+                throw .notAnIDToken(.type(shortName(type)))
+            }
+        } else if isOwn {
+            throw .notAnIDToken(.type(nil))
         }
         // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
-        guard !workspace.parameters.hasContentType else { throw .notAnIDToken(.nested) }
-        guard !workspace.parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
+        guard !parameters.hasContentType else { throw .notAnIDToken(.nested) }
+        guard !parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
     }
 
-    func readKeyID(_ workspace: inout VerificationWorkspace) throws(Rejection) {
-        guard let node = workspace.parameters.keyID,
-            workspace.header.document.stringRange(node)?.isEmpty == false
-        else { throw Rejection(.missingKeyID) }
-        workspace.keyID.removeAll(keepingCapacity: true)
-        workspace.header.appendString(node, to: &workspace.keyID)
+    /// `kid` is a string that is not empty (RFC 7515 section 4.1.4).
+    mutating func readKeyID() throws(Rejection) {
+        guard let node = parameters.keyID, header.document.stringRange(node)?.isEmpty == false else {
+            throw Rejection(.missingKeyID)
+        }
+        keyID.removeAll(keepingCapacity: true)
+        header.appendString(node, to: &keyID)
     }
 
+    /// The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
+    func checkSignature(
+        _ jws: JWSCompactSerialization,
+        of token: Span<UInt8>,
+        _ isValid: (Span<UInt8>, SHA256Digest) -> Bool
+    ) throws(Rejection) {
+        guard let digest = try? SHA256.digest(of: token.extracting(jws.signingInput)) else { throw .cryptographyFailed }
+        guard isValid(signature.span, digest) else { throw .invalidSignature(.mismatch) }
+    }
+
+    /// A header value for an error's detail: only a short name, because an attacker may have chosen it.
+    private func shortName(_ node: Int) -> String? {
+        guard header.document.isString(node) else { return nil }
+        let name = header.string(node)
+        let isShort = (1...20).contains(name.utf8.count)
+        let isPlain = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-+./".utf8.contains($0) }
+        return isShort && isPlain ? name : nil
+    }
+
+    func isHeader(_ node: Int, _ value: StaticString) -> Bool {
+        header.document.string(node, equals: value, in: header.bytes.span)
+    }
+}
+
+extension TokenVerifier {
     func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> RSAPublicKey
     {
-        guard workspace.sha256 != nil else { throw .cryptographyFailed }
         guard !keys.isEmpty else { throw .keysUnavailable }
         if let key = keys.key(withID: workspace.keyID) { return key }
         let refusal = Rejection.unknownKey(workspace.keyID)
@@ -145,32 +171,12 @@ extension TokenVerifier {
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ key: RSAPublicKey,
-        _ isSigned: Bool,
-        _ workspace: inout VerificationWorkspace
+        _ isSigned: Bool = false,
+        _ workspace: borrowing VerificationWorkspace
     ) throws(Rejection) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
         guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }
-        // The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
-        guard let digest = workspace.sha256?.digest(of: token.extracting(jws.signingInput)) else {
-            throw .cryptographyFailed
-        }
-        guard key.isValidSignature(workspace.signature.span, of: digest) else { throw .invalidSignature(.mismatch) }
-    }
-
-    /// A header value for an error's detail: only a short name, because an attacker may have chosen it.
-    private static func shortName(_ node: Int, _ header: borrowing JSONObject) -> String? {
-        guard header.document.isString(node) else { return nil }
-        let name = header.string(node)
-        let isShort = (1...20).contains(name.utf8.count)
-        let isPlain = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-+./".utf8.contains($0) }
-        return isShort && isPlain ? name : nil
-    }
-}
-
-extension VerificationWorkspace {
-    /// True if a value of the header is this string.
-    fileprivate func isHeader(_ node: Int, _ value: StaticString) -> Bool {
-        header.document.string(node, equals: value, in: header.bytes.span)
+        try workspace.checkSignature(jws, of: token) { key.isValidSignature($0, of: $1) }
     }
 }

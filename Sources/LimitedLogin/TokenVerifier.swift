@@ -90,7 +90,7 @@ public struct TokenVerifier: Sendable {
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
         let key = try findKey(in: keys, &workspace)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, &workspace)
+        try checkSignature(jws, of: token, key, isSigned, workspace)
     }
 
     /// The steps that need no key.
@@ -99,21 +99,14 @@ public struct TokenVerifier: Sendable {
         _ token: Span<UInt8>,
         _ workspace: inout VerificationWorkspace
     ) throws(Rejection) -> JWSCompactSerialization {
-        // At most 32 KiB, before any work is done.
-        try Self.checkSize(token)
-        // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
-        let jws = try Self.split(token)
-        try decodeParts(jws, of: token, &workspace)
-        // The header: one JSON object without a repeated member (RFC 7515 section 4).
-        try readHeader(&workspace)
+        // At most 32 KiB; three parts of strict base64url; the header is one JSON object.
+        let jws = try workspace.readParts(token)
         // `alg` is exactly RS256 (RFC 8725 section 3.1): fixed here, never chosen by the token.
-        try checkAlgorithm(&workspace)
-        // No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood.
-        try checkCriticalHeader(&workspace)
-        // `typ` is absent or JWT (RFC 8725 section 3.11); nothing encrypted, nothing nested.
-        try checkType(&workspace)
+        try workspace.checkAlgorithm()
+        // No `crit` and no `b64`; `typ` is absent or JWT; nothing encrypted, nothing nested.
+        try workspace.checkType()
         // `kid` is a non-empty string (RFC 7515 section 4.1.4).
-        try readKeyID(&workspace)
+        try workspace.readKeyID()
         return jws
     }
 
@@ -124,21 +117,21 @@ public struct TokenVerifier: Sendable {
         _ workspace: inout VerificationWorkspace
     ) throws(Rejection) -> VerifiedClaims {
         // The payload: one JSON object without a repeated member (RFC 7519 section 4).
-        try readPayload(&workspace)
+        try workspace.readPayload()
         // `iss` is one of the configured issuers, byte for byte (OpenID Connect Core section 3.1.3.7 step 2).
-        try checkIssuer(&workspace)
+        try workspace.checkIssuer(issuers)
         // `aud` is one configured app and no other; `azp`, if it exists, is the same (steps 3 to 5).
         try checkAudience(expectation.appIDBytes, &workspace)
         // now < `exp` + skew; `iat`, `nbf` <= now + skew; not too old (steps 9 and 10, RFC 7519 section 4.1.5).
-        let times = try checkTimes(now, &workspace)
+        let times = try workspace.checkTimes(policy, now)
         // `sub` and `jti` exist and are not empty (OpenID Connect Core section 2, RFC 7519 section 4.1.7).
-        try checkIdentity(&workspace)
+        try workspace.checkIdentity()
         // The token belongs to this login: `nonce` (step 11), `sub` (section 12.2) and `cnf.jkt` as expected.
         try checkBinding(expectation, now, &workspace)
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
         let isLimited = try checkTracking(expectation.accessTokenBytes, &workspace)
         // All checks are passed; the rest reads the token's facts.
-        return verifiedClaims(times, isLimited: isLimited, &workspace)
+        return workspace.verifiedClaims(times, isLimited: isLimited)
     }
 }
 
@@ -161,8 +154,8 @@ extension TokenVerifier {
         let session = sessions.take()
         defer { sessions.giveBack(session) }
         return try Rejection.asError { () throws(Rejection) in
-            let (jws, keyID) = try begin(token, expectation, session)
-            return try finish(token, jws, keyID, expectation, keys: keys, now: now, session)
+            let keys = session.keys(of: keys)
+            return try verify(token, expecting: expectation, keys: keys, now: now, workspace: &session.workspace)
         }
     }
 
@@ -176,28 +169,25 @@ extension TokenVerifier {
         session.workspace.recognizedNonce = nil
         try checkExpectation(expectation)
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
-        let keyID = String(decoding: session.workspace.keyID, as: UTF8.self)
+        let keyID = session.workspace.keyID
         // No set has a longer name, so a fetch for it would be useless.
-        guard keyID.utf8.count <= JSONWebKey.Limits.keyIDByteCount else { throw .unknownKey(session.workspace.keyID) }
-        return (jws, keyID)
+        guard keyID.count <= JSONWebKey.Limits.keyIDByteCount else { throw .unknownKey(keyID) }
+        return (jws, String(decoding: keyID, as: UTF8.self))
     }
 
     /// The rest of a verdict, with the keys found by that name.
     func finish(
         _ token: String,
         _ jws: JWSCompactSerialization,
-        _ keyID: String,
         _ expectation: TokenExpectation,
         keys: JSONWebKeySet,
         now: NumericDate,
         _ session: VerificationSession
     ) throws(Rejection) -> VerifiedToken {
-        guard !keys.keys.isEmpty else { throw .keysUnavailable }
-        guard session.workspace.sha256 != nil else { throw .cryptographyFailed }
-        guard let key = try session.key(withID: keyID, in: keys) else { throw .unknownKey(session.workspace.keyID) }
-        try checkSignature(jws, of: token.utf8.span, key, false, &session.workspace)
+        let key = try findKey(in: session.keys(of: keys), &session.workspace)
+        try checkSignature(jws, of: token.utf8.span, key, false, session.workspace)
         let claims = try judgeClaims(expectation, now, &session.workspace)
-        return VerifiedToken(token, keyID, claims, policy, &session.workspace)
+        return VerifiedToken(token, claims, policy, &session.workspace)
     }
 
     /// Verifies a token with prepared keys and reused buffers.
@@ -209,8 +199,7 @@ extension TokenVerifier {
         workspace: inout VerificationWorkspace
     ) throws(Rejection) -> VerifiedToken {
         let claims = try judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &workspace)
-        let keyID = String(decoding: workspace.keyID, as: UTF8.self)
-        return VerifiedToken(token, keyID, claims, policy, &workspace)
+        return VerifiedToken(token, claims, policy, &workspace)
     }
 }
 

@@ -2,7 +2,6 @@ internal import LLBytes
 
 /// The checks of a verdict, in their order. Later versions may know more of them.
 public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, CustomStringConvertible {
-    /// The place in the order.
     private let place: Int
     /// The check's name, as in ``VerificationCheck/keyID``.
     public let description: String

@@ -100,17 +100,14 @@ public struct VerificationPolicy: Sendable {
 extension VerificationPolicy {
     private var skew: Double { Double(clockSkewSeconds) }
 
-    /// True if a token with this `exp` has expired.
     func isExpired(_ expiresAt: NumericDate, _ now: NumericDate) -> Bool {
         now.secondsSince1970 >= expiresAt.secondsSince1970 + skew
     }
 
-    /// True if an `iat` or `nbf` is in the future.
     func isAhead(_ moment: NumericDate, _ now: NumericDate) -> Bool {
         moment.secondsSince1970 > now.secondsSince1970 + skew
     }
 
-    /// True if a token with this `iat` is older than the policy allows.
     func isTooOld(_ issuedAt: NumericDate, _ now: NumericDate) -> Bool {
         guard let maximum = maximumTokenAgeSeconds else { return false }
         return now.secondsSince1970 - issuedAt.secondsSince1970 > Double(maximum) + skew
@@ -122,7 +119,6 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     /// The seconds: finite, from 0 to 2⁵³; fractions are allowed.
     public let secondsSince1970: Double
 
-    /// The beginning of 1970.
     package static let beginning = NumericDate(milliseconds: 0)
 
     /// The last time: 2⁵³ seconds, the greatest number up to which a double holds every integer.
@@ -182,7 +178,6 @@ public struct NumericDate: Comparable, Hashable, Sendable {
 }
 
 extension JSONObject {
-    /// The time of a number; nil outside 0 to 2⁵³, and for any other value.
     func date(_ node: Int) -> NumericDate? {
         // An integer is compared exactly: as a double, 2⁵³ + 1 would be equal to 2⁵³.
         if let integer = document.integer(node, in: bytes.span) { return NumericDate(secondsSince1970: integer) }
@@ -233,36 +228,15 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
     init(_ description: String) { self.description = description }
 }
 
-/// A set of configured byte strings of any number. Look-ups take bytes and allocate nothing.
+/// A few configured byte strings. Look-ups take bytes and allocate nothing.
 struct ByteStringSet: Sendable {
-    /// The members, sorted by length, and by bytes if the length is equal.
     private let members: [[UInt8]]
 
     /// The set of these strings; empty ones are left out, because an empty string is never a member.
-    init(_ members: [String]) {
-        self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) }.sorted {
-            Self.isBefore($0.span, 0..<$0.count, $1.span)
-        }
-    }
+    init(_ members: [String]) { self.members = members.filter { !$0.isEmpty }.map { Array($0.utf8) } }
 
-    /// True if the bytes in `range` are a member.
     func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var (first, end) = (0, members.count)
-        // A few members are compared faster one by one.
-        while end - first > 4 {
-            let middle = (first + end) / 2
-            let member = members[middle]
-            if Self.isBefore(bytes, range, member.span) { end = middle } else { first = middle }
-        }
-        for member in members[first..<end] where bytes.equal(range, member.span) { return true }
-        return false
-    }
-
-    private static func isBefore(_ bytes: Span<UInt8>, _ range: Range<Int>, _ member: Span<UInt8>) -> Bool {
-        guard range.count == member.count else { return range.count < member.count }
-        for offset in member.indices where bytes[range.lowerBound + offset] != member[offset] {
-            return bytes[range.lowerBound + offset] < member[offset]
-        }
+        for member in members where bytes.equal(range, member.span) { return true }
         return false
     }
 }

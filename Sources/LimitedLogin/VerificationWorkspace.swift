@@ -1,4 +1,3 @@
-internal import LLCrypto
 internal import LLJOSE
 
 /// The buffers of one worker, reused for every token, so that a verdict allocates nothing. Each verdict overwrites the
@@ -16,13 +15,10 @@ package struct VerificationWorkspace: ~Copyable {
     /// The key ID of the last token, with its escapes decoded. It is empty if the header was not read that far, or if
     /// the ID is so long that no published key can have it. A fetch would then be useless.
     package internal(set) var keyID: [UInt8] = []
-    /// A buffer for the value of one string.
     var scratch: [UInt8] = []
     /// The nonce of the last accepted token, if the verifier's issuer issued it, the binding asks for that, and the token
     /// begins a login; otherwise nil.
     package internal(set) var recognizedNonce: RecognizedNonce?
-    /// Nil only if OpenSSL has no SHA-256 or no memory; then no token can be verified.
-    let sha256 = try? SHA256()
 
     package init() {}
 
@@ -64,7 +60,6 @@ package enum ClaimName: Int, CaseIterable, Sendable {
     case name, givenName, middleName, familyName, email, picture
     case userFriends, userBirthday, userAgeRange, userHometown, userLocation, userGender, userLink
 
-    /// The name of each claim in a token, in the same order.
     fileprivate static let spellings = [
         "iss", "aud", "sub", "iat", "exp", "nbf", "jti", "nonce",
         "azp", "at_hash", "cnf",
@@ -72,7 +67,6 @@ package enum ClaimName: Int, CaseIterable, Sendable {
         "user_friends", "user_birthday", "user_age_range", "user_hometown", "user_location", "user_gender", "user_link",
     ]
 
-    /// The name of the claim in a token.
     package var spelling: String { Self.spellings[rawValue] }
 }
 
@@ -86,7 +80,6 @@ struct PayloadClaims {
 
     init() {}
 
-    /// Sorts the members of a payload in one pass.
     init(_ claimsSet: borrowing JSONObject) {
         var span = nodes.mutableSpan
         claimsSet.findMembers(named: Self.names, nodes: &span)

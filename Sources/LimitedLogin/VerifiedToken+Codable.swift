@@ -32,59 +32,26 @@ extension VerifiedToken: Codable {
             throw EncodingError.invalidValue(claimsJSON, context)
         }
         var members = encoder.container(keyedBy: CodingKeys.self)
-        var token = members.nestedContainer(keyedBy: AuthenticationToken.CodingKeys.self, forKey: .authenticationToken)
-        try authenticationToken.encode(to: &token)
-        try token.encode((profile.isLimited ? LoginTracking.limited : .enabled).rawValue, forKey: .tracking)
+        let tracking: LoginTracking = profile.isLimited ? .limited : .enabled
+        try members.encode(Facts(token: authenticationToken, tracking: tracking), forKey: .authenticationToken)
         try members.encode(profile, forKey: .profile)
         try members.encode(claims, forKey: .claims)
     }
-}
 
-extension AuthenticationToken: Codable {
-    enum CodingKeys: String, CodingKey {
-        case issuer, audience, subject
-        case tokenID = "token_id"
-        case nonce
-        case issuedAt = "issued_at"
-        case expiresAt = "expires_at"
-        case keyID = "key_id"
-        case keyThumbprint = "key_thumbprint"
-        case tracking
-    }
+    /// The member `authentication_token`: the token's facts, and the tracking among them.
+    private struct Facts: Encodable {
+        let token: AuthenticationToken
+        let tracking: LoginTracking
 
-    /// Reads the token's facts about itself; ``tokenString`` is empty.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            tokenString: "",
-            issuer: try members.decode(String.self, forKey: .issuer),
-            audience: try members.decode(String.self, forKey: .audience),
-            subject: try members.decode(String.self, forKey: .subject),
-            tokenID: try members.decode(String.self, forKey: .tokenID),
-            nonce: try members.decodeIfPresent(String.self, forKey: .nonce),
-            issuedAt: try members.decode(NumericDate.self, forKey: .issuedAt),
-            expiresAt: try members.decode(NumericDate.self, forKey: .expiresAt),
-            keyID: try members.decode(String.self, forKey: .keyID),
-            keyThumbprint: try members.decodeIfPresent(String.self, forKey: .keyThumbprint)
-        )
-    }
+        private enum CodingKeys: String, CodingKey {
+            case tracking
+        }
 
-    /// Writes the token's facts about itself, without ``tokenString``.
-    public func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        try encode(to: &members)
-    }
-
-    fileprivate func encode(to members: inout KeyedEncodingContainer<CodingKeys>) throws {
-        try members.encode(issuer, forKey: .issuer)
-        try members.encode(audience, forKey: .audience)
-        try members.encode(subject, forKey: .subject)
-        try members.encode(tokenID, forKey: .tokenID)
-        try members.encodeIfPresent(nonce, forKey: .nonce)
-        try members.encode(issuedAt, forKey: .issuedAt)
-        try members.encode(expiresAt, forKey: .expiresAt)
-        try members.encode(keyID, forKey: .keyID)
-        try members.encodeIfPresent(keyThumbprint, forKey: .keyThumbprint)
+        func encode(to encoder: any Encoder) throws {
+            try token.encode(to: encoder)
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encode(tracking.rawValue, forKey: .tracking)
+        }
     }
 }
 
@@ -109,7 +76,6 @@ indirect enum JSONValue: Equatable {
         self.init(object, object.document.root)
     }
 
-    /// The reader bounds the depth.
     private init(_ json: borrowing JSONObject, _ node: Int) {
         switch json.document.kind(node) {
         case .object:
@@ -136,7 +102,6 @@ indirect enum JSONValue: Equatable {
         }
     }
 
-    /// The value as JSON text.
     var text: String {
         switch self {
         case .null: "null"

@@ -44,10 +44,20 @@ public struct VerifiedToken: Equatable, Sendable {
     }
 }
 
-/// The facts of an accepted token about itself.
-public struct AuthenticationToken: Equatable, Sendable {
+/// The facts of an accepted token about itself. The JSON has all of them but ``tokenString``.
+public struct AuthenticationToken: Equatable, Codable, Sendable {
+    private enum CodingKeys: String, CodingKey {
+        case issuer, audience, subject
+        case tokenID = "token_id"
+        case nonce
+        case issuedAt = "issued_at"
+        case expiresAt = "expires_at"
+        case keyID = "key_id"
+        case keyThumbprint = "key_thumbprint"
+    }
+
     /// The token as it was received. It is never encoded, so it is empty after decoding.
-    public let tokenString: String
+    public private(set) var tokenString = ""
     /// `iss`: the issuer.
     public let issuer: String
     /// `aud`: the app it is for.
@@ -98,7 +108,6 @@ extension VerifiedToken {
     /// Copies the judged facts out of the workspace. Strings that are in the policy too are shared, not copied.
     init(
         _ token: String,
-        _ keyID: String,
         _ claims: VerifiedClaims,
         _ policy: VerificationPolicy,
         _ workspace: inout VerificationWorkspace
@@ -127,7 +136,7 @@ extension VerifiedToken {
                 nonce: claims[.nonce].map(text),
                 issuedAt: claims.issuedAt,
                 expiresAt: claims.expiresAt,
-                keyID: keyID,
+                keyID: String(decoding: workspace.keyID, as: UTF8.self),
                 keyThumbprint: claims[.keyThumbprint].map(text)
             ),
             profile: Profile(

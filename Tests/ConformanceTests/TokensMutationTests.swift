@@ -58,7 +58,6 @@ struct TokensMutationTests {
                     _ = try memory.judge(
                         token.span,
                         expectation,
-                        texts: .all,
                         verifier: verifier,
                         keys: keys,
                         now: now,

@@ -19,17 +19,6 @@ struct SHA256Tests {
         #expect(try SHA256.digest(of: message.span).hexadecimal == digest)
     }
 
-    @Test("One context serves many messages")
-    func reuse() throws {
-        let sha256 = try SHA256()
-        for text in ["", "a", String(repeating: "x", count: 10_000), "a"] {
-            let message = Array(text.utf8)
-            let digest = sha256.digest(of: message.span)
-            let expected = try SHA256.digest(of: message.span)
-            #expect(digest?.hexadecimal == expected.hexadecimal)
-        }
-    }
-
     @Test("HMAC-SHA-256 gives the codes of RFC 4231, test cases 1 and 2")
     func authenticationCodes() throws {
         let first = try HMACSHA256.authenticationCode(

@@ -27,15 +27,15 @@ struct VerifiedSignatureCacheTests {
 
         /// The verified facts of a token.
         struct Facts: Equatable {
-            var texts: [CachedClaims.Text: String] = [:]
+            var texts: [VerifiedClaims.Text: String] = [:]
             var rest: [String] = []
         }
 
         /// Verifies a token and returns its facts.
-        func facts(_ token: String, _ texts: CachedClaims.Texts = .all) throws -> Facts {
-            let claims = try verdict(token, texts: texts)
+        func facts(_ token: String) throws -> Facts {
+            let claims = try verdict(token)
             var facts = Facts()
-            for text in CachedClaims.Text.allCases {
+            for text in VerifiedClaims.Text.allCases {
                 facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
             }
             facts.rest = [
@@ -60,14 +60,12 @@ struct VerifiedSignatureCacheTests {
         private func verdict(
             _ token: String,
             app: String? = nil,
-            at now: Int64 = VerifiedSignatureCacheTests.now,
-            texts: CachedClaims.Texts = .all
+            at now: Int64 = VerifiedSignatureCacheTests.now
         ) throws(Rejection) -> VerifiedClaims {
             let bytes = Array(token.utf8)
             return try memory.judge(
                 bytes.span,
                 TokenExpectation(binding: .unbound, appID: app),
-                texts: texts,
                 verifier: TokenVerifier(policy: policy),
                 keys: keys,
                 now: NumericDate(secondsSince1970: now) ?? .beginning,
@@ -178,7 +176,7 @@ struct VerifiedSignatureCacheTests {
         }
     }
 
-    @Test("Remembered claims equal those of the token, for every selection of claims")
+    @Test("Remembered claims equal those of the token")
     func told() throws {
         let worker = try Worker()
         worker.policy = try VerificationPolicy(
@@ -189,11 +187,6 @@ struct VerifiedSignatureCacheTests {
         for token in try Self.kinds() {
             let first = try worker.facts(token)
             for _ in 0..<2 { #expect(try worker.facts(token) == first) }
-            for text in CachedClaims.Text.allCases {
-                let some = try worker.facts(token, CachedClaims.Texts(text))
-                #expect(some.texts[text] == first.texts[text])
-                #expect(some.texts[.subject] == first.texts[.subject])
-            }
         }
         #expect(worker.memory.tokens.count == (try Self.kinds().count))
     }

@@ -29,14 +29,12 @@ enum AuthEndpoint {
                 let token = try worker.ownTokens.judge(bytes.extracting(credentials.token), appID: demand.appID)
                 (claims, payload, app) = (token.claims, token.payload, token.clientID)
             } else {
-                var (expectation, texts) = (TokenExpectation(), gateway.texts)
+                var expectation = TokenExpectation()
                 expectation.appIDBytes = demand.appID
-                // A proof is compared with these values.
-                if scheme == .dpop { texts.insert(.init(.keyThumbprint)) }
                 let verdict = try worker.judge.judge(
                     bytes.extracting(credentials.token),
                     expectation,
-                    remembered: (worker.signatures, texts),
+                    remembered: worker.signatures,
                     verifier: settings.unboundVerifier,
                     context: exchange.context,
                     trace: TraceParent.passedOn(exchange.head, bytes)

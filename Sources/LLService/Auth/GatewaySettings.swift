@@ -11,7 +11,6 @@ package final class GatewaySettings: Sendable, Equatable {
     package let origin: GatewayOrigin?
     /// The fields of a good answer, in their order.
     package let fields: [AuthField]
-    let texts: CachedClaims.Texts
 
     package init(
         dpop: DPoPDemand = .ifSent,
@@ -21,9 +20,6 @@ package final class GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
-        var texts = CachedClaims.Texts()
-        for case .text(let text) in fields.map(\.claim) { texts.insert(.init(text)) }
-        self.texts = texts
     }
 
     package static func == (left: GatewaySettings, right: GatewaySettings) -> Bool {
@@ -66,7 +62,7 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     static let nameByteLimit = 64
 
     package enum Claim: Sendable, Equatable {
-        case text(CachedClaims.Text)
+        case text(VerifiedClaims.Text)
         case expiration
         case issuedAt
     }

@@ -1,5 +1,6 @@
 internal import LLHTTP1
 internal import LLHTTPServer
+internal import LLJOSE
 internal import LLSockets
 internal import LLStores
 internal import LimitedLogin

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import LLJOSE
 package import Logging
 internal import Synchronization
 

@@ -1,6 +1,7 @@
 package import LLGraph
 internal import LLHTTP1
 internal import LLHTTPServer
+internal import LLJOSE
 package import LimitedLogin
 
 /// The content of one refusal's `application/problem+json` (RFC 9457).

@@ -37,14 +37,13 @@ final class TokenJudge {
 
     /// Judges a token, or returns the time until which it must wait for keys.
     /// - Parameters:
-    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again, and the texts to return
-    ///     of one; nil verifies each token.
+    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again; nil verifies each token.
     ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        remembered: (tokens: VerifiedSignatureCache, texts: CachedClaims.Texts)? = nil,
+        remembered: VerifiedSignatureCache? = nil,
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
@@ -64,10 +63,9 @@ final class TokenJudge {
             let claims: VerifiedClaims
             do throws(Problem) {
                 if let remembered {
-                    claims = try remembered.tokens.judge(
+                    claims = try remembered.judge(
                         token,
                         expectation,
-                        texts: remembered.texts,
                         verifier: verifier,
                         keys: keys,
                         now: now,
@@ -220,7 +218,6 @@ package final class VerifiedSignatureCache {
     package private(set) var tokens: RecentDigests
     /// The keys under which the signatures of `tokens` are good.
     private var keys: VerificationKeys?
-    private let sha256: SHA256?
     private let metrics: ServiceMetrics?
 
     /// 10,000: the number of people that use one worker within minutes, in 2 MB.
@@ -240,24 +237,23 @@ package final class VerifiedSignatureCache {
     /// - Parameter capacity: The greatest number of remembered tokens; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
-        sha256 = capacity > 0 ? try? SHA256() : nil
         tokens = RecentDigests(capacity: capacity)
     }
 
     /// Judges a token like the verifier, but skips the work that is remembered; remembers the token if it is accepted.
     /// - Parameters:
-    ///   - texts: The texts to return; others may be missing in the result.
     ///   - workspace: The bytes that the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        texts: CachedClaims.Texts,
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Problem) -> VerifiedClaims {
-        guard let sha256, token.count <= VerificationLimits.tokenByteCount, let digest = sha256.digest(of: token) else {
+        guard tokens.capacity > 0, token.count <= VerificationLimits.tokenByteCount,
+            let digest = try? SHA256.digest(of: token)
+        else {
             return try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
         }
         if keys !== self.keys {
@@ -267,7 +263,7 @@ package final class VerifiedSignatureCache {
         let known = tokens.find(digest)
         metrics?.countSignature(isRemembered: known != nil)
         if case .some(let reading?) = known,
-            let claims = verifier.accept(reading, of: token, expectation, texts, now: now, workspace: &workspace)
+            let claims = verifier.accept(reading, of: token, expectation, now: now, workspace: &workspace)
         {
             tokens.use(digest, reading)
             return claims

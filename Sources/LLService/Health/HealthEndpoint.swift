@@ -1,6 +1,7 @@
 internal import LLBytes
 internal import LLHTTP1
 internal import LLHTTPServer
+internal import LLJOSE
 internal import LLSockets
 package import LLStores
 internal import LimitedLogin

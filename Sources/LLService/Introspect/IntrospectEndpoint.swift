@@ -31,7 +31,7 @@ enum IntrospectEndpoint {
                     let verdict = try worker.judge.judge(
                         request.token.span,
                         request.expectation,
-                        remembered: (worker.signatures, .all),
+                        remembered: worker.signatures,
                         verifier: worker.settings.unboundVerifier,
                         context: exchange.context,
                         trace: TraceParent.passedOn(exchange.head, bytes)

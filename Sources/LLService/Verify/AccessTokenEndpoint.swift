@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import LLGraph
 internal import LLHTTP1
 internal import LLHTTPServer
+internal import LLJOSE
 internal import LLSockets
 internal import LLStores
 package import LimitedLogin

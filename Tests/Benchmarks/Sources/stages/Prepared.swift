@@ -10,7 +10,6 @@ struct Prepared {
     let key: RSAPublicKey
     let verifier: TokenVerifier
     let now: NumericDate
-    let sha256: SHA256
     /// The digest of each token's signing input.
     let digests: [SHA256Digest]
     /// The verdict on the first token.
@@ -22,7 +21,6 @@ struct Prepared {
         verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
         guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else { throw Failure("clock") }
         self.now = now
-        sha256 = try SHA256()
         var digests: [SHA256Digest] = []
         for token in inputs.tokens {
             let range = try JWSCompactSerialization(splitting: token.span).signingInput

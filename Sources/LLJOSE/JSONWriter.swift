@@ -1,16 +1,18 @@
 internal import LLBytes
-internal import LLJOSE
 
 /// Appends JSON (RFC 8259) to a reusable byte buffer. The caller writes the braces; members put their own commas.
 package enum JSONWriter {
     @inline(__always)
     package static func raw(_ text: StaticString, to bytes: inout [UInt8]) { bytes.append(text) }
 
-    /// Appends text as a JSON string with its quotes.
-    package static func string(_ text: String, to bytes: inout [UInt8]) { JSONText.append(quoted: text, to: &bytes) }
+    /// Appends text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    package static func string(_ text: String, to bytes: inout [UInt8]) { string(text.utf8.span, to: &bytes) }
 
     package static func string(_ text: Span<UInt8>, to bytes: inout [UInt8]) {
-        JSONText.append(quoted: text, to: &bytes)
+        // The longest escape has six bytes.
+        bytes.append(addingCapacity: text.count * 6 + 2) { (output: inout OutputSpan<UInt8>) in
+            output.appendString(text)
+        }
     }
 
     package static func integer(_ value: Int, to bytes: inout [UInt8]) {
@@ -61,5 +63,41 @@ package enum JSONWriter {
     package static func member(_ name: StaticString, _ values: [String], to bytes: inout [UInt8]) {
         self.name(name, to: &bytes)
         array(values, to: &bytes) { string($0, to: &$1) }
+    }
+}
+
+extension OutputSpan where Element == UInt8 {
+    /// Appends UTF-8 text as a JSON string with its quotes; control characters, `"` and `\` are escaped (section 7).
+    /// The output must have room for it.
+    package mutating func appendString(_ text: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        if JSONText.isPlain(text) {
+            append(text, 0..<text.count)
+        } else {
+            for index in text.indices {
+                if JSONText.needsEscape(text[index]) {
+                    appendEscape(of: text[index])
+                } else {
+                    append(text[index])
+                }
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// The short escape of a byte if it has one, else `\u00` and two hexadecimal digits.
+    private mutating func appendEscape(of byte: UInt8) {
+        switch byte {
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        case 0x20...:
+            append(UInt8(ascii: "\\"))
+            append(byte)
+        default:
+            append("\\u00")
+            append(Hexadecimal.digit(byte >> 4))
+            append(Hexadecimal.digit(byte))
+        }
     }
 }

@@ -87,29 +87,4 @@ struct Base64URLTests {
     func strictness(text: String) {
         #expect(decoded(text) == nil)
     }
-
-    @Test("Exactly one text of two or three digits stands for each value")
-    func uniqueness() {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-        var values: Set<[UInt8]> = []
-        var acceptedCount = 0
-        for first in digits {
-            for second in digits {
-                guard let value = decoded(String([first, second])) else { continue }
-                acceptedCount += 1
-                values.insert(value)
-            }
-        }
-        #expect(acceptedCount == 256 && values.count == 256)
-        let last = digits.filter { decoded("AA" + String($0)) != nil }
-        #expect(last.count == 16)
-    }
-
-    @Test("Only the range given is read")
-    func range() {
-        let text = Array("!!Zm9v!!".utf8)
-        var buffer: [UInt8] = []
-        let isAccepted = Base64URL.decode(text.span, 2..<6, into: &buffer)
-        #expect(isAccepted && buffer == Array("foo".utf8))
-    }
 }

@@ -118,13 +118,6 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test("Many names are told apart, and a repeated one is found after them")
-    func manyNames() {
-        let members = (0..<255).map { "\"n\($0)\":\($0)" }.joined(separator: ",")
-        #expect(fault(of: "{\(members)}") == nil)
-        for index in [0, 1, 7, 100, 254] { #expect(fault(of: "{\(members),\"n\(index)\":0}") == .repeatedMember) }
-    }
-
     @Test(
         "A repeated name is found among 256, escaped or not, and all alike but for one byte",
         arguments: [false, true]

@@ -45,13 +45,4 @@ struct AcceptanceTests {
             ]
         )
     }
-
-    @Test("With no permission granted the Profile has the ID alone")
-    func bareProfile() throws {
-        let profile = try Login.verify(StandInKeys.current.mint(Login.claims)).profile
-        #expect(profile.userID == Login.userID)
-        #expect(profile.name == nil)
-        #expect(profile.friendIDs == nil)
-        #expect(profile.permissions.isEmpty)
-    }
 }

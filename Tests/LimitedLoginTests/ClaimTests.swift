@@ -114,18 +114,6 @@ struct ClaimTests {
         #expect(try Login.rejection(of: Login.token("azp", "\"42\"")) == .invalidAudience(.otherAuthorizedParty("42")))
     }
 
-    @Test("A hundred thousand apps are told apart")
-    func manyApps() throws {
-        let apps = (0..<100_000).map { String(1_000_000_000 + $0) }
-        let verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: apps + [apps[0]]))
-        for app in ["1000000000", "1000050000", "1000099999"] {
-            #expect(try Login.rejection(of: Login.token("aud", "\"\(app)\""), with: verifier) == nil)
-        }
-        for app in ["1000100000", "999999999", "10000000000"] {
-            #expect(try Login.rejection(of: Login.token("aud", "\"\(app)\""), with: verifier)?.code == .invalidAudience)
-        }
-    }
-
     @Test("A subject is 1 to 255 ASCII characters")
     func subjects() throws {
         func rejection(_ text: String) throws -> Rejection? {

@@ -31,16 +31,6 @@ struct EnvelopeTests {
         #expect(try Login.rejection(of: token) == rejection)
     }
 
-    @Test(
-        "Five parts fail the check of the serialization, a header with enc that of the type",
-        arguments: ["a.b.c.d.e", "....x", "!.#.$.%.^"]
-    )
-    func fiveParts(token: String) throws {
-        #expect(try Login.rejection(of: token)?.check == .serialization)
-        let encrypted = try Login.token(header: #"{"alg":"RS256","kid":"k","enc":"A128GCM"}"#)
-        #expect(try Login.rejection(of: encrypted)?.check == .type)
-    }
-
     @Test("A token of 32 KiB is accepted; one byte more is too long, not malformed")
     func size() throws {
         let good = try #require(try StandInKeys.current.mint(ofLength: 32_768, Login.claims))
@@ -217,16 +207,5 @@ struct EnvelopeTests {
     @Test("A JWS with an empty payload is no id token")
     func emptyPayload() throws {
         #expect(try Login.rejection(of: Login.token(payload: "")) == .malformedToken(.emptyPart(.payload)))
-    }
-
-    @Test("One workspace verifies signatures alone, one after another")
-    func signaturesAlone() throws {
-        var workspace = VerificationWorkspace()
-        let keys = VerificationKeys(StandInKeys.set)
-        for minter in [StandInKeys.current, StandInKeys.previous, StandInKeys.current] {
-            let token = Array(try minter.mint(header: minter.header, payload: []).utf8)
-            try Login.sharedVerifier.authenticate(token.span, keys: keys, workspace: &workspace)
-            #expect(workspace.keyID == Array(minter.keyID.utf8))
-        }
     }
 }

@@ -20,13 +20,10 @@ struct PolicyTests {
         #expect(throws: InvalidConfiguration.invalidAppID(appID)) { try VerificationPolicy(appIDs: ["1", appID]) }
     }
 
-    @Test(
-        "Each app is known whatever their number, and no text that only resembles one",
-        arguments: [0, 1, 4, 5, 6, 1_000]
-    )
-    func apps(count: Int) {
+    @Test("Each app is known and no text that only resembles one")
+    func apps() {
         // The apps have several lengths, and some are the beginning or the end of others.
-        let apps = (0..<count).map { String(repeating: "1", count: $0 % 4) + String(7 * $0) }
+        let apps = (0..<20).map { String(repeating: "1", count: $0 % 4) + String(7 * $0) }
         let set = ByteStringSet(apps.shuffled() + [""])
         let known = Set(apps)
         for app in apps + ["", "0", "1", "9", "99999999", String(repeating: "1", count: 128)] {

@@ -85,14 +85,6 @@ struct RefreshTests {
         #expect(try Login.rejection(of: token, with: verifier, binding: .subject("9")) == .subjectMismatch)
     }
 
-    @Test("A refresh without a nonce is bound to its user")
-    func kinds() throws {
-        #expect(TokenBinding.unbound.refreshing("7") == .subject("7") && TokenBinding.subject("1").isRefresh)
-        #expect(TokenBinding.subject("1").refreshing("7") == .subject("7") && !TokenBinding.issuedNonce.isRefresh)
-        let token = try Self.token(nonce: "of-the-login")
-        #expect(try Login.rejection(of: token, binding: Self.binding(.nonce).refreshing("")) == .invalidSubject)
-    }
-
     @Test("A login reports its issued nonce to be used up; a refresh does not")
     func usesNothingUp() throws {
         let verifier = try Login.verifier(nonces: Self.issuer())

@@ -157,16 +157,12 @@ struct SignedRequestTests {
         }
     }
 
-    @Test("A day's age and the skew are still allowed", arguments: [1_699_913_600, 1_700_000_000, 1_700_000_060])
-    func bounds(issuedAt: Int) throws {
-        let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
-        #expect(Self.rejection(text) == nil)
-    }
-
-    @Test("One second more than a day or the skew is refused", arguments: [1_699_913_599, 1_700_000_061])
-    func outOfBounds(issuedAt: Int) throws {
-        let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
-        #expect(Self.rejection(text) == .outOfTime)
+    @Test("A request may be a day old, and one second more is refused")
+    func bounds() throws {
+        for (issuedAt, code) in [(1_699_913_600, nil), (1_699_913_599, .outOfTime)] as [(Int, Rejection.Code?)] {
+            let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
+            #expect(Self.rejection(text) == code)
+        }
     }
 
     @Test("Without secrets nothing is accepted; of two apps with one secret the first is named")

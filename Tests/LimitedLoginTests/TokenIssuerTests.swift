@@ -112,21 +112,6 @@ struct TokenIssuerTests {
         #expect(code(issuer, elsewhere, now: 2_001) == .invalidAudience)
     }
 
-    @Test("A token's nbf may be ahead by the skew of 60 s and no more (RFC 7519 section 4.1.5)")
-    func notBefore() throws {
-        let issuer = try Self.issuer(key: .es256)
-        let key = issuer.keys.first
-        let header = #"{"alg":"ES256","typ":"at+jwt","kid":"\#(key.keyID)"}"#
-        func token(_ notBefore: Int64) throws -> String {
-            let payload = Self.payload.replacing("}", with: ",\"nbf\":\(notBefore)}")
-            return try Self.token(header, payload, ("own", key.signature))
-        }
-        for notBefore: Int64 in [0, 2_001, 2_061] { #expect(Self.isAccepted(issuer, try token(notBefore))) }
-        let ahead = try token(2_062)
-        let refusal = Rejection.notYetValid(.notBefore, at: Self.date(2_062), now: Self.date(2_001))
-        #expect(throws: refusal) { try Self.judge(issuer, ahead, now: 2_001) }
-    }
-
     @Test("A refusal names the number of parts, or an algorithm that is not the key's")
     func sentences() throws {
         let issuer = try Self.issuer()
@@ -288,7 +273,7 @@ struct TokenIssuerTests {
             (#""exp":2600"#, #""exp":2001"#), (#""exp":2600"#, #""exp":"2600""#), (#""exp":2600,"#, ""),
             (#""exp":2600"#, #""exp":-1"#), (#""exp":2600"#, #""exp":null"#),
             (#""exp":2600"#, #""exp":2600,"exp":9999"#),
-            (#""jti""#, #""nbf":"2000","jti""#),
+            (#""jti""#, #""nbf":"2000","jti""#), (#""jti""#, #""nbf":2062,"jti""#),
             (#""jti""#, #""nbf":null,"jti""#), (#""jti""#, #""nbf":-1,"jti""#), (#""iat":2000"#, #""iat":2100"#),
             (#""iat":2000,"#, ""), (#""iat":2000"#, #""iat":"2000""#),
             (#""aud":"b""#, #""aud":"d""#), (#""aud":"b""#, #""aud":["b"]"#), (#""aud":"b","#, ""),

@@ -119,10 +119,7 @@ package enum PercentEncoding {
         let text = bytes.extracting(range)
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)
-        // The bytes before the first escape stand for themselves; most texts have none.
-        let plus = isForm ? text.firstOffset(of: UInt8(ascii: "+"), from: 0) : text.count
-        var index = min(plus, text.firstOffset(of: UInt8(ascii: "%"), from: 0))
-        decoded.append(text, 0..<index)
+        var index = 0
         while index < text.count {
             if text[index] == UInt8(ascii: "%") {
                 guard let byte = byte(text, at: index, before: text.count) else { return nil }

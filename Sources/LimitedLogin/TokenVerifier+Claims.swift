@@ -144,11 +144,8 @@ extension TokenVerifier {
         }
         let binding = expectation.binding
         switch binding.nonce {
-        case .nonce(let nonce)?:
-            try checkNonce(nonce.span, &workspace)
-            try checkIssue(nonce, binding.issue, isRefresh: binding.isRefresh, now, &workspace)
-        case .rawNonce(let nonce)?:
-            try checkRawNonce(nonce.span, &workspace)
+        case .nonce(let nonce)?, .rawNonce(let nonce)?:
+            try checkNonce(nonce.span, isRaw: binding.nonce == .rawNonce(nonce), &workspace)
             try checkIssue(nonce, binding.issue, isRefresh: binding.isRefresh, now, &workspace)
         case .issuedNonce?:
             guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
@@ -166,22 +163,20 @@ extension TokenVerifier {
         }
     }
 
-    private func checkNonce(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
+    /// - Parameter isRaw: True if the token has the lower-case hexadecimal SHA-256 of the nonce.
+    private func checkNonce(
+        _ given: Span<UInt8>,
+        isRaw: Bool,
+        _ workspace: inout VerificationWorkspace
+    ) throws(Rejection) {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
-        if workspace.isEqual(nonce, expected) { return }
-        let digest = try? SHA256.digest(of: expected)
-        let isHashed = digest.map { workspace.isEqual(nonce, $0.hexadecimalBytes.span) } == true
+        let isGiven = workspace.isEqual(nonce, given)
+        if isGiven, !isRaw { return }
+        guard let digest = (try? SHA256.digest(of: given))?.hexadecimalBytes else { throw .cryptographyFailed }
+        let isHashed = workspace.isEqual(nonce, digest.span)
+        if isHashed, isRaw { return }
         if isHashed { throw .nonceMismatch(.hashed) }
-        workspace.decodeToScratch(nonce)
-        throw .nonceMismatch(.of(workspace.scratch))
-    }
-
-    private func checkRawNonce(_ raw: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
-        guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
-        guard let expected = (try? SHA256.digest(of: raw))?.hexadecimalBytes else { throw .cryptographyFailed }
-        if workspace.isEqual(nonce, expected.span) { return }
-        let isRaw = workspace.isEqual(nonce, raw)
-        if isRaw { throw .nonceMismatch(.notHashed) }
+        if isGiven { throw .nonceMismatch(.notHashed) }
         workspace.decodeToScratch(nonce)
         throw .nonceMismatch(.of(workspace.scratch))
     }

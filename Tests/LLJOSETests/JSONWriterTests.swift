@@ -1,6 +1,5 @@
+import LLJOSE
 import Testing
-
-@testable import LLService
 
 @Suite("JSON output")
 struct JSONWriterTests {

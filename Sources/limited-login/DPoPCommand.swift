@@ -102,7 +102,7 @@ struct DPoPCommand: ParsableCommand {
                     ]
                 )
             } catch {
-                let code = ProblemCode.invalidDPoPProof.rawValue
+                let code = Rejection.Code.invalidDPoPProof.rawValue
                 tell(isAccepted: false, [("code", code), ("detail", Rejection.of(error).detail)])
                 throw Exit.rejected
             }

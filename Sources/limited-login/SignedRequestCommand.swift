@@ -53,7 +53,7 @@ struct SignedRequestCommand: ParsableCommand {
                     "issued_at": JSON(request.issuedAt.wholeSeconds),
                 ])
             } catch {
-                let (code, detail) = (ProblemCode.invalidSignedRequest.rawValue, Rejection.of(error).detail)
+                let (code, detail) = (Rejection.Code.invalidSignedRequest.rawValue, Rejection.of(error).detail)
                 if json {
                     StandardOutput.write(json: ["code": JSON(code), "detail": JSON(detail)])
                 } else {

@@ -222,7 +222,7 @@ struct GraphRouteTests {
 
     @Test("Each error of Graph has its own code, status and sentence", arguments: GraphError.allCases)
     func errors(_ error: GraphError) {
-        let problem = Problem(GraphFailure(error))
+        let problem = Rejection(GraphFailure(error))
         #expect(problem.code.rawValue.hasPrefix("graph_"))
         #expect([403, 404, 409, 429, 502, 503, 504].contains(problem.code.status))
         #expect((problem.context.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
@@ -234,7 +234,7 @@ struct GraphRouteTests {
         arguments: GraphError.allCases
     )
     func documented(_ error: GraphError) throws {
-        let status = "\(ProblemCode.graph(error).status)"
+        let status = "\(Rejection.Code.graph(error).status)"
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Permissions.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("`\(error.rawValue)`") }
         #expect(!rows.isEmpty)

@@ -110,9 +110,9 @@ struct OpenAPITests {
                     "\(method) \(path)"
                 )
                 for (status, response) in refused {
-                    let expected = ProblemCode.all.filter {
+                    let expected = Rejection.Code.all.filter {
                         status == "default"
-                            ? ProblemCode.ofAnyPath.contains($0)
+                            ? Rejection.Code.ofAnyPath.contains($0)
                             : route.mayAnswer($0) && "\(route.dialect.status(of: $0))" == status
                     }
                     #expect(try Self.codes(response) == Set(expected.map(\.rawValue)), "\(method) \(path) \(status)")
@@ -134,9 +134,9 @@ struct OpenAPITests {
         let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
         let properties = try #require(schemas["Problem"]?["properties"] as? [String: Object])
         let codes = properties["code"]?["anyOf"] as? [Object]
-        #expect(codes?.first?["enum"] as? [String] == ProblemCode.all.map(\.rawValue))
-        let answered = Self.documented.flatMap(\.problems) + ProblemCode.ofAnyPath
-        #expect(Set(answered) == Set(ProblemCode.all))
+        #expect(codes?.first?["enum"] as? [String] == Rejection.Code.all.map(\.rawValue))
+        let answered = Self.documented.flatMap(\.problems) + Rejection.Code.ofAnyPath
+        #expect(Set(answered) == Set(Rejection.Code.all))
     }
 
     @Test("Answers are open: a client generated today accepts the words and members of tomorrow")
@@ -167,15 +167,18 @@ struct OpenAPITests {
         #expect(seen.count > 10)
     }
 
-    @Test("If many codes share an answer, its description lists the status of each", arguments: ProblemCode.ofAnyPath)
-    func statuses(code: ProblemCode) async throws {
+    @Test(
+        "If many codes share an answer, its description lists the status of each",
+        arguments: Rejection.Code.ofAnyPath
+    )
+    func statuses(code: Rejection.Code) async throws {
         let responses = try Self.operations(try await Self.document(), "/verify")
         let description = try #require(responses["post"]?["default"]?["description"] as? String)
         #expect(description.contains("- `\(code.rawValue)` (\(code.status)): "))
     }
 
-    @Test("The page on the API has a row for each code, with its status", arguments: ProblemCode.all)
-    func page(code: ProblemCode) throws {
+    @Test("The page on the API has a row for each code, with its status", arguments: Rejection.Code.all)
+    func page(code: Rejection.Code) throws {
         // Graph's codes are on the page of permissions.
         if code.isOfGraph { return }
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/API.md")
@@ -270,7 +273,7 @@ extension HTTPMethod {
     fileprivate var member: String { "\(name)".lowercased() }
 }
 
-extension ProblemCode {
+extension Rejection.Code {
     /// True if the answer has a challenge (RFC 6750 section 3).
     fileprivate var hasChallenge: Bool { status == 401 || self == .insufficientScope }
 }

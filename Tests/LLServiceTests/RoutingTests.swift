@@ -182,8 +182,8 @@ struct RoutingTests {
 
     @Test("Every code has a status, a title and its own name")
     func codes() {
-        #expect(Set(ProblemCode.all.map(\.rawValue)).count == ProblemCode.all.count)
-        for code in ProblemCode.all {
+        #expect(Set(Rejection.Code.all.map(\.rawValue)).count == Rejection.Code.all.count)
+        for code in Rejection.Code.all {
             #expect((400...599).contains(code.status))
             #expect(!code.title.isEmpty)
             #expect(code.rawValue.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })

@@ -357,8 +357,8 @@ struct WrongRequestTests {
         #expect(page.contains("| \(name) | ") && page.contains(" | \(detail) | "))
     }
 
-    @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: ProblemCode.all)
-    func hints(code: ProblemCode) {
+    @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: Rejection.Code.all)
+    func hints(code: Rejection.Code) {
         #expect(code.hint.count > 10 && code.hint.hasSuffix("."), "\(code.rawValue)")
         #expect(!code.hint.dropLast().contains(". "), "\(code.hint)")
         switch code.kind {
@@ -373,7 +373,7 @@ struct WrongRequestTests {
         let page = try ProjectFiles.text("README.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }
         let named = Set(rows.flatMap { $0.matches(of: /`([a-z]+_[a-z_]+)`/).map { String($0.1) } })
-        for code in ProblemCode.ofTokens where code.rawValue != "expired" {
+        for code in Rejection.Code.ofTokens where code.rawValue != "expired" {
             #expect(named.contains(code.rawValue), "\(code.rawValue)")
         }
     }

@@ -14,9 +14,9 @@ struct AuthCredentials {
     /// The token's place in the head.
     let token: Range<Int>
 
-    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Problem) {
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Rejection) {
         guard head.count(of: "authorization", in: bytes) <= 1 else {
-            throw Problem(.missingToken, "The request has more than one Authorization field, so none of them counts.")
+            throw Rejection(.missingToken, "The request has more than one Authorization field, so none of them counts.")
         }
         let value = head.value(of: "authorization", in: bytes)
         if let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "bearer ", bytes) }) {
@@ -26,7 +26,7 @@ struct AuthCredentials {
         {
             (scheme, self.token) = (.dpop, token)
         } else {
-            throw Problem(
+            throw Rejection(
                 .missingToken,
                 demand == .ignored
                     ? "The id token is wanted in the field Authorization: Bearer."
@@ -49,7 +49,7 @@ struct AuthCredentials {
         payload: [UInt8],
         gateway: GatewaySettings,
         policy: @autoclosure () -> VerificationPolicy
-    ) throws(Problem) -> DPoPProof? {
+    ) throws(Rejection) -> DPoPProof? {
         guard scheme == .dpop else {
             guard claims.isBoundToKey, gateway.dpop != .ignored else { return nil }
             if head.count(of: "dpop", in: bytes) > 0 { throw .boundBearer }
@@ -82,7 +82,7 @@ struct ForwardedRequest {
     let target: TargetURI
 
     /// - Parameter origin: The scheme and host of every request. If given, the fields for them are not read.
-    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, origin: GatewayOrigin?) throws(Problem) {
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, origin: GatewayOrigin?) throws(Rejection) {
         method = try Self.only("x-forwarded-method", head, bytes)
         let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes))
         let target: TargetURI?
@@ -96,7 +96,7 @@ struct ForwardedRequest {
             )
         }
         guard let target else {
-            throw Problem(
+            throw Rejection(
                 .invalidDPoPProof,
                 "The client's request, as the X-Forwarded fields tell it, has no http URL."
             )
@@ -109,9 +109,9 @@ struct ForwardedRequest {
         _ name: StaticString,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> Range<Int> {
+    ) throws(Rejection) -> Range<Int> {
         guard head.count(of: name, in: bytes) == 1, let value = head.value(of: name, in: bytes), !value.isEmpty else {
-            throw Problem(
+            throw Rejection(
                 .invalidDPoPProof,
                 "The gateway must tell its client's request for a DPoP proof: \(name) is missing, or there are several."
             )

@@ -18,7 +18,7 @@ enum AuthEndpoint {
             return .refused(.idToken, Requirement.gateway.problem)
         }
         var scheme = AuthScheme.bearer
-        do throws(Problem) {
+        do throws(Rejection) {
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
             let demand = try AuthDemand(exchange.head, bytes)
@@ -59,7 +59,8 @@ enum AuthEndpoint {
                 export(claims, payload, gateway.fields, isProven: false, &exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, &exchange) { response in
+            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, &exchange, bytes) {
+                response in
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {
@@ -109,15 +110,15 @@ struct AuthDemand {
 
     /// Reads the query of a request. A demand that is empty, or that no token can fulfil, is 403, and an unknown
     /// parameter is 400. A 401 would log people out because of a mistake in the gateway's configuration.
-    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
         guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
-            throw Problem(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
+            throw Rejection(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
         let known = ["permissions", "app_id"]
         guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
             let name = parameters.firstName(except: known) ?? ""
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 RequestMistake.sentence(name, "The query's parameter", "is unknown", known: known + ["original"]),
                 hint:
@@ -132,11 +133,11 @@ struct AuthDemand {
         if let list = parameters.first("permissions") { permissions = try Self.permissions(list) }
     }
 
-    static var unknownApp: Problem {
-        Problem(.insufficientScope, "The app_id in the query is not a configured app's.")
+    static var unknownApp: Rejection {
+        Rejection(.insufficientScope, "The app_id in the query is not a configured app's.")
     }
 
-    private static func permissions(_ list: [UInt8]) throws(Problem) -> PermissionSet {
+    private static func permissions(_ list: [UInt8]) throws(Rejection) -> PermissionSet {
         var permissions: PermissionSet = []
         for name in list.split(whereSeparator: { $0 == UInt8(ascii: ",") || $0 == ASCII.space }) {
             guard let permission = Permission(name: Array(name).span) else {
@@ -145,17 +146,17 @@ struct AuthDemand {
             permissions.insert(PermissionSet(permission))
         }
         guard !permissions.isEmpty else {
-            throw Problem(.insufficientScope, "The query demands permissions and names none.")
+            throw Rejection(.insufficientScope, "The query demands permissions and names none.")
         }
         return permissions
     }
 
     /// Refuses a token that does not show every demanded permission. A permission without a claim can never be shown.
-    func require(_ claims: VerifiedClaims) throws(Problem) {
+    func require(_ claims: VerifiedClaims) throws(Rejection) {
         let missing = permissions.subtracting(claims.satisfiedPermissions)
         guard !missing.isEmpty else { return }
         let names = missing.permissions.map(\.rawValue).joined(separator: ", ")
-        throw Problem(.insufficientScope, "The token shows no claim of: \(names).").with {
+        throw Rejection(.insufficientScope, "The token shows no claim of: \(names).").with {
             $0.scope = permissions.permissions.map(\.rawValue).joined(separator: " ")
         }
     }

@@ -17,46 +17,42 @@ enum CallbackEndpoint {
     private static let grace = Duration.milliseconds(250)
 
     static func answer(_ kind: CallbackKind) -> Route.Answer {
-        { worker, exchange, bytes throws(Problem) in
-            do throws(Problem) {
-                guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
-                    worker.core.metrics.count(kind, nil)
-                    VerifyEndpoint.addFields(to: &exchange.response)
-                    JSONWriter.raw("{}", to: &exchange.response.body)
-                    return .done
-                }
-                try begin(event, worker, trace: TraceParent.passedOn(exchange.head, bytes), exchange.context)
-            } catch {
-                worker.core.metrics.count(kind, error.answer)
-                throw error
+        { worker, exchange, bytes throws(Rejection) in
+            guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
+                worker.core.metrics.count(kind, nil)
+                VerifyEndpoint.addFields(to: &exchange.response)
+                JSONWriter.raw("{}", to: &exchange.response.body)
+                return .done
             }
-            // Without a backend and Redis the answer is ready already.
-            return try WorkerContext.answerAfterJob(worker, &exchange, bytes)
+            return try begin(event, worker, &exchange, bytes)
         }
     }
 
     // The log has the reason why the backend has not accepted it; Facebook learns only that it failed.
-    private static let notDelivered = Problem(.callbackNotDelivered)
+    private static let notDelivered = Rejection(.callbackNotDelivered)
 
     /// Remembers the revocation and calls the backend, unless another request does so or has done so.
     private static func begin(
         _ event: CallbackEvent,
         _ worker: WorkerContext,
-        trace: String?,
-        _ context: RequestContext
-    ) throws(Problem) {
-        let (webhook, core, jobs) = (worker.settings.webhook, worker.core, worker.jobs)
-        let deadline = context.now + (core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience)
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) throws(Rejection) -> Outcome {
+        let (webhook, core) = (worker.settings.webhook, worker.core)
+        let trace = TraceParent.passedOn(exchange.head, bytes)
+        let deadline = exchange.context.now + (core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience)
         let late = continuation(
             event,
             webhook,
             .failure(webhook == nil ? RevocationsEndpoint.unavailable : notDelivered)
         )
-        let isBegun = jobs.begin(context, keeping: late, until: deadline + grace) { request in
-            let answer: CallbackLedger.Waiter = { told in
-                jobs.finish(request, continuation(event, webhook, told), now: MonotonicClock.now())
-            }
-            let isAwaited = { @Sendable in jobs.isAwaited(request) }
+        func busy() -> Rejection {
+            core.metrics.count(event.kind, .overloaded)
+            return Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
+        }
+        return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy()) { waiting in
+            let answer: CallbackLedger.Waiter = { waiting.finish(continuation(event, webhook, $0)) }
+            let isAwaited = { @Sendable in waiting.isAwaited }
             switch core.callbackLedger.withLock({ $0.begin(event.id, isAwaited: isAwaited, answer) }) {
             case .perform(let memory): perform(event, memory, webhook, core, until: deadline, trace: trace)
             case .wait: break
@@ -68,7 +64,6 @@ enum CallbackEndpoint {
             }
             return true
         }
-        guard isBegun else { throw Problem(.overloaded, "Too many callbacks are waiting; send it again.") }
     }
 
     /// Remembers the revocation, calls the backend unless it knows, and answers all requests that wait for it.
@@ -107,9 +102,9 @@ enum CallbackEndpoint {
     private static func continuation(
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,
-        _ told: Result<DeletionStatus?, Problem>
+        _ told: Result<DeletionStatus?, Rejection>
     ) -> Route.Answer {
-        { worker, exchange, _ throws(Problem) in
+        { worker, exchange, _ throws(Rejection) in
             let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):

@@ -38,15 +38,15 @@ package struct CallbackEvent: Sendable {
     /// Verifies the signed request in a form. A refused request has no effect.
     ///
     /// Nil for the removal of a page's app, which names no person: the deauthorize callback acknowledges it.
-    init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Problem) {
+    init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Rejection) {
         let settings = worker.settings
         // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = settings.appSecrets else { throw Requirement.callbacks.problem }
         guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
             let text = form.first("signed_request")
-        else { throw Problem(.invalidRequest, "The form must have signed_request exactly once.") }
+        else { throw Rejection(.invalidRequest, "The form must have signed_request exactly once.") }
         let now = try ServiceClock.now()
-        do throws(Problem) {
+        do throws(Rejection) {
             let request = try SignedRequest(
                 verifying: text.span,
                 secrets: secrets.signers,
@@ -65,6 +65,7 @@ package struct CallbackEvent: Sendable {
             (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
         } catch {
             if error.code == .noPerson, kind == .deauthorize { return nil }
+            worker.core.metrics.count(kind, error.answer)
             if error.answer == .invalidSignedRequest { worker.core.noteRefusedCallback(kind, error) }
             throw error
         }

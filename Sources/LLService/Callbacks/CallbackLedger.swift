@@ -1,3 +1,5 @@
+internal import LimitedLogin
+
 /// The running callbacks, and those of the day: each `webhook-id` is delivered by one request at a time.
 ///
 /// Every reader of a signed request can send it again, so a repetition takes no place from another callback. It waits
@@ -5,7 +7,7 @@
 /// earlier.
 struct CallbackLedger: Sendable {
     /// The result for Facebook, with the backend's answer for the person if it gave one.
-    typealias Outcome = Result<DeletionStatus?, Problem>
+    typealias Outcome = Result<DeletionStatus?, Rejection>
     /// Answers one request.
     typealias Waiter = @Sendable (Outcome) -> Void
 

@@ -17,7 +17,7 @@ struct AuditTrail {
     ///   - problem: Nil for a good token.
     ///   - person: The ``hash(appID:userID:)`` of a good token's person.
     func record(
-        _ problem: Problem?,
+        _ problem: Rejection?,
         _ person: String?,
         _ route: Route,
         _ head: borrowing RequestHead,

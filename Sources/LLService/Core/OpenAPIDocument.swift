@@ -1,6 +1,6 @@
 internal import CLLOpenAPI
 
-/// The OpenAPI 3.1 document of the service's listener. Tests compare it with ``Route`` and ``ProblemCode``.
+/// The OpenAPI 3.1 document of the service's listener. Tests compare it with ``Route`` and ``Rejection/Code``.
 package enum OpenAPIDocument {
     /// The document without white space between its values, made at first use.
     package static let bytes: [UInt8] = {

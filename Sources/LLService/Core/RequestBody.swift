@@ -36,7 +36,7 @@ enum RequestBody: Sendable {
     }
 
     /// Refuses a head that declares another kind of body.
-    func require(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Problem) {
+    func require(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) {
         switch self {
         case .none, .ignored, .empty: return
         case .jsonOrNothing where !exchange.head.hasBody: return
@@ -45,7 +45,7 @@ enum RequestBody: Sendable {
         let coding = exchange.head.value(of: "content-encoding", in: bytes)
         if let coding, !bytes.equalIgnoringCase(coding, "identity") {
             exchange.response.addField("Accept-Encoding: identity")
-            throw Problem(
+            throw Rejection(
                 .unsupportedMediaType,
                 "The body must not be compressed.",
                 hint: "Send the body as it is, without Content-Encoding."
@@ -107,7 +107,7 @@ extension JSONLimits {
 
 extension JSONDocument {
     /// The members of a request's body; each value must be a string.
-    static func texts(_ body: Span<UInt8>, known: [String]) throws(Problem) -> [String: String] {
+    static func texts(_ body: Span<UInt8>, known: [String]) throws(Rejection) -> [String: String] {
         var document = JSONDocument(limits: .ofRequest)
         try document.parseObject(body)
         var members: [String: String] = [:]
@@ -115,7 +115,7 @@ extension JSONDocument {
             let member = document.string(name, in: body)
             guard known.contains(member) else { throw RequestMistake.unknownMember(member, known: known) }
             guard document.isString(name + 1) else {
-                throw Problem(.invalidRequest, "The member \(member) must be a string.")
+                throw Rejection(.invalidRequest, "The member \(member) must be a string.")
             }
             members[member] = document.string(name + 1, in: body)
         }
@@ -124,12 +124,12 @@ extension JSONDocument {
 
     /// Reads a request's body, which must be one JSON object. The limits of this document apply.
     @inline(__always)
-    mutating func parseObject(_ body: Span<UInt8>) throws(Problem) {
+    mutating func parseObject(_ body: Span<UInt8>) throws(Rejection) {
         do throws(JSONError) {
             try parse(body)
         } catch {
             throw RequestMistake.malformedJSON(error, in: body)
         }
-        guard kind(root) == .object else { throw Problem(.invalidRequest, "The body must be a JSON object.") }
+        guard kind(root) == .object else { throw Rejection(.invalidRequest, "The body must be a JSON object.") }
     }
 }

@@ -20,10 +20,10 @@ enum RequestMistake {
     }
 
     /// The problem of a member that the route does not know.
-    static func unknownMember(_ word: String, known: [String]) -> Problem {
+    static func unknownMember(_ word: String, known: [String]) -> Rejection {
         let names =
             known.count > 1 ? known.dropLast().joined(separator: ", ") + " and " + known[known.count - 1] : known[0]
-        return Problem(
+        return Rejection(
             .invalidRequest,
             sentence(word, "The body's member", "is unknown", known: known),
             hint: "Send no other members than \(names)."
@@ -31,9 +31,9 @@ enum RequestMistake {
     }
 
     /// The problem of a permission outside Limited Login's scope.
-    static func unknownPermission(_ code: ProblemCode, _ word: String) -> Problem {
+    static func unknownPermission(_ code: Rejection.Code, _ word: String) -> Rejection {
         let known = Permission.allCases.map(\.rawValue)
-        return Problem(
+        return Rejection(
             code,
             sentence(word, "The permission", "is none of Limited Login's twelve", known: known),
             hint: "Name only permissions of Limited Login: \(known.joined(separator: ", "))."
@@ -61,10 +61,10 @@ enum RequestMistake {
     private static func fold(_ word: String) -> String { word.lowercased().filter { $0 != "_" && $0 != "-" } }
 
     /// The problem of a body that is no JSON. It names the byte at which the error is.
-    static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Problem {
+    static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Rejection {
         let isByte = [.unexpectedByte, .trailingBytes].contains(error.reason) && error.offset < body.count
         let fault = isByte ? "unexpected \(name(of: body[error.offset])) at byte \(error.offset)" : "\(error)"
-        return Problem(
+        return Rejection(
             .invalidRequest,
             "The body is not acceptable JSON: \(fault).",
             hint: "Send one JSON object with names and texts in double quotes, and no comma before a closing bracket."
@@ -82,14 +82,14 @@ enum RequestMistake {
     }
 
     /// The problem of a request with more than one nonce.
-    static let severalNonces = Problem(
+    static let severalNonces = Rejection(
         .invalidRequest,
         "Only one of nonce and raw_nonce may be given; issued_nonce may stand beside it."
     )
 
     /// The problem of a body that is declared as another type.
     /// - Parameter type: The value of `Content-Type`; nil without that field.
-    static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Problem {
+    static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Rejection {
         let fault: String
         if let type {
             let text = String(decoding: type.map { bytes[$0] }.prefix { $0 != UInt8(ascii: ";") }, as: UTF8.self)
@@ -105,7 +105,7 @@ enum RequestMistake {
         } else {
             fault = "The request has no Content-Type"
         }
-        return Problem(
+        return Rejection(
             .unsupportedMediaType,
             "\(fault); it must be \(wanted).",
             hint: wanted.hasPrefix("application/json")
@@ -115,9 +115,9 @@ enum RequestMistake {
     }
 
     /// The problem of a method that the path does not have.
-    static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Problem {
+    static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Rejection {
         let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
-        return Problem(
+        return Rejection(
             .methodNotAllowed,
             "The method \(method) is not allowed at this path: use \(names).",
             hint: "Use \(names)."
@@ -126,10 +126,10 @@ enum RequestMistake {
 
     /// The problem of an unknown path.
     /// - Parameter routes: The known routes.
-    static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Problem {
+    static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Rejection {
         // The metadata name this path, because OpenID Connect Discovery requires an `authorization_endpoint`.
         if routes.contains(where: { $0 === Route.token }), bytes.equal(path, "/authorize") {
-            return Problem(
+            return Rejection(
                 .notFound,
                 "No login begins at this path: people log in with Facebook, in the app.",
                 hint: "Have the app log in, and exchange its token at POST /token."
@@ -139,14 +139,14 @@ enum RequestMistake {
         // This listener's routes were compared before, so a route that matches is the other listener's.
         if Route.table.contains(where: { $0.matches(path, bytes) }) {
             let row = isService ? Settings.all.adminListen.row : Settings.all.listen.row
-            return Problem(
+            return Rejection(
                 .notFound,
                 "This path is on the other listener, the \(isService ? "operators'" : "service's").",
                 hint: "Ask the address that \(row.name) (\(row.environmentName)) names."
             )
         }
         let proposal = nearestPath(path, in: bytes, routes)
-        return Problem(
+        return Rejection(
             .notFound,
             "There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."),
             hint: isService

@@ -1,7 +1,7 @@
 internal import LLBytes
 package import LLHTTP1
 internal import LLHTTPServer
-internal import LimitedLogin
+package import LimitedLogin
 
 /// One path that the service answers. Its row in ``table`` has its methods, callers and answers.
 package final class Route: Sendable {
@@ -21,8 +21,8 @@ package final class Route: Sendable {
     /// overload.
     let isHealth: Bool
     let dialect: ProblemDialect
-    /// The codes that the route may answer besides ``ProblemCode/ofAnyPath``; `/openapi.json` lists them.
-    package let problems: [ProblemCode]
+    /// The codes that the route may answer besides ``Rejection/Code/ofAnyPath``; `/openapi.json` lists them.
+    package let problems: [Rejection.Code]
     let answer: Answer
 
     /// Answers a request after its path, method, caller and media type were checked, or lets it wait and says what
@@ -33,7 +33,7 @@ package final class Route: Sendable {
             _ worker: WorkerContext,
             _ exchange: inout HTTPExchange,
             _ bytes: Span<UInt8>
-        ) throws(Problem) -> Outcome
+        ) throws(Rejection) -> Outcome
 
     private let template: [UInt8]
     private let hasParameters: Bool
@@ -48,7 +48,7 @@ package final class Route: Sendable {
         body: RequestBody = .none,
         isHealth: Bool = false,
         dialect: ProblemDialect = .plain,
-        problems: [ProblemCode] = [],
+        problems: [Rejection.Code] = [],
         answer: @escaping Answer
     ) {
         self.path = path
@@ -108,7 +108,9 @@ package final class Route: Sendable {
         return bytes.equal(path.lowerBound..<end, self.path)
     }
 
-    func mayAnswer(_ code: ProblemCode) -> Bool { problems.contains(code) || ProblemCode.ofAnyPath.contains(code) }
+    func mayAnswer(_ code: Rejection.Code) -> Bool {
+        problems.contains(code) || Rejection.Code.ofAnyPath.contains(code)
+    }
 }
 
 /// The callers that a route admits.
@@ -144,12 +146,12 @@ enum Requirement: Sendable {
     }
 
     /// The 404 if the configuration is missing.
-    var problem: Problem {
+    var problem: Rejection {
         let hint =
             self == .nonceIssuer
             ? "Make a secret with (umask 077; limited-login nonce secret > FILE), name the file in "
                 + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again." : nil
-        return Problem(.notFound, sentence, hint: hint)
+        return Rejection(.notFound, sentence, hint: hint)
     }
 
     private var sentence: String {
@@ -189,8 +191,8 @@ extension Route {
         caller: .knownWhereConfigured,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
-            + ProblemCode.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
-            + ProblemCode.ofAccessTokens + [.tooManyAccessTokens] + ProblemCode.ofGraphAboutAccessTokens,
+            + Rejection.Code.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
+            + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens] + Rejection.Code.ofGraphAboutAccessTokens,
         answer: VerifyEndpoint.answer
     )
 
@@ -220,7 +222,7 @@ extension Route {
             .invalidTarget, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
             .unsupportedMediaType,
             .keyChecksExhausted, .tooManyAccessTokens, .keysUnavailable, .replayStoreUnavailable,
-        ] + ProblemCode.ofTokens + ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens,
+        ] + Rejection.Code.ofTokens + Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens,
         answer: TokenEndpoint.answer
     )
 
@@ -231,7 +233,7 @@ extension Route {
 
     private static func published(_ path: StaticString, _ text: @escaping @Sendable (TokenSettings) -> [UInt8]) -> Route
     {
-        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, exchange, _ throws(Problem) in
+        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, exchange, _ throws(Rejection) in
             guard let tokens = worker.settings.tokens else {
                 throw Requirement.tokenIssuer.problem
             }
@@ -254,7 +256,7 @@ extension Route {
             .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keyChecksExhausted, .keysUnavailable,
             .replayStoreUnavailable,
         ]
-            + ProblemCode.ofUnboundTokens,
+            + Rejection.Code.ofUnboundTokens,
         answer: AuthEndpoint.answer
     )
 
@@ -278,7 +280,7 @@ extension Route {
         requirement: .permissions,
         caller: .known,
         body: .empty,
-        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + ProblemCode.ofGraph,
+        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + Rejection.Code.ofGraph,
         answer: PermissionsEndpoint.answer
     )
 
@@ -288,7 +290,7 @@ extension Route {
         requirement: .permissions,
         caller: .known,
         body: .empty,
-        problems: [.unknownApp, .unauthorizedClient] + ProblemCode.ofGraph,
+        problems: [.unknownApp, .unauthorizedClient] + Rejection.Code.ofGraph,
         answer: PermissionsEndpoint.answer
     )
 
@@ -302,7 +304,7 @@ extension Route {
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable,
             .replayStoreUnavailable,
-        ] + ProblemCode.ofUnboundTokens + ProblemCode.ofGraph,
+        ] + Rejection.Code.ofUnboundTokens + Rejection.Code.ofGraph,
         answer: UninstallEndpoint.answer
     )
 
@@ -352,7 +354,7 @@ extension Route {
     static let healthz = health("/healthz")
 
     /// - Parameter problems: The reasons why the service may not be ready; empty for a route about the process alone.
-    private static func health(_ path: StaticString, problems: [ProblemCode] = []) -> Route {
+    private static func health(_ path: StaticString, problems: [Rejection.Code] = []) -> Route {
         Route(
             path,
             methods: [.get, .head],

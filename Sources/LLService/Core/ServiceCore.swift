@@ -139,7 +139,7 @@ final class WorkerContext {
         _ route: Route,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> Outcome {
+    ) throws(Rejection) -> Outcome {
         let request = exchange.context.request
         let outcome: Outcome
         // The look costs nothing while no request waits.
@@ -152,14 +152,46 @@ final class WorkerContext {
         return outcome
     }
 
+    /// Lets a request wait for a job on another thread.
+    /// - Parameters:
+    ///   - late: Answers the request if the job has not ended at `deadline`.
+    ///   - busy: The refusal if too many requests wait, or the job cannot begin.
+    ///   - start: Begins the job, which answers the request from any thread; false if it cannot begin.
+    func wait(
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>,
+        until deadline: MonotonicInstant,
+        late: @escaping Route.Answer,
+        busy: @autoclosure () -> Rejection,
+        _ start: (WaitingRequest) -> Bool
+    ) throws(Rejection) -> Outcome {
+        let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { name in
+            start(WaitingRequest(name: name, jobs: jobs))
+        }
+        guard isBegun else { throw busy() }
+        // A store in memory has answered already.
+        return try Self.answerAfterJob(self, &exchange, bytes)
+    }
+
     /// Answers a request whose job has ended or whose time is over; otherwise it waits longer.
-    static let answerAfterJob: Route.Answer = { worker, exchange, bytes throws(Problem) in
+    private static let answerAfterJob: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         switch worker.jobs.visit(exchange.context) {
-        case .none: throw Problem(.internalError, "The request waits for no job.")
+        case .none: throw Rejection(.internalError, "The request waits for no job.")
         case .waiting(let moment): .later(until: moment, then: answerAfterJob)
         case .expired(let next), .done(_, let next): try next(worker, &exchange, bytes)
         }
     }
+}
+
+/// A request that waits for a job, as the job's thread sees it.
+struct WaitingRequest: Sendable {
+    fileprivate let name: ParkedRequest
+    fileprivate let jobs: WorkerContext.Jobs
+
+    /// False once the client has left or the time is over.
+    var isAwaited: Bool { jobs.isAwaited(name) }
+
+    func finish(_ next: @escaping Route.Answer) { jobs.finish(name, next, now: MonotonicClock.now()) }
 }
 
 extension WorkerContext {
@@ -193,7 +225,7 @@ extension WorkerContext {
     }
 
     /// Checks the caller's key before the body is read, and refuses a caller that may not use the route.
-    func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+    func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
         guard caller != .anybody else { return }
         let clients = settings.clients
         guard clients != nil || caller != .knownWhereConfigured else { return }
@@ -205,7 +237,7 @@ extension WorkerContext {
                 if let type = head.value(of: "content-type", in: bytes), MediaType.isForm(bytes, type) { return }
             case 0...1: break
             // RFC 6749 section 2.3: one method of authentication.
-            default: throw Problem(.invalidRequest, Self.severalKeys)
+            default: throw Rejection(.invalidRequest, Self.severalKeys)
             }
         }
         let credentials = CallerCredentials(head, bytes: bytes)
@@ -216,11 +248,11 @@ extension WorkerContext {
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
 
     /// Checks the key in the form if the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
-    func requireCaller(_ form: FormParameters, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+    func requireCaller(_ form: FormParameters, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
         let secret = form.first("client_secret")
         guard CallerCredentials.count(in: head, bytes) == 0 else {
             guard secret != nil else { return }
-            throw Problem(.invalidRequest, Self.severalKeys)
+            throw Rejection(.invalidRequest, Self.severalKeys)
         }
         let client = form.first("client_id").flatMap { name in
             settings.clients?.client(presenting: .named(name: name, key: secret ?? []), in: bytes)
@@ -230,14 +262,14 @@ extension WorkerContext {
     }
 
     /// Counts the request of a client; refuses any other caller.
-    private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Problem) {
+    private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Rejection) {
         let clients = settings.clients
         if let client, let clients {
             countRequest(of: clients.names[client])
             return
         }
         core.metrics.count(.idToken, .unauthorizedClient)
-        let problem = Problem(
+        let problem = Rejection(
             .unauthorizedClient,
             clients == nil
                 ? "Only callers with a key may ask this, and no client_keys_file is configured."
@@ -297,17 +329,17 @@ package final class RuntimeSettings: Sendable {
 
 extension RuntimeSettings {
     /// The configured app that a request names. A request without a name means the only configured app.
-    func app(named appID: String?) throws(Problem) -> String {
+    func app(named appID: String?) throws(Rejection) -> String {
         let configured = verifier.policy.appIDs
         guard let appID else {
             guard configured.count == 1 else {
-                throw Problem(.invalidRequest, "Several apps are configured, so app_id must say whose login it is.")
+                throw Rejection(.invalidRequest, "Several apps are configured, so app_id must say whose login it is.")
             }
             return configured[0]
         }
         // Bytes are compared, because Swift treats different Unicode spellings of a text as equal.
         guard configured.contains(where: { $0.utf8.elementsEqual(appID.utf8) }) else {
-            throw Problem(.unknownApp)
+            throw Rejection(.unknownApp)
         }
         return appID
     }

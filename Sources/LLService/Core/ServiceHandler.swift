@@ -46,7 +46,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
         begin(&exchange, bytes)
-        do throws(Problem) {
+        do throws(Rejection) {
             guard let body = try check(&exchange, bytes) else {
                 exchange.response.status = 204
                 exchange.response.addField("X-Request-Id", requestID)
@@ -68,7 +68,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         guard let place else { return .respond }
         worker.judge.requestByteCount = bytes.count
         worker.clientOfForm = nil
-        do throws(Problem) {
+        do throws(Rejection) {
             switch try worker.answer(routes[place], &exchange, bytes) {
             case .later(let moment, _): return .park(until: moment)
             case .accepted(let credential, let person):
@@ -105,14 +105,14 @@ package final class ServiceHandler: HTTPRequestHandler {
         exchange.response.addField("Content-Type: application/problem+json")
         exchange.response.addField("Cache-Control: no-store")
         exchange.response.addField("X-Request-Id", requestID)
-        var problem = Problem(failure)
+        var problem = Rejection(failure)
         let route = find(exchange.head.path, bytes).map { routes[$0] }
         if problem.answer == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
                 ? "The body is larger than the \(DecimalNumber.grouped(limit)) bytes that this path takes."
                 : "This path takes no body."
-            problem = Problem(.bodyTooLarge, sentence)
+            problem = Rejection(.bodyTooLarge, sentence)
         }
         worker.clientOfForm = nil
         let dialect = route?.dialect ?? .plain
@@ -157,7 +157,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     /// Checks a request's head against its route's row.
     /// - Returns: The body to read; nil for OPTIONS, which the header fields answer.
-    private func check(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Problem) -> RequestBody? {
+    private func check(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> RequestBody? {
         let route = place.map { routes[$0] }
         if let route, route.allows(method) {
             worker.refreshSettings()
@@ -170,7 +170,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         }
         // An unknown method is 501 on every path (RFC 9110 section 9.1).
         guard method != .unrecognized else {
-            throw Problem(.notImplemented, "The request method is not known to this server.")
+            throw Rejection(.notImplemented, "The request method is not known to this server.")
         }
         guard route != nil || method == .options || method == .connect else {
             let there = routes.filter { $0.requirement?.isMet(worker.settings) ?? true }
@@ -179,18 +179,18 @@ package final class ServiceHandler: HTTPRequestHandler {
         // For a path outside the table OPTIONS lists the methods of the other paths (RFC 9110 section 9.3.7).
         exchange.response.addField("Allow", route?.allow ?? "GET, HEAD, POST, OPTIONS")
         if method == .options { return nil }
-        guard let route else { throw Problem(.methodNotAllowed, "This server is no proxy.") }
+        guard let route else { throw Rejection(.methodNotAllowed, "This server is no proxy.") }
         throw RequestMistake.method(method.name, allowed: route.methods ?? [])
     }
 
     private func refuse(
-        _ problem: Problem,
+        _ problem: Rejection,
         _ message: Logger.Message,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) {
         assert(
-            place.map { routes[$0].mayAnswer(problem.answer) } ?? ProblemCode.ofAnyPath.contains(problem.answer),
+            place.map { routes[$0].mayAnswer(problem.answer) } ?? Rejection.Code.ofAnyPath.contains(problem.answer),
             "undocumented: \(problem.answer)"
         )
         ProblemAnswer.write(
@@ -208,7 +208,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
     /// No line names a person.
-    private func noteRefusal(_ code: ProblemCode, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
+    private func noteRefusal(_ code: Rejection.Code, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         guard core.logger.logLevel <= .info else { return }
         reportUntold(exchange.context.now)
         guard refusals.admits(at: exchange.context.now) else { return }
@@ -231,7 +231,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// token and nothing about its person.
     private func log(
         _ message: Logger.Message,
-        _ problem: Problem?,
+        _ problem: Rejection?,
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>
     ) {
@@ -258,9 +258,9 @@ enum Outcome {
     /// A token was judged and is good; the response says so. The person is named for the audit.
     case accepted(Credential, person: String?)
     /// A token was judged and is refused, or could not be judged; the problem is the response.
-    case refused(Credential, Problem)
+    case refused(Credential, Rejection)
     /// An id token was judged and is refused for this code; the response says so in its own way.
-    case inactive(ProblemCode)
+    case inactive(Rejection.Code)
     /// The request was carried out without a verdict on a token; the response says so.
     case done
     /// The request must wait. When it is woken, and at this time at the latest, the continuation answers it.

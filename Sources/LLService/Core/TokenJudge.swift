@@ -47,7 +47,7 @@ final class TokenJudge {
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
-    ) throws(Problem) -> Outcome {
+    ) throws(Rejection) -> Outcome {
         // A request that must keep waiting takes a place again.
         let hasWaited = keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
@@ -61,7 +61,7 @@ final class TokenJudge {
             }
             let now = try ServiceClock.now()
             let claims: VerifiedClaims
-            do throws(Problem) {
+            do throws(Rejection) {
                 if let remembered {
                     claims = try remembered.judge(
                         token,
@@ -83,7 +83,7 @@ final class TokenJudge {
             if revocations.count > 0 { try requireInForce(claims) }
             return .verified(claims)
         }
-        throw Problem(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
+        throw Rejection(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
 
     /// The client of a request has left.
@@ -100,7 +100,7 @@ final class TokenJudge {
     }
 
     /// Refuses a token whose login was revoked.
-    private func requireInForce(_ claims: VerifiedClaims) throws(Problem) {
+    private func requireInForce(_ claims: VerifiedClaims) throws(Rejection) {
         let payload = workspace.payload.span
         let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
         if JSONText.isPlain(app), JSONText.isPlain(user) {
@@ -114,8 +114,8 @@ final class TokenJudge {
     }
 
     /// A replica that starts while Redis is unreachable knows no revocations yet, so it accepts no token.
-    static var unknownRevocations: Problem {
-        Problem(.replayStoreUnavailable, "The revocations have not been read since the start; try again shortly.")
+    static var unknownRevocations: Rejection {
+        Rejection(.replayStoreUnavailable, "The revocations have not been read since the start; try again shortly.")
     }
 }
 
@@ -129,11 +129,11 @@ extension TokenJudge {
     ///     the request waits only for a running fetch.
     ///   - hasWaited: True if the request already had a place among the waiting ones.
     private func waitForKeys(
-        _ unknown: Problem?,
+        _ unknown: Rejection?,
         _ context: RequestContext,
         _ hasWaited: Bool,
         _ trace: @autoclosure () -> String?
-    ) throws(Problem) -> MonotonicInstant? {
+    ) throws(Rejection) -> MonotonicInstant? {
         let hash = unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span)
         let mayWait = hasWaited || hash.map { keyWaits.hasRoom(for: $0, bytes: requestByteCount) } ?? true
         let answer = CallTrace.$parent.withValue(trace()) {
@@ -151,10 +151,10 @@ extension TokenJudge {
             if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
             return moment
         case .lookAgain: return nil
-        case .unknown: throw unknown ?? Problem(.keysUnavailable)
-        case .wait: throw Problem(hash == nil ? .keysUnavailable : .keyChecksExhausted)
-        case .unavailable(let seconds): throw Problem(.keysUnavailable, retryAfter: seconds)
-        case .exhausted(let seconds): throw Problem(.keyChecksExhausted, retryAfter: seconds)
+        case .unknown: throw unknown ?? Rejection(.keysUnavailable)
+        case .wait: throw Rejection(hash == nil ? .keysUnavailable : .keyChecksExhausted)
+        case .unavailable(let seconds): throw Rejection(.keysUnavailable, retryAfter: seconds)
+        case .exhausted(let seconds): throw Rejection(.keyChecksExhausted, retryAfter: seconds)
         }
     }
 }
@@ -250,7 +250,7 @@ package final class VerifiedSignatureCache {
         keys: VerificationKeys,
         now: NumericDate,
         workspace: inout VerificationWorkspace
-    ) throws(Problem) -> VerifiedClaims {
+    ) throws(Rejection) -> VerifiedClaims {
         guard tokens.capacity > 0, token.count <= VerificationLimits.tokenByteCount,
             let digest = try? SHA256.digest(of: token)
         else {
@@ -284,9 +284,9 @@ package final class VerifiedSignatureCache {
 /// The wall clock for verdicts. It keeps fractions of a second: a device's `iat` may have one, and a clock in whole
 /// seconds would be up to a second behind.
 enum ServiceClock {
-    static func now() throws(Problem) -> NumericDate {
+    static func now() throws(Rejection) -> NumericDate {
         guard let now = NumericDate(secondsSince1970: NumericDate.systemSeconds()) else {
-            throw Problem(.internalError, "This machine's clock stands before 1970.")
+            throw Rejection(.internalError, "This machine's clock stands before 1970.")
         }
         return now
     }

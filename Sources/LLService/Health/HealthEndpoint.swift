@@ -12,19 +12,19 @@ enum HealthEndpoint {
     /// - Parameter readiness: True for readiness: the service has keys and is not stopping. False for liveness: the
     ///   process serves.
     static func answer(readiness: Bool) -> Route.Answer {
-        { worker, exchange, bytes throws(Problem) in
+        { worker, exchange, bytes throws(Rejection) in
             let core = worker.core
             // Only the operators may see the state of the keys.
             let isVerbose = worker.listener == .administration && isVerbose(exchange.head, bytes)
             if readiness {
-                guard !core.isDraining else { throw Problem(.draining, "The service is stopping.") }
+                guard !core.isDraining else { throw Rejection(.draining, "The service is stopping.") }
                 guard core.cache.snapshot.isUsable(at: exchange.context.now) else {
                     let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
-                    throw Problem(.keysUnavailable, "No usable keys\(reason).")
+                    throw Rejection(.keysUnavailable, "No usable keys\(reason).")
                 }
                 guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
             } else if worker.listener == .administration, let name = core.stuckThread(exchange.context.now) {
-                throw Problem(.overloaded, "The thread \(name) has not turned for 10 s.")
+                throw Rejection(.overloaded, "The thread \(name) has not turned for 10 s.")
             }
             exchange.response.addField("Cache-Control: no-store")
             if isVerbose {

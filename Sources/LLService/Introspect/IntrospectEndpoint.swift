@@ -9,7 +9,7 @@ enum IntrospectEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes in
         let form = try form(worker, &exchange, bytes)
         let request: IntrospectRequest
-        do throws(Problem) {
+        do throws(Rejection) {
             request = try IntrospectRequest(form)
         } catch {
             return .refused(.idToken, error)
@@ -20,7 +20,7 @@ enum IntrospectEndpoint {
     /// Answers a request whose caller and form are good; after a wait it begins here again.
     private static func answer(_ request: IntrospectRequest) -> Route.Answer {
         { worker, exchange, bytes in
-            do throws(Problem) {
+            do throws(Rejection) {
                 let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
                 if let tokens = worker.settings.tokens,
                     worker.ownTokens.isOwn(request.token.span, tokens, worker.settings)
@@ -58,7 +58,7 @@ enum IntrospectEndpoint {
     }
 
     /// Judges a token that this service issued.
-    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerContext) throws(Problem) -> OwnToken {
+    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerContext) throws(Rejection) -> OwnToken {
         let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
         let binding = request.expectation.binding
         // A token that was issued here has no nonce.
@@ -75,9 +75,9 @@ enum IntrospectEndpoint {
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> FormParameters {
+    ) throws(Rejection) -> FormParameters {
         guard let form = FormParameters(bytes, exchange.body) else {
-            throw Problem(.invalidRequest, "The form has a broken escape or too many parameters.")
+            throw Rejection(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
         try worker.requireCaller(form, exchange.head, bytes)
         return form
@@ -99,16 +99,16 @@ struct IntrospectRequest: Sendable {
     let token: [UInt8]
     private(set) var expectation = TokenExpectation()
 
-    init(_ form: FormParameters) throws(Problem) {
+    init(_ form: FormParameters) throws(Rejection) {
         // RFC 6749 section 3.1: a parameter must not be repeated.
         for name in Self.parameters where form.count(of: name) > 1 {
-            throw Problem(.invalidRequest, "The form has the parameter \(name) more than once.")
+            throw Rejection(.invalidRequest, "The form has the parameter \(name) more than once.")
         }
         for name in Self.demandsOfVerify where form.count(of: name) > 0 {
-            throw Problem(.invalidRequest, "The parameter \(name) is judged by /verify alone.")
+            throw Rejection(.invalidRequest, "The parameter \(name) is judged by /verify alone.")
         }
         guard let token = form.first("token"), !token.isEmpty else {
-            throw Problem(.invalidRequest, "The form has no parameter token.")
+            throw Rejection(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
         let bindings: [(StaticString, ([UInt8]) -> TokenBinding)] = [
@@ -118,15 +118,15 @@ struct IntrospectRequest: Sendable {
         for (name, binding) in bindings {
             guard let value = form.first(name) else { continue }
             guard expectation.binding.isUnbound else {
-                throw Problem(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
+                throw Rejection(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
             }
-            guard !value.isEmpty else { throw Problem(.invalidRequest, "The parameter \(name) is empty.") }
+            guard !value.isEmpty else { throw Rejection(.invalidRequest, "The parameter \(name) is empty.") }
             expectation.binding = binding(value)
         }
         // A token is asked about again and again within its life, so the age of its nonce does not count here.
         expectation.binding.issue = .ignored
         if let appID = form.first("app_id") {
-            guard !appID.isEmpty else { throw Problem(.invalidRequest, "The parameter app_id is empty.") }
+            guard !appID.isEmpty else { throw Rejection(.invalidRequest, "The parameter app_id is empty.") }
             expectation.appIDBytes = appID
         }
     }

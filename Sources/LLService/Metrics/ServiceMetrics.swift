@@ -52,7 +52,7 @@ package final class ServiceMetrics: Sendable {
     ]
 
     /// The verdicts on each credential, by the code of the refusal; nil for an accepted one.
-    private let verdicts: [Credential: [ProblemCode?: Counter]]
+    private let verdicts: [Credential: [Rejection.Code?: Counter]]
     private let acceptedIDTokens: Counter?
     private let signatureHits: Counter
     private let signatureMisses: Counter
@@ -62,7 +62,7 @@ package final class ServiceMetrics: Sendable {
     private let replayAnswers: [ReplayAnswer: Counter]
     private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
     private let graphTimers: [GraphCall.Operation: Timer]
-    private let callbacks: [CallbackKind: [ProblemCode?: Counter]]
+    private let callbacks: [CallbackKind: [Rejection.Code?: Counter]]
     private let webhooks: [WebhookFailure.Reason?: Counter]
     fileprivate let registry: PrometheusRegistry
 
@@ -94,7 +94,7 @@ package final class ServiceMetrics: Sendable {
         graphTimers = Dictionary(GraphCall.Operation.allCases) { operation in
             registry.timer("limited_login_graph_request_duration_seconds", [("operation", operation.rawValue)])
         }
-        let answers: [ProblemCode] = [
+        let answers: [Rejection.Code] = [
             .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
         ]
         callbacks = Dictionary(CallbackKind.allCases) { kind in
@@ -108,30 +108,30 @@ package final class ServiceMetrics: Sendable {
     }
 
     /// All reasons for which a credential may be refused.
-    private static func refusals(of credential: Credential) -> [ProblemCode] {
+    private static func refusals(of credential: Credential) -> [Rejection.Code] {
         switch credential {
         case .idToken:
             // Graph's errors are no verdicts on an id token.
-            ProblemCode.all.filter {
-                !(ProblemCode.ofGraph + ProblemCode.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
+            Rejection.Code.all.filter {
+                !(Rejection.Code.ofGraph + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
             }
         case .accessToken:
-            ProblemCode.ofAccessTokens + ProblemCode.ofGraphAboutAccessTokens + [
+            Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens + [
                 .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
                 .replayStoreUnavailable, .internalError,
-            ] + ProblemCode.ofTokens.filter { $0.isOfAccessTokens || $0.isOfNonces }
+            ] + Rejection.Code.ofTokens.filter { $0.isOfAccessTokens || $0.isOfNonces }
         }
     }
 
     /// - Parameter refusal: Nil for an accepted token.
-    func count(_ credential: Credential, _ refusal: ProblemCode?) {
+    func count(_ credential: Credential, _ refusal: Rejection.Code?) {
         let isAcceptedIDToken = refusal == nil && credential == .idToken
         let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
         counter?.increment()
     }
 
     /// - Parameter refusal: nil for a token that was issued.
-    func countExchange(_ refusal: ProblemCode?) {
+    func countExchange(_ refusal: Rejection.Code?) {
         let status = refusal.map { ProblemDialect.exchange.status(of: $0) }
         let outcome = status.map { $0 >= 429 ? "unavailable" : "refused" } ?? "issued"
         exchanges[outcome]?.increment()
@@ -174,7 +174,7 @@ package final class ServiceMetrics: Sendable {
     }
 
     /// Counts a callback by its answer; nil means 200. Requests that are no callbacks are not counted.
-    func count(_ kind: CallbackKind, _ answer: ProblemCode?) { callbacks[kind]?[answer]?.increment() }
+    func count(_ kind: CallbackKind, _ answer: Rejection.Code?) { callbacks[kind]?[answer]?.increment() }
 
     /// Counts a delivery, all its attempts together; nil means that the backend accepted it.
     func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }

@@ -8,7 +8,7 @@ package import LimitedLogin
 
 /// `POST /nonces`: issues a nonce for one login.
 enum NoncesEndpoint {
-    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let request = try NonceRequest(bytes.extracting(exchange.body))
         let settings = worker.settings
         // The secret was configured when the head came; a reload in between may have removed it.
@@ -18,14 +18,14 @@ enum NoncesEndpoint {
         let appID = try settings.app(named: request.appID)
         let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds
         guard (1...max(1, settings.nonceLifetimeSeconds)).contains(lifetime) else {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "The member expires_in must be from 1 to \(settings.nonceLifetimeSeconds) seconds."
             )
         }
         // A nonce that the replay store could not check would be refused at its return.
         let now = WallClock.unixMilliseconds()
-        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw Problem(.replayStoreUnavailable) }
+        guard let date = worker.core.replayStore.nonceDate(now: now) else { throw Rejection(.replayStoreUnavailable) }
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
             let issued = nonces.issue(
                 appID: appID,
@@ -34,7 +34,7 @@ enum NoncesEndpoint {
                 dated: date,
                 randomBytes: random
             )
-        else { throw Problem(.internalError, "No nonce could be made.") }
+        else { throw Rejection(.internalError, "No nonce could be made.") }
         VerifyEndpoint.addFields(to: &exchange.response)
         NonceAnswer.write(issued, to: &exchange.response.body)
         worker.core.metrics.countIssuedNonce()
@@ -53,7 +53,7 @@ struct NonceRequest {
     /// The requested lifetime, in seconds; nil for the configured one.
     private(set) var lifetimeSeconds: Int?
 
-    init(_ body: Span<UInt8>) throws(Problem) {
+    init(_ body: Span<UInt8>) throws(Rejection) {
         guard !body.isEmpty else { return }
         var document = JSONDocument(limits: .ofRequest)
         try document.parseObject(body)
@@ -66,14 +66,14 @@ struct NonceRequest {
                 appID = document.string(value, in: body)
             } else if document.string(name, equals: "expires_in", in: body) {
                 guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
-                    throw Problem(.invalidRequest, "The member expires_in must be a whole number of seconds.")
+                    throw Rejection(.invalidRequest, "The member expires_in must be a whole number of seconds.")
                 }
                 lifetimeSeconds = Int(clamping: number)
             } else if document.string(name, equals: "permissions", in: body) {
                 permissions = value
             } else if document.string(name, equals: "tracking", in: body) {
                 guard document.isString(value), let known = LoginTracking(rawValue: document.string(value, in: body))
-                else { throw Problem(.invalidRequest, "The member tracking is limited or enabled.") }
+                else { throw Rejection(.invalidRequest, "The member tracking is limited or enabled.") }
                 tracking = known
             } else {
                 let known = ["app_id", "expires_in", "permissions", "tracking"]

@@ -9,7 +9,7 @@ internal import LimitedLogin
 
 /// The result of a call: the permissions if they were requested, nil after a revocation. It may be a failure although
 /// Graph succeeded: the revoked login could then not be shared with the other replicas.
-typealias GraphOutcome = Result<UserPermissions?, Problem>
+typealias GraphOutcome = Result<UserPermissions?, Rejection>
 
 /// The queues that call Graph. Calls about permissions and calls about access tokens have different ones, so that
 /// neither kind waits for the other.
@@ -62,21 +62,21 @@ package final class GraphWorkers: Sendable {
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> Outcome {
-        let busy = Problem(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
+    ) throws(Rejection) -> Outcome {
+        let busy = Rejection(.overloaded, "Too many requests are waiting for Graph; try again shortly.")
         guard let graph = worker.core.graph else { throw busy }
-        let (jobs, deadline) = (worker.jobs, exchange.context.now + graph.callTimeout)
+        let deadline = exchange.context.now + graph.callTimeout
         let trace = TraceParent.passedOn(exchange.head, bytes)
-        let late = call.continuation(.failure(Problem(GraphFailure(.timedOut))))
-        let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline + grace) { request in
+        let late = call.continuation(.failure(Rejection(GraphFailure(.timedOut))))
+        return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
             graph.unfinished.enter()
             let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
             // A revocation is carried out even if the client has disconnected.
-            let isWanted = { @Sendable in !call.isQuestion || jobs.isAwaited(request) }
+            let isWanted = { @Sendable in !call.isQuestion || waiting.isAwaited }
             let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 CallTrace.$parent.withValue(trace) {
                     graph.perform(call, until: deadline) { outcome in
-                        jobs.finish(request, call.continuation(outcome), now: MonotonicClock.now())
+                        waiting.finish(call.continuation(outcome))
                         leave()
                     }
                 }
@@ -84,8 +84,6 @@ package final class GraphWorkers: Sendable {
             if !isTaken { leave() }
             return isTaken
         }
-        guard isBegun else { throw busy }
-        return .later(until: deadline + grace, then: WorkerContext.answerAfterJob)
     }
 
     /// Checks an access token with Graph on another thread.
@@ -127,7 +125,7 @@ package final class GraphWorkers: Sendable {
             }
             outcome = .success(answer)
         } catch {
-            outcome = .failure(Problem(error))
+            outcome = .failure(Rejection(error))
             // If Graph may have ended the login, refusing its tokens is the safe choice, and the caller asked for it.
             guard error.mayBeDone else { return done(outcome) }
         }
@@ -198,7 +196,7 @@ enum GraphCall: Sendable {
 
     /// Answers the request with the result of the call.
     fileprivate func continuation(_ outcome: GraphOutcome) -> Route.Answer {
-        { _, exchange, _ throws(Problem) in
+        { _, exchange, _ throws(Rejection) in
             let permissions = try outcome.get()
             exchange.response.addField("Cache-Control: no-store")
             guard case .list(let user, let app, let needed) = self, let permissions else {

@@ -7,7 +7,7 @@ internal import LimitedLogin
 
 /// `/users/{user_id}/permissions` and below: lists a person's permissions, and revokes them.
 enum PermissionsEndpoint {
-    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = worker.settings.appSecrets else {
             throw Requirement.permissions.problem
@@ -19,9 +19,9 @@ enum PermissionsEndpoint {
         } catch {
             switch error {
             case .unnamed:
-                throw Problem(.invalidRequest, "Several apps are configured, so the query must name one: app_id.")
-            case .unknown: throw Problem(.unknownApp, "The app_id in the query is not a configured app's.")
-            case .noSecret: throw Problem(.unknownApp, "No secret of the app is configured: see app_secrets_file.")
+                throw Rejection(.invalidRequest, "Several apps are configured, so the query must name one: app_id.")
+            case .unknown: throw Rejection(.unknownApp, "The app_id in the query is not a configured app's.")
+            case .noSecret: throw Rejection(.unknownApp, "No secret of the app is configured: see app_secrets_file.")
             }
         }
         let call: GraphCall =
@@ -84,28 +84,28 @@ struct PermissionsRequest {
     /// The permissions that the caller needs, each once; nil if it named none.
     private(set) var needed: [GraphPermission]?
 
-    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Problem) {
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
         let parts =
             Route.permission.parameters(head.path, bytes) ?? Route.permissions.parameters(head.path, bytes) ?? []
         let texts = parts.map { part in String(decoding: part.map { bytes[$0] }, as: UTF8.self) }
         guard let first = texts.first, let user = GraphUserID(first) else {
-            throw Problem(.invalidRequest, "The user_id in the path must be \(GraphUserID.shape).")
+            throw Rejection(.invalidRequest, "The user_id in the path must be \(GraphUserID.shape).")
         }
         self.user = user
         if texts.count > 1 {
             permission = GraphPermission(texts[1])
             guard permission != nil else {
-                throw Problem(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
+                throw Rejection(.invalidRequest, "The permission in the path must be \(GraphPermission.shape).")
             }
         }
         guard let query = head.query else { return }
         guard let parameters = FormParameters(bytes, query) else {
-            throw Problem(.invalidRequest, "The query has a broken escape or too many parameters.")
+            throw Rejection(.invalidRequest, "The query has a broken escape or too many parameters.")
         }
         let takesPermissions = head.method == .get
         let (apps, lists) = (parameters.count(of: "app_id"), parameters.count(of: "permissions"))
         guard apps <= 1, lists <= (takesPermissions ? 1 : 0), parameters.count == apps + lists else {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 takesPermissions
                     ? "The query may have app_id and permissions, each once, and nothing else."
@@ -113,19 +113,19 @@ struct PermissionsRequest {
             )
         }
         appID = parameters.first("app_id")
-        guard appID?.isEmpty != true else { throw Problem(.unknownApp, "The parameter app_id is empty.") }
+        guard appID?.isEmpty != true else { throw Rejection(.unknownApp, "The parameter app_id is empty.") }
         needed = try parameters.first("permissions").map(Self.permissions)
     }
 
-    private static func permissions(_ list: [UInt8]) throws(Problem) -> [GraphPermission] {
+    private static func permissions(_ list: [UInt8]) throws(Rejection) -> [GraphPermission] {
         let names = list.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard names.count <= countLimit else {
-            throw Problem(.invalidRequest, "The parameter permissions may name 64 at most.")
+            throw Rejection(.invalidRequest, "The parameter permissions may name 64 at most.")
         }
         var permissions: [GraphPermission] = []
         for name in names {
             guard let permission = GraphPermission(String(decoding: name, as: UTF8.self)) else {
-                throw Problem(
+                throw Rejection(
                     .invalidRequest,
                     "The parameter permissions must be names, each \(GraphPermission.shape), separated by commas."
                 )
@@ -142,14 +142,14 @@ enum UninstallEndpoint {
     /// Answers one request, which may wait for keys, and waits for Graph.
     ///
     /// The token is judged first: only a good token is sent to Facebook.
-    static let answer: Route.Answer = { worker, exchange, bytes throws(Problem) in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["id_token", "app_id"])
-        guard members["app_id"] != "" else { throw Problem(.unknownApp, "The member app_id is empty.") }
+        guard members["app_id"] != "" else { throw Rejection(.unknownApp, "The member app_id is empty.") }
         guard let token = members["id_token"], !token.isEmpty else {
-            throw Problem(.invalidRequest, "The member id_token is missing or empty.")
+            throw Rejection(.invalidRequest, "The member id_token is missing or empty.")
         }
         let verdict: TokenJudge.Outcome
-        do throws(Problem) {
+        do throws(Rejection) {
             verdict = try worker.judge.judge(
                 token.utf8.span,
                 TokenExpectation(binding: .unbound, appID: members["app_id"]),

@@ -73,11 +73,13 @@ final class OwnTokenJudge {
 
     /// Judges a token; ``isOwn(_:_:_:)`` must be called for the same token just before.
     /// - Parameter appID: The app that the token must be for; nil for any.
-    func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Problem) -> OwnToken {
-        guard let verifier else { throw Problem(.internalError, "The keys of this service's tokens are not ready.") }
+    func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Rejection) -> OwnToken {
+        guard let verifier else { throw Rejection(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let now = try ServiceClock.now()
-        guard let digest = try? SHA256.digest(of: token) else { throw Problem(.internalError, "OpenSSL cannot hash.") }
+        guard let digest = try? SHA256.digest(of: token) else {
+            throw Rejection(.internalError, "OpenSSL cannot hash.")
+        }
         let known = tokens.find(digest)
         if capacity > 0 { metrics.countSignature(isRemembered: known != nil) }
         let judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)

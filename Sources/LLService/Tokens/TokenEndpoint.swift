@@ -14,14 +14,17 @@ enum TokenEndpoint {
     /// The greatest body, in bytes; the same as at `POST /verify`.
     static let bodyLimit = VerifyEndpoint.bodyLimit
 
-    static let answer: Route.Answer = { (worker, exchange, bytes) throws(Problem) in
+    static let answer: Route.Answer = { (worker, exchange, bytes) throws(Rejection) in
         // A refusal before the form is read is not a refusal of a token.
         let form = try IntrospectEndpoint.form(worker, &exchange, bytes)
         guard let tokens = worker.settings.tokens else { throw Requirement.tokenIssuer.problem }
         let request = try TokenRequest(form, tokens.issuer.policy)
         guard request.isIDToken else {
             let asked = try request.accessToken()
-            return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes) { verified, _, worker throws(Problem) in
+            return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes) {
+                verified,
+                _,
+                worker throws(Rejection) in
                 let token = try issue(try login(verified, worker), request, worker)
                 return { write(token, request, &$0) }
             }
@@ -32,7 +35,7 @@ enum TokenEndpoint {
     /// Answers a request about an id token; after a wait it begins here again.
     private static func answer(_ request: TokenRequest) -> Route.Answer {
         { worker, exchange, bytes in
-            do throws(Problem) {
+            do throws(Rejection) {
                 return try judge(request, worker, &exchange, bytes)
             } catch {
                 return .refused(.idToken, error)
@@ -45,7 +48,7 @@ enum TokenEndpoint {
     private static func login(
         _ verified: VerifiedAccessToken,
         _ worker: WorkerContext
-    ) throws(Problem) -> TokenIssuer.Login {
+    ) throws(Rejection) -> TokenIssuer.Login {
         let now = try ServiceClock.now()
         var login = TokenIssuer.Login(verified, now: now)
         let token = verified.inspection
@@ -63,7 +66,7 @@ enum TokenEndpoint {
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> Outcome {
+    ) throws(Rejection) -> Outcome {
         try VerifyEndpoint.requireNonces(request.expectation, worker.settings)
         let verdict = try worker.judge.judge(
             request.token.span,
@@ -91,7 +94,7 @@ enum TokenEndpoint {
                 answer(&exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, write: answer)
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: answer)
         }
     }
 
@@ -99,9 +102,9 @@ enum TokenEndpoint {
         _ login: TokenIssuer.Login,
         _ request: TokenRequest,
         _ worker: WorkerContext
-    ) throws(Problem) -> TokenIssuer.Token {
+    ) throws(Rejection) -> TokenIssuer.Token {
         guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
-            throw Problem(.internalError, "No token can be made.")
+            throw Rejection(.internalError, "No token can be made.")
         }
         let now = try ServiceClock.now()
         return try Rejection.judging {
@@ -148,13 +151,13 @@ struct TokenRequest: Sendable {
     private(set) var expectation = TokenExpectation()
     private(set) var hasAuthNonce = false
 
-    init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Problem) {
+    init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Rejection) {
         guard !form.hasRepeatedName else {
-            throw Problem(.invalidRequest, "The form has a parameter more than once.")
+            throw Rejection(.invalidRequest, "The form has a parameter more than once.")
         }
         guard let grant = form.text("grant_type") else { throw Self.missing("grant_type") }
         guard grant == Self.grantType else {
-            throw Problem(.unsupportedGrantType, "The grant_type must be \(Self.grantType).")
+            throw Rejection(.unsupportedGrantType, "The grant_type must be \(Self.grantType).")
         }
         guard let token = form.value("subject_token") else { throw Self.missing("subject_token") }
         guard let type = form.text("subject_token_type") else { throw Self.missing("subject_token_type") }
@@ -163,7 +166,7 @@ struct TokenRequest: Sendable {
         case .idToken: isIDToken = true
         case .accessToken: isIDToken = false
         default:
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "The subject_token_type must be \(TokenType.idToken.rawValue) or \(TokenType.accessToken.rawValue)."
             )
@@ -171,25 +174,25 @@ struct TokenRequest: Sendable {
         let wanted = form.text("requested_token_type").map { TokenType(rawValue: $0) } ?? .accessToken
         guard let wanted else {
             let known = TokenType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Problem(.invalidRequest, "The requested_token_type must be one of \(known).")
+            throw Rejection(.invalidRequest, "The requested_token_type must be one of \(known).")
         }
         self.wanted = wanted
         audience = form.text("audience")
         if let audience, !policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
-            throw Problem(.invalidTarget)
+            throw Rejection(.invalidTarget)
         }
         try readLogin(form)
     }
 
     /// Reads the parameters that tie the token to a login. They mean the same as at `POST /verify`.
-    private mutating func readLogin(_ form: FormParameters) throws(Problem) {
+    private mutating func readLogin(_ form: FormParameters) throws(Rejection) {
         var nonces: [TokenBinding.LoginNonce] = []
         if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }
         if let nonce = form.value("raw_nonce") { nonces.append(.rawNonce(nonce)) }
         let hasIssuedNonce = try form.flag("issued_nonce")
         hasAuthNonce = try form.flag("auth_nonce")
         guard !isIDToken || !hasAuthNonce else {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
             )
@@ -203,9 +206,9 @@ struct TokenRequest: Sendable {
 
     /// The request about an access token. The token contains no nonce. With `auth_nonce` Graph returns the nonce of its
     /// login, as at `POST /verify`.
-    func accessToken() throws(Problem) -> AccessTokenRequest {
+    func accessToken() throws(Rejection) -> AccessTokenRequest {
         guard AccessTokenInspection.shape(token.span) != .jwt else {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "The subject_token is a JWT: send it with subject_token_type \(TokenType.idToken.rawValue)."
             )
@@ -215,9 +218,9 @@ struct TokenRequest: Sendable {
         case (nil, false, nil), (.issuedNonce?, true, nil): break
         case (.nonce(let bytes)?, true, nil):
             nonce = Nonce(String(decoding: bytes, as: UTF8.self))
-            guard nonce != nil else { throw Problem(.invalidNonce, "The parameter nonce has white space.") }
+            guard nonce != nil else { throw Rejection(.invalidNonce, "The parameter nonce has white space.") }
         default:
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "Beside an access token give auth_nonce=true and nonce, issued_nonce or both, or none of them; raw_nonce and "
                     + "key_thumbprint cannot be given with one."
@@ -233,8 +236,8 @@ struct TokenRequest: Sendable {
         )
     }
 
-    private static func missing(_ name: StaticString) -> Problem {
-        Problem(.invalidRequest, "The form has no parameter \(name).")
+    private static func missing(_ name: StaticString) -> Rejection {
+        Rejection(.invalidRequest, "The form has no parameter \(name).")
     }
 }
 
@@ -243,10 +246,10 @@ extension FormParameters {
     func value(_ name: StaticString) -> [UInt8]? { first(name).flatMap { $0.isEmpty ? nil : $0 } }
 
     /// True if the parameter is `true`; it can be nothing else.
-    func flag(_ name: StaticString) throws(Problem) -> Bool {
+    func flag(_ name: StaticString) throws(Rejection) -> Bool {
         guard let text = text(name) else { return false }
         guard text == "true" else {
-            throw Problem(.invalidRequest, "The parameter \(name) can only be true; leave it out otherwise.")
+            throw Rejection(.invalidRequest, "The parameter \(name) can only be true; leave it out otherwise.")
         }
         return true
     }

@@ -14,7 +14,7 @@ enum AccessTokenEndpoint {
 
     /// Prepares the answer to a token that is good. Every step that can fail is taken here, before the token is used up.
     typealias Preparation =
-        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerContext) throws(Problem) -> ReplayGuard.Writer
+        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerContext) throws(Rejection) -> ReplayGuard.Writer
 
     /// Answers one request, which waits for Graph and perhaps for the replay store.
     static func answer(
@@ -22,11 +22,11 @@ enum AccessTokenEndpoint {
         _ request: AccessTokenRequest,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        prepare: @escaping Preparation = { verified, request, _ throws(Problem) in
+        prepare: @escaping Preparation = { verified, request, _ throws(Rejection) in
             { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
         }
     ) -> Outcome {
-        do throws(Problem) {
+        do throws(Rejection) {
             let settings = worker.settings
             let question = try request.question(
                 settings.accessTokenApps,
@@ -35,42 +35,39 @@ enum AccessTokenEndpoint {
             )
             // The status is not 503, because any client can make up access tokens: load balancers would remove the
             // service.
-            let busy = Problem(.tooManyAccessTokens)
+            let busy = Rejection(.tooManyAccessTokens)
             guard let graph = worker.core.graph else { throw busy }
             let deadline = exchange.context.now + graph.callTimeout
-            let (jobs, metrics) = (worker.jobs, worker.core.metrics)
+            let metrics = worker.core.metrics
             // All callers share the queue of waiting requests.
             let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
-            let late: Route.Answer = { _, _, _ in
-                .refused(.accessToken, Problem(GraphFailure(.timedOut).ofAccessToken))
-            }
-            let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline + grace) { name in
-                let drop = { @Sendable () -> Void in
-                    jobs.finish(name, { _, _, _ in .refused(.accessToken, busy) }, now: MonotonicClock.now())
-                }
-                let isWanted = { @Sendable in jobs.isAwaited(name) }
+            let late = Rejection(GraphFailure(.timedOut).ofAccessToken)
+            worker.count(request.nonce.map { Array($0.value.utf8) }, &exchange, bytes)
+            return try worker.wait(
+                &exchange,
+                bytes,
+                until: deadline + grace,
+                late: { _, _, _ in .refused(.accessToken, late) },
+                busy: busy
+            ) { waiting in
+                let drop = { @Sendable in waiting.finish { _, _, _ in .refused(.accessToken, busy) } }
+                let isWanted = { @Sendable in waiting.isAwaited }
                 return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
                     // Skip the call if the client has disconnected.
-                    guard isWanted() else { return }
-                    let outcome = Result { () throws(Problem) in
-                        guard MonotonicClock.now() < deadline else {
-                            throw Problem(GraphFailure(.timedOut).ofAccessToken)
-                        }
+                    guard waiting.isAwaited else { return }
+                    let outcome = Result { () throws(Rejection) in
+                        guard MonotonicClock.now() < deadline else { throw late }
                         return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
                     }
-                    let next: Route.Answer = { worker, exchange, _ in
-                        do throws(Problem) {
-                            return try accept(outcome.get(), request, worker, &exchange, prepare)
+                    waiting.finish { worker, exchange, bytes in
+                        do throws(Rejection) {
+                            return try accept(outcome.get(), request, worker, &exchange, bytes, prepare)
                         } catch {
                             return .refused(.accessToken, error)
                         }
                     }
-                    jobs.finish(name, next, now: MonotonicClock.now())
                 }
             }
-            guard isBegun else { throw busy }
-            worker.count(request.nonce.map { Array($0.value.utf8) }, &exchange, bytes)
-            return .later(until: deadline + grace, then: WorkerContext.answerAfterJob)
         } catch {
             return .refused(.accessToken, error)
         }
@@ -81,8 +78,9 @@ enum AccessTokenEndpoint {
         _ request: AccessTokenRequest,
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>,
         _ prepare: Preparation
-    ) throws(Problem) -> Outcome {
+    ) throws(Rejection) -> Outcome {
         // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let (token, now) = (verified.inspection, try ServiceClock.now())
@@ -109,6 +107,7 @@ enum AccessTokenEndpoint {
             birthIsKnown: token.issuedAt != nil,
             worker,
             &exchange,
+            bytes,
             write: write
         )
     }
@@ -121,21 +120,21 @@ extension AccessTokenEndpoint {
         _ moment: Int64,
         _ kind: RevocationKind,
         _ now: NumericDate
-    ) -> Problem? {
+    ) -> Rejection? {
         let earliest = token.earliestIssue(now: now)
         guard earliest.wholeSeconds <= moment else { return nil }
-        if token.issuedAt != nil { return Problem(.loginRevoked) }
+        if token.issuedAt != nil { return Rejection(.loginRevoked) }
         // Facebook ended every token from before its callback, and Graph has just called this one valid.
         if kind == .callback { return nil }
         // Without an estimate the token is refused until the revocation is forgotten.
         let isEstimated = earliest.secondsSince1970 > 0
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
         let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
-        return Problem(
+        return Rejection(
             .loginRevoked,
             "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
                 + "A token like it is good for certain if its login begins after \(good); an id token is good at once.",
-            hint: ProblemCode.refuseTheLogin
+            hint: Rejection.Code.refuseTheLogin
         )
     }
 

@@ -38,7 +38,7 @@ struct AccessTokenRequest {
     }
 
     /// - Parameter document: The parsed body, an object.
-    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Problem) {
+    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) {
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
@@ -59,7 +59,7 @@ struct AccessTokenRequest {
                 try document.requireTrue("auth_nonce", value)
                 hasAuthNonce = true
             case "raw_nonce", "key_thumbprint":
-                throw Problem(
+                throw Rejection(
                     .invalidRequest,
                     "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
                         + "key_thumbprint can be given with one."
@@ -69,14 +69,14 @@ struct AccessTokenRequest {
         }
         let hasNonce = nonce != nil || hasIssuedNonce
         guard hasAuthNonce || !hasNonce else {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "An access token carries no nonce. Give auth_nonce: true as well if the web dialog was opened with "
                     + "auth_type=reauthenticate and this auth_nonce; else send the login's id token, or leave the nonce out."
             )
         }
         guard !hasAuthNonce || hasNonce else {
-            throw Problem(.invalidRequest, "Beside auth_nonce give nonce, issued_nonce or both.")
+            throw Rejection(.invalidRequest, "Beside auth_nonce give nonce, issued_nonce or both.")
         }
     }
 
@@ -89,20 +89,20 @@ struct AccessTokenRequest {
         _ apps: [AppSecret]?,
         _ policy: VerificationPolicy,
         _ nonces: NonceIssuer?
-    ) throws(Problem) -> AccessTokenQuestion {
+    ) throws(Rejection) -> AccessTokenQuestion {
         let shape = AccessTokenInspection.shape(token.span)
         guard shape != .jwt else {
-            throw Problem(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
+            throw Rejection(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
         }
         guard let apps else {
-            throw Problem(
+            throw Rejection(
                 .accessTokenNotAllowed,
                 "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
             )
         }
         guard shape != .gaming else { throw .accessTokenOfGaming }
         guard shape == .accessToken else {
-            throw Problem(
+            throw Rejection(
                 .accessTokenInvalid,
                 "An access token has 20 to 4,096 visible ASCII characters, and nothing around it.",
                 hint: PastedToken.remedy(for: token.span)
@@ -111,7 +111,7 @@ struct AccessTokenRequest {
         var asked = apps
         if let appID {
             asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
-            guard !asked.isEmpty else { throw Problem(.unknownApp, "The app_id is not a configured app's.") }
+            guard !asked.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
         }
         var question = AccessTokenQuestion(
             token: GraphAccessToken(token),
@@ -131,12 +131,12 @@ struct AccessTokenRequest {
 
 extension JSONDocument {
     /// The permissions in a list, each once. Any permission of Facebook is accepted.
-    func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Problem) -> [String] {
+    func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Rejection) -> [String] {
         var names: [String] = []
-        try forEachPermission(list) { element throws(Problem) in
+        try forEachPermission(list) { element throws(Rejection) in
             let name = string(element, in: body)
             guard AccessTokenInspection.isPermission(name) else {
-                throw Problem(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+                throw Rejection(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
             }
             if !names.contains(name) { names.append(name) }
         }
@@ -225,7 +225,7 @@ package struct AccessTokenQuestion: Sendable {
         metrics: ServiceMetrics? = nil,
         until deadline: MonotonicInstant,
         now: () -> NumericDate?
-    ) throws(Problem) -> VerifiedAccessToken {
+    ) throws(Rejection) -> VerifiedAccessToken {
         let answer = try inspection(client, metrics, until: deadline)
         guard let moment = now() else { throw Self.noTime }
         let inspection = try judged {
@@ -255,16 +255,16 @@ package struct AccessTokenQuestion: Sendable {
         return verified
     }
 
-    private static var noTime: Problem {
-        Problem(GraphFailure(.other, reason: "no time to judge as of").ofAccessToken)
+    private static var noTime: Rejection {
+        Rejection(GraphFailure(.other, reason: "no time to judge as of").ofAccessToken)
     }
 
-    private func judged<Verdict>(_ judge: () throws -> Verdict) throws(Problem) -> Verdict {
-        do throws(Problem) {
+    private func judged<Verdict>(_ judge: () throws -> Verdict) throws(Rejection) -> Verdict {
+        do throws(Rejection) {
             return try Rejection.judging(judge)
         } catch {
             // An unreadable answer is not the token's fault.
-            throw error.code.kind == .outage ? Problem(GraphFailure(.unreadableAnswer).ofAccessToken) : error
+            throw error.code.kind == .outage ? Rejection(GraphFailure(.unreadableAnswer).ofAccessToken) : error
         }
     }
 
@@ -274,7 +274,7 @@ package struct AccessTokenQuestion: Sendable {
         _ client: GraphClient,
         _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
-    ) throws(Problem) -> [UInt8] {
+    ) throws(Rejection) -> [UInt8] {
         var setback: GraphFailure?
         for app in apps {
             do throws(GraphFailure) {
@@ -287,7 +287,7 @@ package struct AccessTokenQuestion: Sendable {
                 guard MonotonicClock.now() < deadline else { break }
             }
         }
-        if let setback { throw Problem(setback.ofAccessToken) }
+        if let setback { throw Rejection(setback.ofAccessToken) }
         throw .accessTokenOfOtherApp
     }
 
@@ -296,7 +296,7 @@ package struct AccessTokenQuestion: Sendable {
         _ client: GraphClient,
         _ metrics: ServiceMetrics?,
         until deadline: MonotonicInstant
-    ) throws(Problem) -> [UInt8] {
+    ) throws(Rejection) -> [UInt8] {
         guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
         return try ofTokenItself { () throws(GraphFailure) in
             try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
@@ -306,11 +306,11 @@ package struct AccessTokenQuestion: Sendable {
     }
 
     /// Asks with the person's token: error 190 is then about that token.
-    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Problem) -> [UInt8] {
+    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Rejection) -> [UInt8] {
         do throws(GraphFailure) {
             return try ask()
         } catch {
-            guard error.code == 190 else { throw Problem(error.ofAccessToken) }
+            guard error.code == 190 else { throw Rejection(error.ofAccessToken) }
             throw .accessToken(subcode: error.subcode)
         }
     }
@@ -324,7 +324,7 @@ extension GraphFailure {
         // This question revokes nothing.
         failure.mayBeDone = false
         failure.advice = error == .timedOut ? "Graph did not answer in time; try again." : sentence
-        if !ProblemCode.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }
+        if !Rejection.Code.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }
         return failure
     }
 }

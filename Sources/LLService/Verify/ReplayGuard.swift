@@ -31,9 +31,10 @@ enum ReplayGuard {
         birthIsKnown: Bool = true,
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>,
         write: @escaping Writer
-    ) throws(Problem) -> Outcome {
-        guard let question else { throw Problem(.replayStoreUnavailable) }
+    ) throws(Rejection) -> Outcome {
+        guard let question else { throw Rejection(.replayStoreUnavailable) }
         let metrics = worker.core.metrics
         switch worker.core.replayStore {
         case .memory(let store):
@@ -44,49 +45,46 @@ enum ReplayGuard {
             return .accepted(credential, person: person)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            let jobs = worker.jobs
-            let late: Route.Answer = { _, _, _ in .refused(credential, Problem(.replayStoreUnavailable)) }
-            let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { request in
+            let unknown = Rejection(.replayStoreUnavailable)
+            let late: Route.Answer = { _, _, _ in .refused(credential, unknown) }
+            return try worker.wait(&exchange, bytes, until: deadline, late: late, busy: unknown) { waiting in
                 let isAsked = store.remember(question, now: MonotonicClock.now()) { verdict in
                     metrics.countReplayAnswer(verdict)
-                    let next: Route.Answer = { _, exchange, _ in
-                        do throws(Problem) { try require(verdict, birthIsKnown) } catch {
+                    waiting.finish { _, exchange, _ in
+                        do throws(Rejection) { try require(verdict, birthIsKnown) } catch {
                             return .refused(credential, error)
                         }
                         write(&exchange.response)
                         return .accepted(credential, person: person)
                     }
-                    jobs.finish(request, next, now: MonotonicClock.now())
                 }
                 if !isAsked { metrics.countReplayAnswer(.unavailable) }
                 return isAsked
             }
-            guard isBegun else { throw Problem(.replayStoreUnavailable) }
-            return .later(until: deadline, then: WorkerContext.answerAfterJob)
         }
     }
 
-    private static func require(_ verdict: ReplayVerdict, _ birthIsKnown: Bool) throws(Problem) {
+    private static func require(_ verdict: ReplayVerdict, _ birthIsKnown: Bool) throws(Rejection) {
         switch (verdict.answer, verdict.kind) {
         case (.first, _): return
-        case (.seen, .nonce): throw Problem(.nonceUsed)
+        case (.seen, .nonce): throw Rejection(.nonceUsed)
         case (.olderThanStore, .nonce): throw .nonceExpired(.olderThanStore)
         case (.seen, .token): throw .tokenReplayed(.remembered)
         case (.olderThanStore, .token): throw birthIsKnown ? .tokenReplayed(.olderThanStore) : unknownBirth
         case (.seen, .proof): throw .proofReplayed
         case (.tooMany, _):
-            throw Problem(
+            throw Rejection(
                 .tooManyProofs,
                 "The device's key has as many proofs as may be remembered at a time; try again when one has expired.",
                 retryAfter: verdict.retryAfterSeconds
             )
         // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
-        case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw Problem(.replayStoreUnavailable)
+        case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw Rejection(.replayStoreUnavailable)
         }
     }
 
-    private static var unknownBirth: Problem {
-        Problem(
+    private static var unknownBirth: Rejection {
+        Rejection(
             .replayStoreUnavailable,
             "Facebook does not tell when this access token was issued. It may be older than the memory of accepted tokens, which "
                 + "was lost, so it cannot be known whether it was accepted before: send an id token, or log in anew."

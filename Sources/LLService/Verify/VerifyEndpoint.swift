@@ -10,7 +10,7 @@ enum VerifyEndpoint {
     static let bodyLimit = 49_152
 
     static let answer: Route.Answer = { worker, exchange, bytes in
-        do throws(Problem) {
+        do throws(Rejection) {
             try worker.verifyRequest.read(bytes.extracting(exchange.body))
             if let asked = worker.verifyRequest.accessToken {
                 return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes)
@@ -26,7 +26,7 @@ enum VerifyEndpoint {
         _ request: borrowing VerifyRequestReader,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
-    ) throws(Problem) -> Outcome {
+    ) throws(Rejection) -> Outcome {
         let settings = worker.settings
         try requireNonces(request.expectation, settings)
         let verdict = try worker.judge.judge(
@@ -47,7 +47,7 @@ enum VerifyEndpoint {
                 write(claims, payload, keyID, asked, isRefresh, &exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange) { response in
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes) { response in
                 write(claims, payload, keyID, asked, isRefresh, &response)
             }
         }
@@ -73,7 +73,8 @@ enum VerifyEndpoint {
     }
 
     /// Refuses a request for an issued nonce if the service issues none.
-    static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Problem) {
+    static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Rejection)
+    {
         guard expectation.binding.requiresIssuedNonce, settings.verifier.nonces == nil else { return }
         throw .noNonceIssuer
     }
@@ -85,7 +86,7 @@ enum VerifyEndpoint {
         _ claims: VerifiedClaims,
         _ expectation: borrowing TokenExpectation,
         _ worker: WorkerContext
-    ) throws(Problem) -> ReplayLookup? {
+    ) throws(Rejection) -> ReplayLookup? {
         let settings = worker.settings
         let nonce = worker.judge.workspace.recognizedNonce
         guard nonce != nil || settings.rejectsReplays else { return nil }
@@ -96,7 +97,7 @@ enum VerifyEndpoint {
             usesToken: settings.rejectsReplays,
             accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
         )
-        guard let uses else { throw Problem(.replayStoreUnavailable) }
+        guard let uses else { throw Rejection(.replayStoreUnavailable) }
         return uses
     }
 
@@ -132,7 +133,7 @@ package struct VerifyRequestReader: ~Copyable {
     package init() {}
 
     /// Reads one body and forgets the previous one.
-    package mutating func read(_ body: Span<UInt8>) throws(Problem) {
+    package mutating func read(_ body: Span<UInt8>) throws(Rejection) {
         token.removeAll(keepingCapacity: true)
         expectation = TokenExpectation()
         texts.removeAll()
@@ -153,7 +154,7 @@ package struct VerifyRequestReader: ~Copyable {
             name = document.next(name + 1)
         }
         guard !token.isEmpty else {
-            throw Problem(.invalidRequest, "The member id_token is missing, and there is no access_token.")
+            throw Rejection(.invalidRequest, "The member id_token is missing, and there is no access_token.")
         }
         expectation.binding.settle(issuedNonce: hasIssuedNonce)
     }
@@ -172,7 +173,7 @@ package struct VerifyRequestReader: ~Copyable {
         }
     }
 
-    private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Problem) {
+    private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Rejection) {
         let value = name + 1
         if document.string(name, equals: "id_token", in: body) {
             try document.appendText("id_token", value, in: body, to: &token)
@@ -191,7 +192,7 @@ package struct VerifyRequestReader: ~Copyable {
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
             document.appendString(value, in: body, to: &texts.appID)
-            guard !texts.appID.isEmpty else { throw Problem(.unknownApp, "The member app_id is empty.") }
+            guard !texts.appID.isEmpty else { throw Rejection(.unknownApp, "The member app_id is empty.") }
             expectation.appIDBytes = texts.appID
         } else if document.string(name, equals: "permissions", in: body) {
             permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
@@ -202,7 +203,7 @@ package struct VerifyRequestReader: ~Copyable {
             try document.appendText("access_token", value, in: body, to: &texts.accessToken)
             expectation.accessTokenBytes = texts.accessToken
         } else if document.string(name, equals: "auth_nonce", in: body) {
-            throw Problem(
+            throw Rejection(
                 .invalidRequest,
                 "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
             )
@@ -211,30 +212,30 @@ package struct VerifyRequestReader: ~Copyable {
         }
     }
 
-    private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Problem) {
+    private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) {
         guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
-        guard document.isString(value) else { throw Problem(.invalidNonce, "The member \(member) must be a string.") }
+        guard document.isString(value) else { throw Rejection(.invalidNonce, "The member \(member) must be a string.") }
         document.appendString(value, in: body, to: &texts.nonce)
-        guard !texts.nonce.isEmpty else { throw Problem(.invalidNonce, "The member \(member) is empty.") }
+        guard !texts.nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
     }
 }
 
 extension JSONDocument {
-    func requireString(_ member: StaticString, _ value: Int) throws(Problem) {
-        guard isString(value) else { throw Problem(.invalidRequest, "The member \(member) must be a string.") }
+    func requireString(_ member: StaticString, _ value: Int) throws(Rejection) {
+        guard isString(value) else { throw Rejection(.invalidRequest, "The member \(member) must be a string.") }
     }
 
     /// Refuses a flag with any value but true. The meaning of false would be unclear, so the flag must be left out
     /// instead.
-    func requireTrue(_ member: StaticString, _ value: Int) throws(Problem) {
+    func requireTrue(_ member: StaticString, _ value: Int) throws(Rejection) {
         guard kind(value) == .true else {
-            throw Problem(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
+            throw Rejection(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
         }
     }
 
     /// The nonce that comes with a credential other than an id token.
-    func nonce(_ value: Int, in body: Span<UInt8>) throws(Problem) -> Nonce {
-        guard isString(value) else { throw Problem(.invalidNonce, "The member nonce must be a string.") }
+    func nonce(_ value: Int, in body: Span<UInt8>) throws(Rejection) -> Nonce {
+        guard isString(value) else { throw Rejection(.invalidNonce, "The member nonce must be a string.") }
         guard let nonce = Nonce(string(value, in: body)) else { throw .invalidNonce }
         return nonce
     }
@@ -245,10 +246,10 @@ extension JSONDocument {
         _ value: Int,
         in body: Span<UInt8>,
         to text: inout [UInt8]
-    ) throws(Problem) {
+    ) throws(Rejection) {
         try requireString(member, value)
         appendString(value, in: body, to: &text)
-        guard !text.isEmpty else { throw Problem(.invalidRequest, "The member \(member) is empty.") }
+        guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(member) is empty.") }
     }
 
     /// The permissions in a list; all must be within the scope of Limited Login.
@@ -257,9 +258,9 @@ extension JSONDocument {
         _ list: Int,
         in body: Span<UInt8>,
         scratch name: inout [UInt8]
-    ) throws(Problem) -> PermissionSet {
+    ) throws(Rejection) -> PermissionSet {
         var asked = PermissionSet()
-        try forEachPermission(list) { element throws(Problem) in
+        try forEachPermission(list) { element throws(Rejection) in
             name.removeAll(keepingCapacity: true)
             appendString(element, in: body, to: &name)
             guard let permission = Permission(name: name.span) else {
@@ -272,15 +273,15 @@ extension JSONDocument {
 
     /// Iterates over the member `permissions`, an array of strings.
     @inline(__always)
-    func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Problem) -> Void) throws(Problem) {
+    func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Rejection) -> Void) throws(Rejection) {
         guard kind(list) == .array else {
-            throw Problem(.invalidRequest, "The member permissions must be an array of strings.")
+            throw Rejection(.invalidRequest, "The member permissions must be an array of strings.")
         }
         var count = 0
         var element = firstChild(list)
         while element < next(list) {
             guard isString(element), count < VerifyRequestReader.permissionCountLimit else {
-                throw Problem(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
+                throw Rejection(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
             }
             try body(element)
             count += 1

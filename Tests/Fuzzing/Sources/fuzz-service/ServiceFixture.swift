@@ -18,7 +18,7 @@ final class ServiceFixture {
     private let token: [UInt8]
     private let callerKey: String
     private let handlers: [ServiceHandler]
-    private let codes = Set(ProblemCode.all.map(\.rawValue))
+    private let codes = Set(Rejection.Code.all.map(\.rawValue))
 
     init() async throws {
         let minter = try TokenMinter.make()

@@ -1,10 +1,7 @@
 package import LLGraph
 package import LimitedLogin
 
-/// The codes of the service's answers. They are part of the API and listed in `openapi.json`.
-package typealias ProblemCode = Rejection.Code
-
-/// The service's own rows of the catalogue; those of credentials are the library's.
+/// The service's own rows of the catalogue, listed in `openapi.json`; those of credentials are the library's.
 extension Rejection.Code {
     package static let accessTokenNotAllowed =
         Self("access_token_not_allowed", 401, .token, "Access tokens are not accepted")

@@ -4,12 +4,9 @@ internal import LLHTTPServer
 internal import LLJOSE
 package import LimitedLogin
 
-/// The content of one refusal's `application/problem+json` (RFC 9457).
-package typealias Problem = Rejection
-
 extension Rejection {
     convenience init(_ failure: HTTPFailure) {
-        self.init(ProblemCode(serverStatus: Int(failure.status)), failure.sentence)
+        self.init(Rejection.Code(serverStatus: Int(failure.status)), failure.sentence)
     }
 
     /// The problem for a call to Graph that failed there or on the way.
@@ -34,7 +31,7 @@ enum ProblemDialect: Sendable {
     /// outage is 503.
     case exchange
 
-    func status(of code: ProblemCode) -> Int {
+    func status(of code: Rejection.Code) -> Int {
         guard self == .exchange else { return code.status }
         if code.kind == .token { return 400 }
         let isOutage = code.isOfGraph || code == .keyChecksExhausted || code == .tooManyAccessTokens
@@ -42,7 +39,7 @@ enum ProblemDialect: Sendable {
     }
 
     /// OAuth's error code; nil for a route outside OAuth.
-    func error(of code: ProblemCode) -> StaticString? {
+    func error(of code: Rejection.Code) -> StaticString? {
         guard self != .plain else { return nil }
         return switch (code, status(of: code)) {
         case (.invalidTarget, _): "invalid_target"
@@ -57,7 +54,7 @@ enum ProblemDialect: Sendable {
 /// Writes a problem as an answer: `application/problem+json` (RFC 9457) and the header fields that its status needs.
 enum ProblemAnswer {
     static func write(
-        _ problem: Problem,
+        _ problem: Rejection,
         in dialect: ProblemDialect = .plain,
         requestID: [UInt8],
         to response: inout HTTPResponse
@@ -78,7 +75,7 @@ enum ProblemAnswer {
     private static let outageSeconds = 5
 
     /// RFC 6750 section 3: a 401 has a challenge with `error`; without credentials in the request there is no `error`.
-    private static func addChallenge(_ problem: Problem, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
+    private static func addChallenge(_ problem: Rejection, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.context.scheme
         switch problem.answer {
         case let code where code.kind == .token:
@@ -103,7 +100,7 @@ enum ProblemAnswer {
     }
 
     static func writeBody(
-        _ problem: Problem,
+        _ problem: Rejection,
         in dialect: ProblemDialect = .plain,
         requestID: [UInt8],
         to body: inout [UInt8]

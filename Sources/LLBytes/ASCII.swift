@@ -102,6 +102,20 @@ package enum DecimalNumber {
     }
 }
 
+/// The names of Facebook's permissions.
+package enum PermissionName {
+    /// The form of a name, for messages.
+    package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
+
+    /// True for a name of that form, such as `user_actions.fitness`. A full stop only separates two words, so a name is
+    /// never `.` or `..`, which would change a path.
+    package static func isValid(_ text: String) -> Bool {
+        let words = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return (1...64).contains(text.utf8.count) && words.allSatisfy { !$0.isEmpty }
+            && words.joined().allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }
+    }
+}
+
 /// Percent-encoding (RFC 3986 section 2.1).
 package enum PercentEncoding {
     /// The byte that the three bytes from `index` on encode; nil unless they are `%` and two hexadecimal digits before

@@ -9,7 +9,6 @@ struct GraphAnswer: ~Copyable {
     private var json: JSONObject
     private let isObject: Bool
 
-    /// - Parameter bytes: The greatest size of the body in bytes.
     private init(_ response: HTTPSResponse, bytes: Int = GraphLimits.bodyBytes) {
         self.response = response
         json = JSONObject(limits: JSONLimits(byteCount: bytes))
@@ -103,9 +102,7 @@ struct GraphAnswer: ~Copyable {
     }
 }
 
-/// The error in an answer, if there is one.
 extension GraphAnswer {
-    /// Throws the error that the body reports, or that the status alone reports.
     private func check() throws(GraphFailure) {
         if let error = json.member("error") { throw failure(error) }
         guard !(200..<300).contains(response.status) else { return }

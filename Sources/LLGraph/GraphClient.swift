@@ -8,7 +8,6 @@ package import LLSockets
 /// and forms; only `debug_token` and `access_token_info` take the person's token in their URL. The secret itself is never in a URL, only its
 /// proof.
 package final class GraphClient: Sendable {
-    /// The greatest duration of one call, including retries.
     package let callTimeout: Duration
     private let configuration: GraphConfiguration
     private let client: HTTPSClient
@@ -75,7 +74,6 @@ package final class GraphClient: Sendable {
 
     /// `GET /me`: the person of an access token, requested with that token.
     /// - Parameter fields: The names of the fields. The permissions that they need must be granted.
-    /// - Returns: The answer's JSON object.
     package func me(
         _ fields: [String],
         with token: GraphAccessToken,
@@ -91,8 +89,6 @@ package final class GraphClient: Sendable {
 
     /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
     /// known clients do (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
-    /// - Parameter appID: The app of the token, which was judged before.
-    /// - Returns: The answer's JSON object.
     package func loginInfo(
         of token: GraphAccessToken,
         appID: String,
@@ -110,7 +106,6 @@ package final class GraphClient: Sendable {
 
     private static let fields = [(name: "accept", value: "application/json")]
 
-    /// A request with an access token, and the proof that the sender also has the app's secret.
     private func authorized(
         _ method: HTTPSRequest.Method,
         _ path: String,
@@ -156,7 +151,6 @@ package final class GraphClient: Sendable {
         throw GraphFailure(.unavailable)
     }
 
-    /// Sends a request once and reads the answer.
     private func attemptOnce<Answer>(
         _ request: HTTPSRequest,
         bodyBytes: Int,

@@ -1,16 +1,13 @@
 internal import LLBytes
 package import LLHTTPClient
 
-/// The addresses and the version of Graph.
 package struct GraphConfiguration: Sendable, Equatable {
-    /// Facebook's own Graph.
     package static let standardURL = "https://graph.facebook.com"
     /// The newest version that this project supports.
     package static let standardVersion = "v26.0"
     /// Limited Login's own endpoint (developers.facebook.com/docs/facebook-login/limited-login/token).
     package static let standardUninstallURL = "https://www.limited.facebook.com/platform/uninstall/"
 
-    /// The reason why a value is refused.
     package enum Fault: Error, Equatable, Sendable {
         case url(HTTPURL.ParsingError)
         case query
@@ -23,7 +20,6 @@ package struct GraphConfiguration: Sendable, Equatable {
 
     /// - Parameters:
     ///   - url: `https`, or `http` of a loopback host; without a query.
-    ///   - version: `v` and two numbers separated by a full stop.
     ///   - uninstallURL: the same form as `url`.
     package init(
         url: String = standardURL,
@@ -37,7 +33,6 @@ package struct GraphConfiguration: Sendable, Equatable {
         guard !uninstallURL.contains("?") else { throw .query }
     }
 
-    /// The base of a Graph URL, without a final slash.
     package static func base(_ url: String) throws(Fault) -> String {
         let parsed = try parse(url)
         guard !url.contains("?") else { throw .query }
@@ -46,7 +41,6 @@ package struct GraphConfiguration: Sendable, Equatable {
         return text
     }
 
-    /// True if a text has the form of a version, such as `v26.0`.
     package static func isVersion(_ text: String) -> Bool {
         let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
         return text.first == "v" && parts.count == 2

@@ -38,7 +38,6 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
     case timedOut = "graph_timeout"
     case tlsFailed = "graph_tls_failed"
 
-    /// The error for Graph's own code and subcode.
     package init(code: Int64, subcode: Int64?) {
         switch (code, subcode) {
         case (190, 458?): self = .appNotInstalled
@@ -129,7 +128,6 @@ extension GraphError {
     }
 }
 
-/// A failed call, with the details of its answer.
 package struct GraphFailure: Error, Equatable, Sendable {
     package var error: GraphError
     /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
@@ -149,7 +147,6 @@ package struct GraphFailure: Error, Equatable, Sendable {
     /// The text of a failed connection, for the log. The peer sent none of it.
     package var reason: String?
 
-    /// One or two sentences for the caller.
     package var sentence: String { advice ?? error.sentence }
 
     package init(_ error: GraphError, retryAfterSeconds: Int? = nil, reason: String? = nil) {

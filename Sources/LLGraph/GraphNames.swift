@@ -1,4 +1,5 @@
 internal import LLBytes
+internal import LLCrypto
 
 /// A person's app-scoped id, as Facebook writes it. Other spellings are refused, so a caller cannot put anything else into
 /// a URL.
@@ -10,25 +11,19 @@ package struct GraphUserID: Sendable, Equatable {
         self.text = text
     }
 
-    /// The form of an id, for messages.
     package static let shape = "1 to 20 decimal digits without a leading zero"
 }
 
-/// The name of a permission: 1 to 64 of `[a-z_.]`, such as `user_actions.fitness`. A full stop only separates two
-/// words, so a name is never `.` or `..`, which would change a path.
+/// The name of a permission (``PermissionName``).
 package struct GraphPermission: Sendable, Hashable, Comparable {
+    package static let shape = PermissionName.shape
+
     package let name: String
 
     package init?(_ text: String) {
-        let words = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard (1...64).contains(text.utf8.count), words.allSatisfy({ !$0.isEmpty }),
-            words.joined().allSatisfy({ $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") })
-        else { return nil }
+        guard PermissionName.isValid(text) else { return nil }
         name = text
     }
-
-    /// The form of a name, for messages.
-    package static let shape = "1 to 64 of [a-z_], words with a full stop between them"
 
     package static func < (left: GraphPermission, right: GraphPermission) -> Bool { left.name < right.name }
 }
@@ -48,7 +43,6 @@ extension GraphAccessToken: CustomStringConvertible, CustomReflectable {
 
 /// The permissions that a person granted an app, as Graph reports them. Each list is in the order of the names.
 package struct UserPermissions: Sendable, Equatable {
-    /// The status of one permission, in Graph's own words.
     enum Status: String { case granted, declined, expired }
 
     package var granted: [GraphPermission]
@@ -76,4 +70,39 @@ package struct UserPermissions: Sendable, Equatable {
     package func declined(among needed: [GraphPermission]) -> [GraphPermission] {
         needed.filter { declined.contains($0) }
     }
+}
+
+/// An app's id and secret; the app authenticates to Graph with them. The secret is in no description.
+package struct AppSecret: Sendable, Equatable {
+    /// The length of a secret, in bytes. Facebook's are 32 hexadecimal digits.
+    package static let byteRange = 16...128
+
+    package let appID: String
+    private let secret: String
+
+    package init?(appID: String, secret: String) {
+        guard Self.byteRange.contains(secret.utf8.count),
+            secret.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || "_-".utf8.contains($0) })
+        else { return nil }
+        self.appID = appID
+        self.secret = secret
+    }
+
+    /// The key of signed requests (developers.facebook.com/docs/games/gamesonfacebook/login, "Parsing the Signed Request").
+    package var signingKey: String { secret }
+
+    /// The app access token in its literal form (developers.facebook.com/docs/facebook-login/guides/access-tokens).
+    var accessToken: String { "\(appID)|\(secret)" }
+
+    /// `appsecret_proof`: the hexadecimal HMAC-SHA256 of the access token under the secret
+    /// (developers.facebook.com/docs/graph-api/guides/secure-requests).
+    func proof(of accessToken: String) throws(OpenSSLError) -> String {
+        let message = Array(accessToken.utf8)
+        return try HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
+    }
+}
+
+extension AppSecret: CustomStringConvertible, CustomReflectable {
+    package var description: String { "AppSecret(\(appID), redacted)" }
+    package var customMirror: Mirror { Mirror(self, children: ["appID": appID]) }
 }

@@ -42,7 +42,6 @@ package enum JSONWriter {
         raw("\":", to: &bytes)
     }
 
-    /// Appends a member; does nothing if `value` is nil.
     package static func member(_ name: StaticString, _ value: String?, to bytes: inout [UInt8]) {
         guard let value else { return }
         self.name(name, to: &bytes)

@@ -55,7 +55,6 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     /// The time by which Facebook's clock may be ahead, in seconds: one minute.
     private static let clockMarginSeconds: Double = 60
     /// The greatest length of a permission's name, in bytes.
-    private static let permissionByteLimit = 64
 
     package enum Shape: Equatable, Sendable {
         /// The text may be an access token.
@@ -132,7 +131,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         userID = user
         self.expiresAt = expiresAt.secondsSince1970 == 0 ? nil : expiresAt
         dataAccessExpiresAt = json.moment("data_access_expires_at", of: data)
-        permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(Self.isPermission) ?? []
+        permissions = json.member("scopes", of: data).map { json.strings($0) }?.filter(PermissionName.isValid) ?? []
     }
 
     /// The time to compare with a revocation: `issued_at`, or else two hours before the expiry. If that is later than
@@ -150,12 +149,6 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     private static func rejection(_ json: borrowing JSONObject, _ data: Int) -> Rejection {
         guard let error = json.object("error", of: data) else { return .accessTokenNotConfirmed }
         return .accessToken(subcode: json.integer("subcode", of: error))
-    }
-
-    /// True if the text has the form of Graph's permission names: 1 to 64 of `[a-z_.]`.
-    package static func isPermission(_ name: String) -> Bool {
-        (1...permissionByteLimit).contains(name.utf8.count)
-            && name.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
     }
 }
 

@@ -1,3 +1,6 @@
+internal import LLBytes
+
+
 /// The kind of a login: `LoginTracking` of Facebook's SDK for iOS. Its raw values are the words of requests and answers.
 public enum LoginTracking: String, CaseIterable, Sendable {
     /// Limited Login: an id token, and the permissions of ``Permission``.
@@ -31,7 +34,7 @@ public struct LoginConfiguration: Equatable, Sendable {
     ) throws(LoginConfigurationError) {
         guard let nonce = Nonce(nonce) else { throw .invalidNonce }
         for name in permissions {
-            guard AccessTokenInspection.isPermission(name) else { throw .malformedPermission }
+            guard PermissionName.isValid(name) else { throw .malformedPermission }
             guard tracking == .enabled || Permission(rawValue: name) != nil else {
                 throw .permissionOutsideLimitedLogin(name)
             }

@@ -11,7 +11,6 @@ enum AuthScheme: String, Sendable {
 /// The only `Authorization` field of a gateway's request: its scheme and its token.
 struct AuthCredentials {
     let scheme: AuthScheme
-    /// The token's place in the head.
     let token: Range<Int>
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Rejection) {
@@ -38,9 +37,6 @@ struct AuthCredentials {
     /// Judges the request's proof if the scheme is DPoP. With Bearer the `DPoP` field is not read, but its presence
     /// makes the service refuse a bound token unless proofs are ignored: that client can prove its key (RFC 9449
     /// section 7.2).
-    /// - Parameters:
-    ///   - claims: The claims of the good token.
-    ///   - payload: The bytes that the ranges of the claims point into.
     /// - Returns: The proof, which is good but may have been used before; nil if none is needed.
     func judgeProof(
         _ head: borrowing RequestHead,
@@ -77,7 +73,6 @@ struct AuthCredentials {
 
 /// The client's request, as described by its gateway in `X-Forwarded-Method`, `-Proto`, `-Host` and `-Uri`.
 struct ForwardedRequest {
-    /// The method's place in the head.
     let method: Range<Int>
     let target: TargetURI
 

@@ -104,7 +104,6 @@ enum AuthEndpoint {
 /// refused, because a misspelt demand would have no effect. Parameters after `original` are ignored: a gateway can
 /// append its client's path and query there.
 struct AuthDemand {
-    /// The app that the token must be for; nil for any configured app.
     private(set) var appID: [UInt8]?
     private var permissions = PermissionSet(rawValue: 0)
 

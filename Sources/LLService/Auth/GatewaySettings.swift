@@ -9,7 +9,6 @@ package final class GatewaySettings: Sendable, Equatable {
     package let dpop: DPoPDemand
     /// The scheme and host of every client's request; nil if the gateway sends them with each request.
     package let origin: GatewayOrigin?
-    /// The fields of a good answer, in their order.
     package let fields: [AuthField]
 
     package init(
@@ -37,7 +36,6 @@ package enum DPoPDemand: String, Sendable, CaseIterable {
     case requiredIfBound = "required_if_bound"
 }
 
-/// Scheme and authority of a URL, such as `https://api.example.com`.
 package struct GatewayOrigin: Sendable, Equatable {
     let scheme: [UInt8]
     let authority: [UInt8]
@@ -67,7 +65,6 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         case issuedAt
     }
 
-    /// The claims that a field may have as its value, by their names.
     static let claims: [(name: String, claim: Claim)] = [
         ("sub", .text(.subject)), ("aud", .text(.audience)), ("iss", .text(.issuer)), ("exp", .expiration),
         ("iat", .issuedAt), ("jti", .text(.tokenID)), ("email", .text(.email)), ("name", .text(.name)),
@@ -83,7 +80,6 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     let fieldName: FieldName
     package var name: String { String(decoding: fieldName.bytes, as: UTF8.self) }
 
-    /// Reads `FIELD=CLAIM`.
     package init(_ text: String) throws(Fault) {
         guard let equals = text.firstIndex(of: "=") else {
             throw Fault(reason: "is not FIELD=CLAIM, such as X-Auth-Subject=sub")
@@ -116,7 +112,6 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         "\(name)=\(Self.claims.first { $0.claim == claim }?.name ?? "")"
     }
 
-    /// The default fields.
     package static let standard = [
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
     ].compactMap { try? AuthField($0) }
@@ -146,7 +141,6 @@ enum ReservedFieldNames {
     private static let prefixes = ["accept-", "access-control-", "content-", "if-", "proxy-", "sec-", "x-accel-"]
 }
 
-/// A claim as the value of a header field.
 enum AuthFieldValue {
     /// The greatest length of a claim, in bytes of UTF-8. If every byte is encoded, the value has 3 KiB; gateways
     /// refuse an answer of more than 4 to 8 KiB.
@@ -155,9 +149,6 @@ enum AuthFieldValue {
     /// Appends a string's value. JSON escapes are decoded; `%` and every byte outside visible ASCII are
     /// percent-encoded, so that different claims have different values (RFC 9110 section 5.5 has no other way for
     /// UTF-8).
-    /// - Parameters:
-    ///   - range: The bytes between the string's quotes.
-    ///   - output: Has room for ``room(for:)`` bytes.
     /// - Returns: False if the claim is empty or longer than ``byteLimit``, and so has no value.
     static func append(_ range: Range<Int>, in payload: Span<UInt8>, to output: inout OutputSpan<UInt8>) -> Bool {
         let text = payload.extracting(range)

@@ -11,7 +11,6 @@ internal import LimitedLogin
 /// The worker never waits. The request is parked until the revocation is remembered and another thread has called the
 /// backend.
 enum CallbackEndpoint {
-    /// Greatest body in bytes: that of the signed request itself.
     static let bodyLimit = SignedRequest.byteLimit
     /// The time that a request waits longer than its delivery: the delivery's own failure says more than a timeout.
     private static let grace = Duration.milliseconds(250)
@@ -66,7 +65,6 @@ enum CallbackEndpoint {
         }
     }
 
-    /// Remembers the revocation, calls the backend unless it knows, and answers all requests that wait for it.
     private static func perform(
         _ event: CallbackEvent,
         _ memory: CallbackLedger.Memory?,
@@ -98,7 +96,6 @@ enum CallbackEndpoint {
         }
     }
 
-    /// Answers Facebook with the result of the backend's call.
     private static func continuation(
         _ event: CallbackEvent,
         _ webhook: WebhookTarget?,

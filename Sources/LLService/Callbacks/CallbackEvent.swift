@@ -10,9 +10,7 @@ internal import Logging
 /// The callbacks that Facebook makes (developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow, "Deauthorize
 /// Callback"; developers.facebook.com/docs/development/create-an-app/app-dashboard/data-deletion-callback).
 package enum CallbackKind: String, CaseIterable, Sendable {
-    /// A person removed the app.
     case deauthorize
-    /// A person wants the app's backend to delete their data.
     case dataDeletion = "data_deletion"
 
     var eventType: String {
@@ -28,7 +26,6 @@ package struct CallbackEvent: Sendable {
     let kind: CallbackKind
     let appID: String
     let userID: String
-    /// The time of Facebook's request, in seconds since 1970.
     let issuedAt: Int64
     /// The `webhook-id`. The backend detects a repetition by it.
     let id: String
@@ -103,7 +100,6 @@ struct RefusedCallbacks: Sendable {
     /// Least time between two lines of one reason: 10 s, so that a flood leaves the log readable.
     static let pause = Duration.seconds(10)
 
-    /// The last line of each reason, and the number refused since.
     private var reasons: [String: (lineAt: MonotonicInstant, count: Int)] = [:]
 
     /// - Returns: The number refused since the reason's last line, with this one; nil if no line is due.
@@ -119,7 +115,6 @@ struct RefusedCallbacks: Sendable {
 }
 
 extension ServiceCore {
-    /// Logs a refused callback. The reason quotes no part of the request.
     fileprivate func noteRefusedCallback(_ kind: CallbackKind, _ rejection: Rejection) {
         let reason = rejection.detail
         let count = refusedCallbacks.withLock {

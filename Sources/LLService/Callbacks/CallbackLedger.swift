@@ -8,7 +8,6 @@ internal import LimitedLogin
 struct CallbackLedger: Sendable {
     /// The result for Facebook, with the backend's answer for the person if it gave one.
     typealias Outcome = Result<DeletionStatus?, Rejection>
-    /// Answers one request.
     typealias Waiter = @Sendable (Outcome) -> Void
 
     /// Repetitions that wait for running deliveries, of all ids together. 128: a small part of the requests that may wait
@@ -20,9 +19,7 @@ struct CallbackLedger: Sendable {
     /// Greatest size of the remembered answers, in bytes: 1 MiB.
     static let statusByteLimit = 1_048_576
 
-    /// The remembered result of a callback.
     enum Memory: Sendable {
-        /// The backend has not accepted it.
         case failed
         /// The backend accepted it, but the other replicas were not told of the revocation.
         case delivered(DeletionStatus?)
@@ -42,13 +39,9 @@ struct CallbackLedger: Sendable {
         /// Revoke the login, call the backend unless that is remembered as done, then call
         /// ``CallbackLedger/end(_:_:)``.
         case perform(Memory?)
-        /// The waiter is called when the running delivery ends.
         case wait
-        /// All is done already.
         case answered(DeletionStatus?)
-        /// Too many deliveries are running.
         case refused
-        /// Too many repetitions wait already.
         case repetitionRefused
     }
 
@@ -63,13 +56,11 @@ struct CallbackLedger: Sendable {
         let isRetry: Bool
     }
 
-    /// The greatest number of running deliveries.
     private let places: Int
     private var underWay: [String: Delivery] = [:]
     private var repetitions = 0
     private var retries = 0
     private var memory: [String: Memory] = [:]
-    /// The remembered ids, oldest first.
     private var order: [String] = []
     private var statusBytes = 0
 
@@ -109,7 +100,6 @@ struct CallbackLedger: Sendable {
     }
 
     /// The delivery of an id is over.
-    /// - Returns: The requests to answer.
     mutating func end(_ id: String, _ result: Memory) -> [Waiter] {
         guard let delivery = underWay.removeValue(forKey: id) else { return [] }
         repetitions -= delivery.repetitions.count

@@ -9,7 +9,6 @@ package struct WebhookLimits: Sendable {
     package var deliveryTime: Duration = .seconds(8)
     /// One attempt. 4 s: a backend that hangs once still gets a second attempt.
     package var attemptTime: Duration = .seconds(4)
-    /// The number of attempts.
     package var attemptCount = 3
     /// The pause before the second attempt; before the third it is twice as long.
     package var firstPause: Duration = .milliseconds(250)
@@ -20,20 +19,15 @@ package struct WebhookLimits: Sendable {
 
     package init() {}
 
-    /// Deliveries that run or wait.
     var places: Int { threadCount + queueLength }
 }
 
 /// The reason why the backend was not reached or did not accept. The sentence quotes nothing of the backend's.
 package struct WebhookFailure: Error, Sendable, Equatable {
-    /// The label of the metrics.
     package enum Reason: String, Sendable, CaseIterable {
-        /// Its answer was no 2xx.
         case refused
         case timedOut = "timed_out"
-        /// There was no connection, or it broke.
         case unreachable
-        /// Its certificate cannot be trusted, or TLS failed.
         case tlsFailed = "tls_failed"
         /// The head of its answer was no HTTP, or was too long.
         case unreadable
@@ -96,14 +90,12 @@ package final class WebhookSender: Sendable {
         if !isQueued { done(refuse(event)) }
     }
 
-    /// Counts and logs a delivery that finds no place.
     @discardableResult
     func refuse(_ event: CallbackEvent) -> Outcome {
         let failure = WebhookFailure(reason: .unsent, sentence: "too many deliveries are waiting")
         return finish(event, .failure(failure))
     }
 
-    /// Ends the running deliveries, and every later one at once.
     package func stop() { client.cancel() }
 
     /// Counts a delivery, and logs a failed one. The log names the person only by a hash.

@@ -3,7 +3,6 @@ internal import LLCrypto
 package import LLHTTPClient
 internal import LLJOSE
 
-/// The backend's address for callbacks, and the page for people if the backend names none.
 package struct WebhookTarget: Sendable, Equatable {
     let url: HTTPURL
     let secrets: WebhookSecrets
@@ -16,7 +15,6 @@ package struct WebhookTarget: Sendable, Equatable {
         self.statusURL = statusURL
     }
 
-    /// The request to the backend, signed for one attempt.
     func request(_ event: CallbackEvent, timestamp: Int64) throws(WebhookFailure) -> HTTPSRequest {
         let body = event.content
         guard let signature = try? secrets.signature(id: event.id, timestamp: timestamp, body: body) else {
@@ -46,7 +44,6 @@ package struct DeletionStatus: Sendable, Equatable {
 }
 
 extension DeletionStatus {
-    /// The error of an answer with both members that cannot be passed on.
     struct Unusable: Error {
         let sentence = "its url is none that people can open, or its confirmation_code is not of visible characters"
     }

@@ -16,7 +16,6 @@ package struct ClientKeys: Sendable, Equatable {
     /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
     package static let nameLimit = 64
 
-    /// The names, each once, in the order of the file.
     package let names: [String]
     private let entries: [Entry]
 
@@ -111,11 +110,9 @@ package struct ClientKeys: Sendable, Equatable {
 /// The credentials of a caller: `Authorization: Bearer KEY` (RFC 6750 section 2.1), `X-Api-Key: KEY`, or
 /// `Authorization: Basic` with its name and key, as OAuth clients send it (RFC 6749 section 2.3.1).
 enum CallerCredentials {
-    /// Only the key, at this place in the head.
     case key(Range<Int>)
     case named(name: [UInt8], key: [UInt8])
 
-    /// Reads a head; nil if there are no credentials, or more than one.
     init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
         guard Self.count(in: head, bytes) == 1 else { return nil }
         if let value = head.value(of: "x-api-key", in: bytes) {

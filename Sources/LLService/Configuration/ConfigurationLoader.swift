@@ -1,7 +1,6 @@
 internal import LLJOSE
 internal import LLSockets
 
-/// The loaded configuration and the file that was read.
 package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration
     package let file: String?
@@ -25,7 +24,6 @@ package enum ConfigurationLoader {
     private static let portVariable = "PORT"
 
     /// - Parameters:
-    ///   - flags: The values given on the command line, by the settings' names.
     ///   - environment: The process's environment; names with the project's prefix must be known. `PORT` is the port of
     ///     `listen` if no other source sets that.
     ///   - file: The file named by `--config`, if any; it must then be readable.
@@ -55,7 +53,6 @@ package enum ConfigurationLoader {
             settings = try ConfigurationFile.settings(of: bytes, path: path, rows, &mistakes)
             readFile = path
         }
-        /// Adds the value of a text, or the mistake in it.
         func add(_ row: SettingRow, _ text: String, _ origin: ConfigurationOrigin) {
             do throws(ConfigurationError) {
                 settings[row.name] = try ConfigurationSetting(text: text, row: row, origin: origin)
@@ -135,7 +132,6 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// The protocols of a Service's ports (Kubernetes, "Protocols for Services").
     private static let serviceProtocols = ["TCP", "UDP", "SCTP"]
 
     private static func contents(
@@ -254,7 +250,6 @@ enum ConfigurationFile {
     }
 }
 
-/// The distance between two words.
 package enum Spelling {
     /// True if one word becomes the other by at most `edits` letters added, left out or replaced.
     package static func isNear(_ one: String, _ other: String, edits: Int) -> Bool {

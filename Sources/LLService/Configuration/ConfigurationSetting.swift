@@ -6,7 +6,6 @@ package enum ConfigurationOrigin: Sendable, Equatable {
     case environment(String)
     case file(path: String, member: String)
 
-    /// The origin in error messages and `check-config`.
     package var description: String {
         switch self {
         case .flag(let name): "--\(name)"
@@ -18,7 +17,6 @@ package enum ConfigurationOrigin: Sendable, Equatable {
     func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: description, reason: reason) }
 }
 
-/// A value in the form of its source, before it is checked.
 package enum ConfigurationValue: Sendable, Equatable {
     case list([String])
     case text(String)
@@ -31,7 +29,6 @@ package struct ConfigurationSetting: Sendable, Equatable {
 }
 
 extension ConfigurationSetting {
-    /// Reads a flag's or an environment variable's text as the kind of value that its setting has.
     package init(text: String, row: SettingRow, origin: ConfigurationOrigin) throws(ConfigurationError) {
         let value: ConfigurationValue
         switch row.kind {
@@ -55,7 +52,6 @@ extension ConfigurationSetting {
         return Int(text)
     }
 
-    /// A whole number, with or without a unit if the kind has units.
     static func number(
         _ text: String,
         _ kind: SettingKind,
@@ -88,15 +84,12 @@ extension ConfigurationSetting {
 
 /// A mistake that stops the start, and the other mistakes of the same configuration.
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The flag, the environment variable or the file and member at fault.
     package let place: String
-    /// The fault, and the right form.
     package let reason: String
     /// The name of the setting at fault, or probably meant; nil if the mistake is of none.
     var name: String?
     /// The name of the setting that the one at fault depends on, if the two do not go together.
     var other: String?
-    /// The mistakes beside this one.
     private var others: [ConfigurationError] = []
 
     package init(place: String, reason: String, name: String? = nil, other: String? = nil) {
@@ -113,12 +106,10 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
         others = Array(all.dropFirst())
     }
 
-    /// The same mistake, of a setting.
     func of(_ row: SettingRow?) -> ConfigurationError {
         ConfigurationError(place: place, reason: reason, name: row?.name)
     }
 
-    /// One sentence for each mistake, which names its place.
     package var sentences: [String] { ["\(place): \(reason)"] + others.flatMap(\.sentences) }
 
     package init(_ path: String, _ failure: FileContents.Failure) {

@@ -12,7 +12,6 @@ package struct FileLine {
         return words.first?.first == UInt8(ascii: "#") ? [] : words
     }
 
-    /// The lines of a file's text, without those that are empty or begin with `#`.
     static func all(of text: [UInt8], place: String) -> [FileLine] {
         let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         return lines.enumerated().compactMap { index, line in
@@ -23,7 +22,6 @@ package struct FileLine {
     }
 
     /// The one or two different secrets of a file, each on its own line.
-    /// - Parameter none: The message for a file without any.
     static func secrets<Secret: Equatable>(
         of text: [UInt8],
         place: String,
@@ -42,7 +40,6 @@ package struct FileLine {
     }
 
     /// The text of a file named by a setting.
-    /// - Parameter limit: The greatest size, in bytes.
     package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
         let text: [UInt8]
         do throws(FileContents.Failure) {

@@ -54,32 +54,40 @@ enum Read {
         return try address(text)
     }
 
-    private static func address(_ text: String) throws(SettingFault) -> SocketAddress {
-        guard let address = SocketAddress(text) else {
-            throw SettingFault(text, "is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080")
-        }
-        return address
-    }
+    static let socketMode = reader(
+        { UnixSocketMode($0) },
+        "is no permissions of a socket: octal digits are needed, from 0600 to 0777"
+    )
+    static let addressPrefix = reader(
+        { AddressPrefix($0) },
+        "is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8"
+    )
+    static let origin = reader(
+        { GatewayOrigin($0) },
+        "is no scheme and host alone, such as https://api.example.com"
+    )
+    private static let address = reader(
+        { SocketAddress($0) },
+        "is no numeric address and port, such as 127.0.0.1:8080 or [::1]:8080"
+    )
+    static let version = reader(
+        { GraphConfiguration.isVersion($0) ? $0 : nil },
+        "is no version of the Graph API, such as \(GraphConfiguration.standardVersion)"
+    )
+    static let tokenClaim = reader(
+        TokenIssuer.Claim.init(rawValue:),
+        "is none of \(TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", "))"
+    )
 
-    static func socketMode(_ text: String) throws(SettingFault) -> UnixSocketMode {
-        guard let mode = UnixSocketMode(text) else {
-            throw SettingFault(text, "is no permissions of a socket: octal digits are needed, from 0600 to 0777")
+    /// Refuses each text without a value, in a sentence that quotes it.
+    private static func reader<Value>(
+        _ value: @escaping @Sendable (String) -> Value?,
+        _ fault: String
+    ) -> @Sendable (String) throws(SettingFault) -> Value {
+        { text throws(SettingFault) in
+            guard let value = value(text) else { throw SettingFault(text, fault) }
+            return value
         }
-        return mode
-    }
-
-    static func addressPrefix(_ text: String) throws(SettingFault) -> AddressPrefix {
-        guard let prefix = AddressPrefix(text) else {
-            throw SettingFault(text, "is no address and no CIDR prefix, such as 10.0.0.0/8 or fd00::/8")
-        }
-        return prefix
-    }
-
-    static func origin(_ text: String) throws(SettingFault) -> GatewayOrigin {
-        guard let origin = GatewayOrigin(text) else {
-            throw SettingFault(text, "is no scheme and host alone, such as https://api.example.com")
-        }
-        return origin
     }
 
     static func authField(_ text: String) throws(SettingFault) -> AuthField {
@@ -96,7 +104,6 @@ enum Read {
         }
     }
 
-    /// The store without its user information.
     static func shownStore(_ text: String) -> String {
         guard let url = try? ReplayStoreURL(parsing: text) else { return text }
         guard url.password == nil else { return "\(url.shown) with a password" }
@@ -119,21 +126,5 @@ enum Read {
             throw SettingFault(text, "ends with a version: that is graph_version")
         }
         return text
-    }
-
-    static func version(_ text: String) throws(SettingFault) -> String {
-        guard GraphConfiguration.isVersion(text) else {
-            let example = GraphConfiguration.standardVersion
-            throw SettingFault(text, "is no version of the Graph API, such as \(example)")
-        }
-        return text
-    }
-
-    static func tokenClaim(_ text: String) throws(SettingFault) -> TokenIssuer.Claim {
-        guard let claim = TokenIssuer.Claim(rawValue: text) else {
-            let known = TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", ")
-            throw SettingFault(text, "is none of \(known)")
-        }
-        return claim
     }
 }

@@ -51,7 +51,6 @@ extension ServiceConfiguration {
         ]
     }
 
-    /// About access to the service, and the rate of calls.
     private var callerDoubts: [Doubt] {
         let isOpen = self.clientKeysFile == nil && self.tlsClientCAFile == nil
         let address = self.listen.network
@@ -78,7 +77,6 @@ extension ServiceConfiguration {
         ]
     }
 
-    /// About tokens bound to a key that pass a gateway (RFC 9449 section 7.2).
     private var gatewayDoubts: [Doubt] {
         let (isOn, asksForProofs) = (self.gatewayIsEnabled, self.dpop == .requiredIfBound)
         let idle = isOn ? [] : idleSettings(of: .gateway).map { (true, $0) }

@@ -13,11 +13,8 @@ package import LimitedLogin
 package struct ServiceConfiguration: Sendable {
     /// The settings that were set, by their names; every other one has its default.
     package let settings: [String: ConfigurationSetting]
-    /// The typed values of the same settings.
     private var values: [String: any Sendable] = [:]
-    /// The webhook for Facebook's callbacks; nil if there is none.
     package private(set) var webhook: WebhookConfiguration?
-    /// The settings for issuing tokens; nil if the service issues none.
     package private(set) var tokens: TokenIssuerPolicy?
 
     package subscript<Value>(dynamicMember path: KeyPath<Settings, Setting<Value>>) -> Value {
@@ -30,7 +27,6 @@ package struct ServiceConfiguration: Sendable {
         return value as? Value ?? setting.standard
     }
 
-    /// The value of a setting in the form of its source, given or default.
     package func value(_ row: SettingRow) -> ConfigurationValue? { settings[row.name]?.value ?? row.standard }
 }
 
@@ -99,7 +95,6 @@ extension ServiceConfiguration {
 
     private func isSet(_ setting: any AnySetting) -> Bool { settings[setting.row.name] != nil }
 
-    /// The conflict of a setting that others must accompany.
     private func lacks(_ setting: any AnySetting, _ others: any AnySetting...) -> Conflict {
         let missing = others.filter { !isSet($0) }
         let names = missing.map(\.row.name).joined(separator: " and ")
@@ -221,16 +216,13 @@ extension ServiceConfiguration {
 }
 
 extension ServiceConfiguration {
-    /// The settings of the gateway routes; nil if these are closed.
     package var gateway: GatewaySettings? {
         self.gatewayIsEnabled
             ? GatewaySettings(dpop: self.dpop, origin: self.gatewayOrigin, fields: self.authHeaders) : nil
     }
 
-    /// The number of workers of the service's listener.
     package var workerCount: Int { self.workers ?? ProcessLimits.processorCount() }
 
-    /// The number of good signatures that each worker remembers.
     package var signaturesPerWorker: Int {
         VerifiedSignatureCache.capacity(
             wanted: self.signatureCacheEntries,

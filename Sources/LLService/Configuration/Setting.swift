@@ -3,7 +3,6 @@ internal import LLHTTPClient
 /// A setting whose value has the type `Value`. ``Settings`` has all of them.
 package struct Setting<Value: Sendable>: AnySetting {
     package var row: SettingRow
-    /// The value of a setting that is not set.
     let standard: Value
 }
 
@@ -17,12 +16,9 @@ package struct SettingRow: Sendable {
     /// The name in the file. The environment variable and the flag are derived from it.
     package let name: String
     package let kind: SettingKind
-    /// The default in the form of a source; nil if there is none.
     let standard: ConfigurationValue?
-    /// The meaning of no value.
     let none: String
     package fileprivate(set) var reload = SettingReload.needsRestart
-    /// One sentence about the setting's purpose.
     package fileprivate(set) var summary = ""
     /// The feature without which the setting has no effect.
     fileprivate(set) var feature: SettingFeature?
@@ -32,13 +28,10 @@ package struct SettingRow: Sendable {
     fileprivate(set) var strictness: [String] = []
     /// The form of a value that may be shown: without secrets.
     fileprivate var hiding: @Sendable (String) -> String = { $0 }
-    /// Checks a value and converts it to the setting's type.
     let read: @Sendable (ConfigurationValue) throws(SettingFault) -> any Sendable
 
-    /// The environment variable, such as `LIMITED_LOGIN_APP_IDS`.
     package var environmentName: String { ConfigurationLoader.environmentPrefix + name.uppercased() }
 
-    /// The long flag without its dashes, such as `app-ids`.
     package var flagName: String { String(name.map { $0 == "_" ? "-" : $0 }) }
 
     package var defaultText: String { standard.map(kind.text) ?? none }
@@ -47,7 +40,6 @@ package struct SettingRow: Sendable {
     package func shown(_ value: ConfigurationValue) -> String { hiding(kind.text(of: value)) }
 }
 
-/// The reason why a value is refused.
 struct SettingFault: Error {
     let reason: String
 
@@ -73,7 +65,6 @@ package enum SettingFeature: String, Sendable {
     }
 }
 
-/// The form of a setting's value, and its bounds.
 package enum SettingKind: Sendable, Equatable {
     /// Strings; separated by commas in flags and the environment, an array in the file.
     case list
@@ -102,7 +93,6 @@ package enum SettingKind: Sendable, Equatable {
         }
     }
 
-    /// A value in the form for people.
     package func text(of value: ConfigurationValue) -> String {
         switch value {
         case .list(let values): values.joined(separator: ",")
@@ -112,13 +102,11 @@ package enum SettingKind: Sendable, Equatable {
         }
     }
 
-    /// A number in the greatest unit that it is a multiple of.
     func withUnit(_ number: Int) -> String {
         guard let unit = units.last(where: { number % $0.size == 0 && number > 0 }) else { return String(number) }
         return "\(number / unit.size)\(unit.suffix)"
     }
 
-    /// The units of a time or a size, from the least.
     var units: [(suffix: String, size: Int)] {
         switch self {
         case .duration: [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)]
@@ -128,7 +116,6 @@ package enum SettingKind: Sendable, Equatable {
     }
 }
 
-/// The effect of a reload (SIGHUP) on a setting.
 package enum SettingReload: String, Sendable, CaseIterable {
     /// The new value applies to all that begins after the reload.
     case takesEffect = "at once"
@@ -153,7 +140,6 @@ package enum SettingReload: String, Sendable, CaseIterable {
 }
 
 extension SettingKind {
-    /// Checks the form of a value, and its bounds.
     func check(_ value: ConfigurationValue) throws(SettingFault) {
         switch (self, value) {
         case (.list, .list(let values)):
@@ -210,7 +196,6 @@ extension [String]: PlainSettingValue {
     var asValue: ConfigurationValue { .list(self) }
 }
 
-/// The forms in which ``Settings`` declares a setting.
 extension Setting {
     private init(
         _ name: String,
@@ -229,11 +214,9 @@ extension Setting {
         self.standard = standard
     }
 
-    /// A value with a default, as it stands in the source.
     init(_ name: String, _ kind: SettingKind, _ standard: Value)
     where Value: PlainSettingValue { self.init(name, kind, standard, standard.asValue, "") { Value($0) } }
 
-    /// A value without a default, as it stands in the source.
     init<Some: PlainSettingValue>(_ name: String, _ kind: SettingKind, none: String = "none")
     where Value == Some? {
         self.init(name, kind, nil, nil, none) { Some($0) }
@@ -254,7 +237,6 @@ extension Setting {
         }
     }
 
-    /// A text without a default.
     init<Some: Sendable>(
         _ name: String,
         none: String,
@@ -266,7 +248,6 @@ extension Setting {
         }
     }
 
-    /// A list whose elements are read one by one.
     init<Element: Sendable>(
         _ name: String,
         _ standard: [Element] = [],
@@ -283,12 +264,10 @@ extension Setting {
     }
 
     /// A choice of words; the first is the default.
-    /// - Parameter word: The word that means true.
     init(_ name: String, _ words: [String], isTrueIf word: String) where Value == Bool {
         self.init(name, .choice(words), word == words[0], .text(words[0]), "") { $0 == .text(word) }
     }
 
-    /// A choice of an enumeration's raw values.
     init(_ name: String, _ standard: Value)
     where Value: RawRepresentable<String> & CaseIterable {
         let kind = SettingKind.choice(Value.allCases.map(\.rawValue))

@@ -213,7 +213,6 @@ package struct Settings: Sendable {
     // Operation.
     package let drainDelaySeconds = Setting("drain_delay_seconds", .duration(0...300), 0)
         .restart("How long the listeners stay open after SIGTERM, while readiness already fails.")
-    /// The level's swift-log name.
     package let logLevel = Setting(
         "log_level",
         .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),

@@ -25,7 +25,6 @@ package struct LineLogHandler: LogHandler {
     private let format: Format
     private let write: @Sendable ([UInt8]) -> Void
 
-    /// - Parameter write: Takes one whole line, including its line feed.
     package init(
         label: String,
         level: LogLevelSwitch,
@@ -49,7 +48,6 @@ package struct LineLogHandler: LogHandler {
         write(line(event.level, event.message, facts))
     }
 
-    /// The line of an event, including its line feed.
     package func line(_ level: Logger.Level, _ message: Logger.Message, _ facts: Logger.Metadata) -> [UInt8] {
         let sorted = facts.sorted { $0.key < $1.key }
         var line: [UInt8] = []

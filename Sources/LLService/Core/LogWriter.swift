@@ -31,12 +31,9 @@ package final class LogWriter: Sendable {
         var dropped = 0
         var told = 0
         var tellAgainAt = MonotonicInstant(nanoseconds: 0)
-        /// True if the last write succeeded.
         var canWrite = true
         var isWriting = false
-        /// True while the queue waits for a line.
         var isAsleep = false
-        /// Signalled once all lines are written.
         var flushes: [DispatchSemaphore] = []
 
         /// True if no line waits, and the reader knows of all that were dropped or reads no more.
@@ -45,7 +42,6 @@ package final class LogWriter: Sendable {
 
     private enum Work {
         case lines([UInt8])
-        /// Report the number of dropped lines.
         case telling(Int)
     }
 
@@ -96,10 +92,8 @@ package final class LogWriter: Sendable {
         if mustWake { hasLine.signal() }
     }
 
-    /// The number of lines dropped since the start.
     package var droppedLines: Int { state.withLock { $0.dropped } }
 
-    /// Waits until all lines are written, or until `deadline`.
     package func flush(until deadline: MonotonicInstant) {
         let flushed = DispatchSemaphore(value: 0)
         let waits = state.withLock { state in
@@ -111,11 +105,9 @@ package final class LogWriter: Sendable {
     }
 }
 
-/// The work of the queue.
 extension LogWriter {
     private static let lineFeed: UInt8 = 0x0A
 
-    /// The next work; nil if there is none.
     private func next() -> Work? {
         state.withLock { state in
             let dropped = state.dropped - state.told

@@ -13,12 +13,10 @@ package struct RecentDigests: Sendable {
     /// The greatest memory of a digest with its value, in bytes: a dictionary fills at least three eighths of its places.
     package static var bytesPerEntry: Int { (MemoryLayout<SHA256Digest>.stride + MemoryLayout<Value>.stride) * 8 / 3 }
 
-    /// The greatest number of digests.
     package let capacity: Int
     private var newer: [SHA256Digest: Value] = [:]
     private var older: [SHA256Digest: Value] = [:]
 
-    /// - Parameter capacity: Zero or less keeps nothing.
     package init(capacity: Int) { self.capacity = max(0, capacity) }
 
     package var count: Int { newer.count + older.count }

@@ -7,11 +7,9 @@ internal import LimitedLogin
 /// The kind of body that a route accepts. The head alone decides about the media type, before the body is read (RFC
 /// 9110 sections 8.3, 8.4, 15.5.16).
 enum RequestBody: Sendable {
-    /// The head is the whole request; a body is dropped.
     case none
     /// The head is the whole request, even if it declares a body: gateways pass on their client's head alone.
     case ignored
-    /// The body must be empty.
     case empty
     /// Uncompressed JSON of at most this many bytes.
     case json(atMost: Int)
@@ -30,12 +28,10 @@ enum RequestBody: Sendable {
         }
     }
 
-    /// Greatest length in bytes; nil if no body is read.
     var limit: Int? {
         if case .readBody(let limit) = decision { limit } else { nil }
     }
 
-    /// Refuses a head that declares another kind of body.
     func require(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) {
         switch self {
         case .none, .ignored, .empty: return

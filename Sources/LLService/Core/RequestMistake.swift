@@ -10,7 +10,6 @@ internal import LimitedLogin
 enum RequestMistake {
     /// The sentence about a member, a parameter or a permission that is not known.
     /// - Parameters:
-    ///   - word: The client's word.
     ///   - subject: The sentence's beginning, such as "The member".
     ///   - fault: The sentence's end, such as "is unknown".
     static func sentence(_ word: String, _ subject: String, _ fault: String, known: [String]) -> String {
@@ -19,7 +18,6 @@ enum RequestMistake {
         return "\(subject) \(word) \(fault)\(proposal)"
     }
 
-    /// The problem of a member that the route does not know.
     static func unknownMember(_ word: String, known: [String]) -> Rejection {
         let names =
             known.count > 1 ? known.dropLast().joined(separator: ", ") + " and " + known[known.count - 1] : known[0]
@@ -30,7 +28,6 @@ enum RequestMistake {
         )
     }
 
-    /// The problem of a permission outside Limited Login's scope.
     static func unknownPermission(_ code: Rejection.Code, _ word: String) -> Rejection {
         let known = Permission.allCases.map(\.rawValue)
         return Rejection(
@@ -40,7 +37,6 @@ enum RequestMistake {
         )
     }
 
-    /// True if the word is harmless in a sentence.
     static func isTold(_ word: String) -> Bool {
         (1...32).contains(word.utf8.count)
             && word.utf8.allSatisfy {
@@ -60,7 +56,6 @@ enum RequestMistake {
 
     private static func fold(_ word: String) -> String { word.lowercased().filter { $0 != "_" && $0 != "-" } }
 
-    /// The problem of a body that is no JSON. It names the byte at which the error is.
     static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Rejection {
         let isByte = [.unexpectedByte, .trailingBytes].contains(error.reason) && error.offset < body.count
         let fault = isByte ? "unexpected \(name(of: body[error.offset])) at byte \(error.offset)" : "\(error)"
@@ -81,7 +76,6 @@ enum RequestMistake {
         }
     }
 
-    /// The problem of a request with more than one nonce.
     static let severalNonces = Rejection(
         .invalidRequest,
         "Only one of nonce and raw_nonce may be given; issued_nonce may stand beside it."
@@ -114,7 +108,6 @@ enum RequestMistake {
         )
     }
 
-    /// The problem of a method that the path does not have.
     static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Rejection {
         let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
         return Rejection(
@@ -125,7 +118,6 @@ enum RequestMistake {
     }
 
     /// The problem of an unknown path.
-    /// - Parameter routes: The known routes.
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Rejection {
         // The metadata name this path, because OpenID Connect Discovery requires an `authorization_endpoint`.
         if routes.contains(where: { $0 === Route.token }), bytes.equal(path, "/authorize") {

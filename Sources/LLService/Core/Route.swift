@@ -1,3 +1,4 @@
+internal import CLLOpenAPI
 internal import LLBytes
 package import LLHTTP1
 internal import LLHTTPServer
@@ -66,7 +67,6 @@ package final class Route: Sendable {
         hasParameters = template.contains(UInt8(ascii: "{"))
     }
 
-    /// The value of the `Allow` field (RFC 9110 section 10.2.1).
     package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
 
     func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
@@ -116,7 +116,6 @@ package final class Route: Sendable {
 /// The callers that a route admits.
 enum Caller: Sendable {
     case anybody
-    /// Any caller if no clients are configured; otherwise one of the clients.
     case knownWhereConfigured
     /// One of the clients; without configured clients every caller is refused.
     case known
@@ -135,38 +134,37 @@ enum Requirement: Sendable {
     /// Without a configured backend no data would be deleted.
     case dataDeletion
 
-    func isMet(_ settings: RuntimeSettings) -> Bool {
-        switch self {
-        case .gateway: settings.gateway != nil
-        case .nonceIssuer: settings.verifier.nonces != nil
-        case .tokenIssuer: settings.tokens != nil
-        case .permissions, .callbacks: settings.appSecrets != nil
-        case .dataDeletion: settings.appSecrets != nil && settings.webhook != nil
-        }
-    }
+    func isMet(_ settings: RuntimeSettings) -> Bool { row.isMet(settings) }
 
     /// The 404 if the configuration is missing.
-    var problem: Rejection {
-        let hint =
-            self == .nonceIssuer
-            ? "Make a secret with (umask 077; limited-login nonce secret > FILE), name the file in "
-                + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again." : nil
-        return Rejection(.notFound, sentence, hint: hint)
-    }
+    var problem: Rejection { Rejection(.notFound, row.sentence, hint: row.hint) }
 
-    private var sentence: String {
+    private var row: (isMet: (RuntimeSettings) -> Bool, sentence: String, hint: String?) {
         switch self {
-        case .gateway: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY."
-        case .tokenIssuer: "No tokens are issued here; see LIMITED_LOGIN_ISSUER."
-        case .nonceIssuer: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE."
-        case .permissions: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
-        case .callbacks: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
-        case .dataDeletion: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
+        case .gateway: ({ $0.gateway != nil }, "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.", nil)
+        case .tokenIssuer: ({ $0.tokens != nil }, "No tokens are issued here; see LIMITED_LOGIN_ISSUER.", nil)
+        case .nonceIssuer:
+            (
+                { $0.verifier.nonces != nil }, "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.",
+                "Make a secret with (umask 077; limited-login nonce secret > FILE), name the file in "
+                    + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again."
+            )
+        case .permissions:
+            (
+                { $0.appSecrets != nil },
+                "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE.", nil
+            )
+        case .callbacks:
+            ({ $0.appSecrets != nil }, "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE.", nil)
+        case .dataDeletion:
+            (
+                { $0.appSecrets != nil && $0.webhook != nil },
+                "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL.", nil
+            )
         }
     }
 }
 
-/// The listener that accepted a request.
 package enum ListenerRole: Sendable {
     /// The listener for app backends: `POST /verify` and health.
     case service
@@ -175,14 +173,12 @@ package enum ListenerRole: Sendable {
 }
 
 extension Route {
-    /// All routes; a request's path is compared with them in this order.
     package static let table: [Route] = [
         verify, auth, introspect, token, nonces, livez, readyz, healthz, metrics, openapi, uninstall, permissions,
         permission,
         deauthorize, dataDeletion, revocations, openIDConfiguration, authorizationServer, keySet,
     ]
 
-    /// The metrics' label for all paths outside the table.
     package static let unmatchedLabel: StaticString = "_unmatched"
 
     static let verify = Route(
@@ -308,10 +304,8 @@ extension Route {
         answer: UninstallEndpoint.answer
     )
 
-    /// Facebook says that a person removed the app.
     static let deauthorize = callback("/callbacks/deauthorize", .deauthorize, requirement: .callbacks)
 
-    /// Facebook says that a person wants their data deleted.
     static let dataDeletion = callback("/callbacks/data-deletion", .dataDeletion, requirement: .dataDeletion)
 
     /// The route is public: Facebook's signature authenticates the caller.
@@ -353,7 +347,6 @@ extension Route {
     /// An older name of `/livez`.
     static let healthz = health("/healthz")
 
-    /// - Parameter problems: The reasons why the service may not be ready; empty for a route about the process alone.
     private static func health(_ path: StaticString, problems: [Rejection.Code] = []) -> Route {
         Route(
             path,
@@ -375,4 +368,20 @@ extension Route {
             return .done
         }
     )
+}
+
+/// The OpenAPI 3.1 document of the service's listener. Tests compare it with ``Route`` and ``Rejection/Code``.
+package enum OpenAPIDocument {
+    /// The document without white space between its values, made at first use.
+    package static let bytes: [UInt8] = {
+        var bytes: [UInt8] = []
+        var isInString = false
+        var isEscaped = false
+        for byte in unsafe String(cString: openapi_document()).utf8 {
+            if isInString || byte > UInt8(ascii: " ") { bytes.append(byte) }
+            if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+            isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        }
+        return bytes
+    }()
 }

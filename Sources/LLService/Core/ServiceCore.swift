@@ -25,7 +25,6 @@ package final class ServiceCore: Sendable {
     package let graph: GraphWorkers?
     /// Sends Facebook's callbacks to the backend; nil if no backend is configured.
     package let webhooks: WebhookSender?
-    /// The callbacks in progress and those of the last day.
     let callbackLedger: Locked<CallbackLedger>
     /// The refused callbacks that are not logged yet.
     let refusedCallbacks = Locked(RefusedCallbacks())
@@ -69,7 +68,6 @@ package final class ServiceCore: Sendable {
 
     package var revocations: Revocations { replayStore.revocations }
 
-    /// Makes readiness fail; called when stopping begins.
     package func beginDraining() { draining.store(true, ordering: .releasing) }
 }
 
@@ -83,18 +81,14 @@ final class WorkerContext {
     private var copyOfSettings: Published<RuntimeSettings>.Copy
     let judge: TokenJudge
     let signatures: VerifiedSignatureCache
-    /// Judges the tokens that this service issued.
     let ownTokens: OwnTokenJudge
-    /// The revoked logins.
     let revocations: Revocations
-    /// The requests that wait, each with its continuation.
     private var waiting: [ParkedRequest: Route.Answer] = [:]
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
     /// The counters of the clients that have called, found without joining labels again.
     private var requestCounters: [String: Counter] = [:]
     private var weakNonces = RefusalPace()
-    /// The body of the last `POST /verify`.
     var verifyRequest = VerifyRequestReader()
     /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
     /// replay store. The threads that call Graph and the backend have lower limits of their own, so that such jobs cannot
@@ -173,7 +167,6 @@ final class WorkerContext {
         return try Self.answerAfterJob(self, &exchange, bytes)
     }
 
-    /// Answers a request whose job has ended or whose time is over; otherwise it waits longer.
     private static let answerAfterJob: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         switch worker.jobs.visit(exchange.context) {
         case .none: throw Rejection(.internalError, "The request waits for no job.")
@@ -261,7 +254,6 @@ extension WorkerContext {
         clientOfForm = client
     }
 
-    /// Counts the request of a client; refuses any other caller.
     private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Rejection) {
         let clients = settings.clients
         if let client, let clients {
@@ -298,7 +290,6 @@ package final class RuntimeSettings: Sendable {
     package let accessTokenApps: [AppSecret]?
     /// The backend that receives Facebook's callbacks; nil if none is configured.
     package let webhook: WebhookTarget?
-    /// The settings for issuing tokens; nil if the service issues none.
     package let tokens: TokenSettings?
     /// Judges tokens at `/auth` and `/introspect` by the same policy. Callers there cannot know the login.
     package let unboundVerifier: TokenVerifier
@@ -328,7 +319,6 @@ package final class RuntimeSettings: Sendable {
 }
 
 extension RuntimeSettings {
-    /// The configured app that a request names. A request without a name means the only configured app.
     func app(named appID: String?) throws(Rejection) -> String {
         let configured = verifier.policy.appIDs
         guard let appID else {

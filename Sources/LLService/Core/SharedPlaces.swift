@@ -19,11 +19,9 @@ final class SharedPlaces: Sendable {
     }
 
     private struct State {
-        /// The waiting jobs of each owner that has any, oldest first.
         var waiting: [JobOwner: [Waiting]] = [:]
         /// The owners of waiting jobs; the first has the next turn.
         var turns: [JobOwner] = []
-        /// The number of jobs that wait or run.
         var unfinished = 0
         var places = 0
     }
@@ -33,10 +31,6 @@ final class SharedPlaces: Sendable {
     private let queueLimit: Int
     private let state = Locked(State())
 
-    /// - Parameters:
-    ///   - name: The label of the queues.
-    ///   - placeLimit: The most jobs at a time.
-    ///   - queueLimit: The most jobs that wait for a place.
     init(_ name: String, placeLimit: Int, queueLimit: Int) {
         self.name = name
         self.placeLimit = placeLimit
@@ -45,7 +39,6 @@ final class SharedPlaces: Sendable {
 
     /// Adds a job.
     /// - Parameters:
-    ///   - owner: The client that caused the job.
     ///   - drop: Called in place of the job if another one replaces it while it waits. It must not block.
     ///   - isWanted: False if the job is no longer needed because its client has left. It is then dropped as soon as
     ///     another job needs its place.

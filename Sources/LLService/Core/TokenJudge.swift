@@ -86,7 +86,6 @@ final class TokenJudge {
         throw Rejection(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
 
-    /// The client of a request has left.
     func abandon(_ request: ParkedRequest) { _ = keyWaits.remove(request) }
 
     /// Takes the newest key set. It usually costs one atomic load: the snapshot is copied, and OpenSSL's contexts are
@@ -99,18 +98,10 @@ final class TokenJudge {
         snapshot = newer
     }
 
-    /// Refuses a token whose login was revoked.
     private func requireInForce(_ claims: VerifiedClaims) throws(Rejection) {
         let payload = workspace.payload.span
-        let (app, user) = (payload.extracting(claims.audience), payload.extracting(claims.subject))
-        if JSONText.isPlain(app), JSONText.isPlain(user) {
-            try revocations.requireInForce(app: app, user: user, issuedAt: claims.issuedAt)
-        } else {
-            let (app, user) = (
-                JSONText.value(payload, claims.audience), JSONText.value(payload, claims.subject)
-            )
-            try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: claims.issuedAt)
-        }
+        let (app, user) = (JSONText.value(payload, claims.audience), JSONText.value(payload, claims.subject))
+        try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: claims.issuedAt)
     }
 
     /// A replica that starts while Redis is unreachable knows no revocations yet, so it accepts no token.
@@ -181,9 +172,6 @@ struct KeyWaits {
     var count: Int { waits.count }
 
     /// True if one more request may wait.
-    /// - Parameters:
-    ///   - keyID: The hash of the key ID in the request's token.
-    ///   - bytes: The length of the request.
     func hasRoom(for keyID: UInt64, bytes: Int) -> Bool {
         if bytes > Self.usualByteCount, longCount >= places / 8 { return false }
         return waits.count < (requestsByKeyID[keyID] == nil ? places : 2 * places)
@@ -196,7 +184,6 @@ struct KeyWaits {
         if isLong { longCount += 1 }
     }
 
-    /// - Returns: True if the request had a place.
     mutating func remove(_ request: ParkedRequest) -> Bool {
         guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return false }
         let others = requestsByKeyID[wait.keyID, default: 1] - 1
@@ -216,7 +203,6 @@ struct KeyWaits {
 /// Only accepted tokens are added, so that forged or expired ones cannot push out others.
 package final class VerifiedSignatureCache {
     package private(set) var tokens: RecentDigests
-    /// The keys under which the signatures of `tokens` are good.
     private var keys: VerificationKeys?
     private let metrics: ServiceMetrics?
 
@@ -234,7 +220,6 @@ package final class VerifiedSignatureCache {
         min(wanted, memory / memoryShare / max(workers, 1) / RecentDigests.bytesPerEntry)
     }
 
-    /// - Parameter capacity: The greatest number of remembered tokens; zero for none.
     package init(capacity: Int, metrics: ServiceMetrics? = nil) {
         self.metrics = metrics
         tokens = RecentDigests(capacity: capacity)

@@ -134,7 +134,6 @@ struct IntrospectRequest: Sendable {
 
 /// Writes the answer of `POST /introspect` about an active token (RFC 7662 section 2.2).
 enum IntrospectAnswer {
-    /// - Parameter client: The client that the token was issued to; nil if it is the audience.
     static func write(
         _ claims: VerifiedClaims,
         payload: [UInt8],

@@ -16,7 +16,6 @@ package final class PrometheusRegistry: Sendable {
     private let all = Locked<[Key: any PrometheusSeries]>([:])
     private let help: [String: String]
 
-    /// - Parameter help: The sentence of each metric's `# HELP` line, by name.
     package init(help: [String: String]) { self.help = help }
 
     package func counter(_ name: String, _ labels: [(String, String)] = []) -> Counter {
@@ -27,7 +26,6 @@ package final class PrometheusRegistry: Sendable {
 
     package func timer(_ name: String, _ labels: [(String, String)] = []) -> Timer { series(Timer.self, name, labels) }
 
-    /// The series with this name and these labels; it is made if there is none yet.
     private func series<Series: PrometheusSeries>(
         _ type: Series.Type,
         _ name: String,
@@ -56,7 +54,6 @@ package final class PrometheusRegistry: Sendable {
         return text
     }
 
-    /// The whole exposition, with families in the order of their names.
     package func render() -> String {
         let all = all.withLock { $0 }
         var text = ""
@@ -74,7 +71,6 @@ package final class PrometheusRegistry: Sendable {
     }
 }
 
-/// A series in the text format.
 private protocol PrometheusSeries: AnyObject, Sendable {
     static var type: String { get }
     init()
@@ -89,7 +85,6 @@ extension PrometheusSeries {
     }
 }
 
-/// A number that only grows.
 package final class Counter: PrometheusSeries {
     fileprivate static let type = "counter"
     private let count = Atomic<Int64>(0)
@@ -103,7 +98,6 @@ package final class Counter: PrometheusSeries {
     fileprivate func lines(_ key: PrometheusRegistry.Key) -> String { "\(key.name)\(key.braces) \(value)\n" }
 }
 
-/// A number that is measured when the metrics are read.
 package final class Gauge: PrometheusSeries {
     fileprivate static let type = "gauge"
     private let bits = Atomic<UInt64>(0)
@@ -117,7 +111,6 @@ package final class Gauge: PrometheusSeries {
     }
 }
 
-/// Durations, counted by their length.
 package final class Timer: PrometheusSeries {
     fileprivate static let type = "histogram"
     /// Upper bounds in nanoseconds: from 50 µs, because a verdict takes about that, to 10 s.

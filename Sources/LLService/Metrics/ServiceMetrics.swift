@@ -53,7 +53,6 @@ package final class ServiceMetrics: Sendable {
 
     /// The verdicts on each credential, by the code of the refusal; nil for an accepted one.
     private let verdicts: [Credential: [Rejection.Code?: Counter]]
-    private let acceptedIDTokens: Counter?
     private let signatureHits: Counter
     private let signatureMisses: Counter
     private let issuedNonces: Counter
@@ -74,7 +73,6 @@ package final class ServiceMetrics: Sendable {
                 [("credential", credential.rawValue), ("result", $0?.rawValue ?? "accepted")]
             }
         }
-        acceptedIDTokens = verdicts[.idToken]?[nil]
         let lookups = "limited_login_signature_cache_lookups_total"
         signatureHits = registry.counter(lookups, [("result", "hit")])
         signatureMisses = registry.counter(lookups, [("result", "miss")])
@@ -107,7 +105,6 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// All reasons for which a credential may be refused.
     private static func refusals(of credential: Credential) -> [Rejection.Code] {
         switch credential {
         case .idToken:
@@ -123,14 +120,10 @@ package final class ServiceMetrics: Sendable {
         }
     }
 
-    /// - Parameter refusal: Nil for an accepted token.
     func count(_ credential: Credential, _ refusal: Rejection.Code?) {
-        let isAcceptedIDToken = refusal == nil && credential == .idToken
-        let counter = isAcceptedIDToken ? acceptedIDTokens : verdicts[credential]?[refusal]
-        counter?.increment()
+        verdicts[credential]?[refusal]?.increment()
     }
 
-    /// - Parameter refusal: nil for a token that was issued.
     func countExchange(_ refusal: Rejection.Code?) {
         let status = refusal.map { ProblemDialect.exchange.status(of: $0) }
         let outcome = status.map { $0 >= 429 ? "unavailable" : "refused" } ?? "issued"
@@ -187,7 +180,6 @@ extension Dictionary {
 }
 
 extension PrometheusRegistry {
-    /// A counter for each key, and one for nil.
     fileprivate func counters<Key: Hashable>(
         _ name: String,
         _ keys: [Key],
@@ -207,30 +199,21 @@ final class RequestDurations {
 
     private let metrics: ServiceMetrics
     private var timers: [Key: Timer] = [:]
-    /// The timer of the previous request: nearly always the next one's too.
-    private var latest: (key: Key, timer: Timer)?
 
     init(metrics: ServiceMetrics) { self.metrics = metrics }
 
-    /// - Parameter route: A number for each path.
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
-        let timer: Timer
-        if let latest, latest.key == key {
-            timer = latest.timer
-        } else {
-            timer =
-                timers[key]
-                ?? metrics.registry.timer(
-                    "http_server_request_duration_seconds",
-                    [
-                        ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
-                        ("http_response_status_code", "\(status)"),
-                    ]
-                )
-            timers[key] = timer
-            latest = (key, timer)
-        }
+        let timer =
+            timers[key]
+            ?? metrics.registry.timer(
+                "http_server_request_duration_seconds",
+                [
+                    ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
+                    ("http_response_status_code", "\(status)"),
+                ]
+            )
+        timers[key] = timer
         timer.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 }

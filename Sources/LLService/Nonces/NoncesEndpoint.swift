@@ -48,9 +48,7 @@ struct NonceRequest {
     /// Greatest body, in bytes: 64 names of permissions, and some spare space.
     static let bodyLimit = 4_096
 
-    /// The app that the nonce is for; nil for the only one.
     private(set) var appID: String?
-    /// The requested lifetime, in seconds; nil for the configured one.
     private(set) var lifetimeSeconds: Int?
 
     init(_ body: Span<UInt8>) throws(Rejection) {
@@ -82,15 +80,12 @@ struct NonceRequest {
         }
         guard let permissions else { return }
         switch tracking {
-        case .limited:
-            var name: [UInt8] = []
-            _ = try document.limitedLoginPermissions(permissions, in: body, scratch: &name)
+        case .limited: _ = try document.limitedLoginPermissions(permissions, in: body)
         case .enabled: _ = try document.graphPermissions(permissions, in: body)
         }
     }
 }
 
-/// The answer of `POST /nonces`.
 package enum NonceAnswer {
     package static func write(_ issued: IssuedNonce, to bytes: inout [UInt8]) {
         JSONWriter.raw("{", to: &bytes)

@@ -42,12 +42,10 @@ package struct AppSecrets: Sendable, Equatable {
         self.appIDs = appIDs
     }
 
-    /// Every secret, in the order of the apps' configuration.
     package var all: [AppSecret] { appIDs.compactMap { secrets[$0] } }
 
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
-    /// Each app with the key that signs Facebook's callbacks.
     package var signers: [(appID: String, secret: String)] {
         all.map { ($0.appID, $0.signingKey) }
     }

@@ -52,7 +52,6 @@ package final class GraphWorkers: Sendable {
         )
     }
 
-    /// The time that a call may take, including the wait for a thread.
     var callTimeout: Duration { client.callTimeout }
 
     /// Calls Graph for a request. The worker never waits: the request is parked while another thread makes the call,
@@ -90,8 +89,6 @@ package final class GraphWorkers: Sendable {
     /// - Parameters:
     ///   - owner: The caller. Callers share threads and queue fairly, because any client can make up access tokens.
     ///   - drop: Called in place of the job if another caller gets its place.
-    ///   - isWanted: True while the client still waits.
-    /// - Returns: False if the queue is full; the job is then not queued.
     func submit(
         owner: JobOwner,
         trace: String?,
@@ -137,11 +134,9 @@ package final class GraphWorkers: Sendable {
     }
 }
 
-/// A call to Graph for one request.
 enum GraphCall: Sendable {
     /// The person's permissions; `needed` are those that the caller asks about, nil if it named none.
     case list(GraphUserID, AppSecret, needed: [GraphPermission]?)
-    /// Revokes one permission, or with nil the whole login.
     case revoke(GraphPermission?, GraphUserID, AppSecret)
     /// Limited Login's own endpoint; the token was verified.
     case uninstall(idToken: String, appID: String, userID: String)
@@ -168,7 +163,6 @@ enum GraphCall: Sendable {
     /// True for a call that changes nothing at Facebook.
     fileprivate var isQuestion: Bool { operation == .listPermissions }
 
-    /// The login that a successful call ends; nil if it ends none.
     var revokedLogin: (app: String, user: String)? {
         switch self {
         case .list, .revoke(.some, _, _): nil
@@ -178,8 +172,6 @@ enum GraphCall: Sendable {
     }
 
     /// Makes the call; blocks the thread until Graph has answered or the time is over.
-    ///
-    /// - Returns: The permissions if they were requested.
     fileprivate func perform(
         _ client: GraphClient,
         until deadline: MonotonicInstant
@@ -194,7 +186,6 @@ enum GraphCall: Sendable {
         return nil
     }
 
-    /// Answers the request with the result of the call.
     fileprivate func continuation(_ outcome: GraphOutcome) -> Route.Answer {
         { _, exchange, _ throws(Rejection) in
             let permissions = try outcome.get()

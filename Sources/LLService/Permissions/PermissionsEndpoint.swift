@@ -77,11 +77,8 @@ struct PermissionsRequest {
     static let countLimit = 64
 
     let user: GraphUserID
-    /// The permission in the path.
     private(set) var permission: GraphPermission?
-    /// The app named in the query.
     private(set) var appID: [UInt8]?
-    /// The permissions that the caller needs, each once; nil if it named none.
     private(set) var needed: [GraphPermission]?
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {

@@ -9,7 +9,6 @@ internal import LimitedLogin
 /// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The
 /// body has `user_id`, and `app_id` if several apps are configured.
 enum RevocationsEndpoint {
-    /// Greatest body, in bytes.
     static let bodyLimit = 1_024
 
     /// The revocation holds when this returns or the request is answered, independent of the answer.

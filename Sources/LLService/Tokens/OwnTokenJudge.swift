@@ -10,7 +10,6 @@ package final class TokenSettings: Sendable {
     package let issuer: TokenIssuer
     /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
     let discovery: [UInt8]
-    /// The public keys (RFC 7517 section 5).
     let keySet: [UInt8]
 
     package init(_ issuer: TokenIssuer) {
@@ -48,7 +47,6 @@ final class OwnTokenJudge {
     private let revocations: Revocations
     private let capacity: Int
     private let metrics: ServiceMetrics
-    /// The tokens with a signature verified under the keys of `settings`.
     private var tokens: RecentDigests
     private var settings: RuntimeSettings?
     private var verifier: OwnTokenVerifier?
@@ -60,7 +58,6 @@ final class OwnTokenJudge {
         tokens = RecentDigests(capacity: capacity)
     }
 
-    /// True if the token names this service as its issuer.
     func isOwn(_ token: Span<UInt8>, _ issued: TokenSettings, _ settings: RuntimeSettings) -> Bool {
         if settings !== self.settings {
             verifier = OwnTokenVerifier(issued.issuer, verification: settings.verifier.policy)
@@ -72,7 +69,6 @@ final class OwnTokenJudge {
     }
 
     /// Judges a token; ``isOwn(_:_:_:)`` must be called for the same token just before.
-    /// - Parameter appID: The app that the token must be for; nil for any.
     func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Rejection) -> OwnToken {
         guard let verifier else { throw Rejection(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }

@@ -11,7 +11,6 @@ internal import LimitedLogin
 ///
 /// The verdict is the same as at `POST /verify`, with binding, single use and revocation.
 enum TokenEndpoint {
-    /// The greatest body, in bytes; the same as at `POST /verify`.
     static let bodyLimit = VerifyEndpoint.bodyLimit
 
     static let answer: Route.Answer = { (worker, exchange, bytes) throws(Rejection) in
@@ -118,7 +117,6 @@ enum TokenEndpoint {
         }
     }
 
-    /// Writes the answer (RFC 8693 section 2.2.1).
     private static func write(
         _ token: TokenIssuer.Token,
         _ request: TokenRequest,
@@ -137,7 +135,6 @@ enum TokenEndpoint {
 struct TokenRequest: Sendable {
     static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-    /// The token types (RFC 8693 section 3).
     enum TokenType: String, Sendable, CaseIterable {
         case accessToken = "urn:ietf:params:oauth:token-type:access_token"
         case idToken = "urn:ietf:params:oauth:token-type:id_token"
@@ -259,7 +256,6 @@ extension FormParameters {
 
 extension TokenIssuer.Login {
     /// The login of an id token.
-    /// - Parameter wanted: The claims about the person to read.
     init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) {
         var told: [TokenIssuer.Claim: String] = [:]
         for claim in wanted {

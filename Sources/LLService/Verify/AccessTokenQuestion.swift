@@ -11,20 +11,13 @@ struct AccessTokenRequest {
     ]
 
     private(set) var token: [UInt8] = []
-    /// The person the token must belong to; nil for any person.
     private(set) var subject: String?
-    /// The app the token must be for; nil for any configured one.
     private(set) var appID: [UInt8]?
-    /// The permissions the caller needs, each once; nil if it did not ask.
     private(set) var permissions: [String]?
-    /// True if Graph is asked for the login's nonce.
     private(set) var hasAuthNonce = false
-    /// The nonce that the login must have; nil if any issued one is expected.
     private(set) var nonce: Nonce?
-    /// True if the login's nonce must be an issued one.
     private(set) var hasIssuedNonce = false
 
-    /// Makes the request from the parameters of a form.
     init(
         token: [UInt8],
         subject: String?,
@@ -37,16 +30,12 @@ struct AccessTokenRequest {
         (self.hasAuthNonce, self.nonce, self.hasIssuedNonce) = (hasAuthNonce, nonce, hasIssuedNonce)
     }
 
-    /// - Parameter document: The parsed body, an object.
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) {
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {
-            case "access_token": try document.appendText("access_token", value, in: body, to: &token)
-            case "subject":
-                var text: [UInt8] = []
-                try document.appendText("subject", value, in: body, to: &text)
-                subject = String(decoding: text, as: UTF8.self)
+            case "access_token": token = try document.text("access_token", value, in: body)
+            case "subject": subject = String(decoding: try document.text("subject", value, in: body), as: UTF8.self)
             case "app_id":
                 try document.requireString("app_id", value)
                 appID = Array(document.string(value, in: body).utf8)
@@ -81,10 +70,6 @@ struct AccessTokenRequest {
     }
 
     /// The question to Graph. Throws if the settings or the token's form do not allow it.
-    /// - Parameter apps: The apps with accepted tokens; nil if there are none.
-    /// - Parameters:
-    ///   - policy: Limits the token's age.
-    ///   - nonces: Recognises issued nonces; nil if the service issues none.
     func question(
         _ apps: [AppSecret]?,
         _ policy: VerificationPolicy,
@@ -130,12 +115,11 @@ struct AccessTokenRequest {
 }
 
 extension JSONDocument {
-    /// The permissions in a list, each once. Any permission of Facebook is accepted.
     func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Rejection) -> [String] {
         var names: [String] = []
         try forEachPermission(list) { element throws(Rejection) in
             let name = string(element, in: body)
-            guard AccessTokenInspection.isPermission(name) else {
+            guard PermissionName.isValid(name) else {
                 throw Rejection(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
             }
             if !names.contains(name) { names.append(name) }
@@ -181,7 +165,6 @@ extension ReplayLookup {
         entry(token, app: app, issuedAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
     }
 
-    /// - Parameter end: The time until which the token may be accepted, in seconds since 1970.
     private static func entry(_ token: [UInt8], app: String, issuedAt: NumericDate, until end: Double) -> ReplayEntry? {
         let step = stepMilliseconds
         return ReplayEntry(
@@ -201,9 +184,7 @@ package struct AccessTokenQuestion: Sendable {
     package let token: GraphAccessToken
     /// The apps that the token may be for, with their secrets. They are tried one after another.
     package let apps: [AppSecret]
-    /// The person that the token must belong to; nil for any person.
     package let subject: String?
-    /// The nonce of the token's login; nil if it is not checked.
     var nonce: NonceExpectation?
 
     private let maximumTokenAgeSeconds: Int?

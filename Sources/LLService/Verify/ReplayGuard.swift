@@ -14,16 +14,11 @@ enum ReplayGuard {
     /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
 
-    /// Writes the answer to a good credential.
     typealias Writer = @Sendable (_ response: inout HTTPResponse) -> Void
 
     /// - Parameters:
-    ///   - question: Nil if the store cannot be asked.
-    ///   - person: The person's name in the audit; nil without one.
     ///   - birthIsKnown: True if the token's time of issue is known, and not estimated. An estimate may be too early: a
     ///     loss of the store's memory after it is then not the token's fault.
-    ///   - write: Called once nothing can refuse the credential any more.
-    /// - Returns: The accepted outcome, or the time until which to wait.
     static func consume(
         _ question: ReplayLookup?,
         of credential: Credential,
@@ -94,7 +89,6 @@ enum ReplayGuard {
 
 extension ReplayEntry {
     /// The entry of an issued nonce. Any credential of the app uses it up.
-    /// - Parameter app: The app's id.
     init?(_ nonce: RecognizedNonce, app: Span<UInt8>) {
         self.init(
             .nonce,
@@ -125,8 +119,6 @@ extension ReplayLookup {
 
     /// The entries that a verdict uses up: the nonce if it is an issued one, the token if the policy says so, and the
     /// access token sent with it if that would be accepted by itself.
-    ///
-    /// - Parameter accessToken: Nil if none is used up.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,

@@ -72,7 +72,6 @@ enum VerifyEndpoint {
         )
     }
 
-    /// Refuses a request for an issued nonce if the service issues none.
     static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Rejection)
     {
         guard expectation.binding.requiresIssuedNonce, settings.verifier.nonces == nil else { return }
@@ -118,25 +117,19 @@ package struct VerifyRequestReader: ~Copyable {
     package static let permissionCountLimit = 64
 
     private var document = JSONDocument(limits: .ofRequest)
-    /// The token, with its escapes decoded.
     package private(set) var token: [UInt8] = []
     package private(set) var expectation = TokenExpectation()
     private var hasIssuedNonce = false
-    /// The memory of the expectation's texts.
-    private var texts = Texts()
-    /// The permissions the caller needs; nil if it did not ask.
     package private(set) var permissions: PermissionSet?
     /// The request about an access token; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
-    private var permissionName: [UInt8] = []
 
     package init() {}
 
     /// Reads one body and forgets the previous one.
     package mutating func read(_ body: Span<UInt8>) throws(Rejection) {
-        token.removeAll(keepingCapacity: true)
+        token = []
         expectation = TokenExpectation()
-        texts.removeAll()
         permissions = nil
         accessToken = nil
         hasIssuedNonce = false
@@ -159,49 +152,30 @@ package struct VerifyRequestReader: ~Copyable {
         expectation.binding.settle(issuedNonce: hasIssuedNonce)
     }
 
-    /// Texts that keep their memory, so that a request allocates none.
-    private struct Texts {
-        var (nonce, subject, appID): ([UInt8], [UInt8], [UInt8]) = ([], [], [])
-        var (keyThumbprint, accessToken): ([UInt8], [UInt8]) = ([], [])
-
-        mutating func removeAll() {
-            nonce.removeAll(keepingCapacity: true)
-            subject.removeAll(keepingCapacity: true)
-            appID.removeAll(keepingCapacity: true)
-            keyThumbprint.removeAll(keepingCapacity: true)
-            accessToken.removeAll(keepingCapacity: true)
-        }
-    }
-
     private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Rejection) {
         let value = name + 1
         if document.string(name, equals: "id_token", in: body) {
-            try document.appendText("id_token", value, in: body, to: &token)
+            token = try document.text("id_token", value, in: body)
         } else if document.string(name, equals: "nonce", in: body) {
-            try readNonce("nonce", value, in: body)
-            expectation.binding.nonce = .nonce(texts.nonce)
+            expectation.binding.nonce = .nonce(try nonce("nonce", value, in: body))
         } else if document.string(name, equals: "raw_nonce", in: body) {
-            try readNonce("raw_nonce", value, in: body)
-            expectation.binding.nonce = .rawNonce(texts.nonce)
+            expectation.binding.nonce = .rawNonce(try nonce("raw_nonce", value, in: body))
         } else if document.string(name, equals: "issued_nonce", in: body) {
             try document.requireTrue("issued_nonce", value)
             hasIssuedNonce = true
         } else if document.string(name, equals: "subject", in: body) {
-            try document.appendText("subject", value, in: body, to: &texts.subject)
-            expectation.binding.subject = texts.subject
+            expectation.binding.subject = try document.text("subject", value, in: body)
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
-            document.appendString(value, in: body, to: &texts.appID)
-            guard !texts.appID.isEmpty else { throw Rejection(.unknownApp, "The member app_id is empty.") }
-            expectation.appIDBytes = texts.appID
+            let appID = Array(document.string(value, in: body).utf8)
+            guard !appID.isEmpty else { throw Rejection(.unknownApp, "The member app_id is empty.") }
+            expectation.appIDBytes = appID
         } else if document.string(name, equals: "permissions", in: body) {
-            permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
+            permissions = try document.limitedLoginPermissions(value, in: body)
         } else if document.string(name, equals: "key_thumbprint", in: body) {
-            try document.appendText("key_thumbprint", value, in: body, to: &texts.keyThumbprint)
-            expectation.keyThumbprintBytes = texts.keyThumbprint
+            expectation.keyThumbprintBytes = try document.text("key_thumbprint", value, in: body)
         } else if document.string(name, equals: "access_token", in: body) {
-            try document.appendText("access_token", value, in: body, to: &texts.accessToken)
-            expectation.accessTokenBytes = texts.accessToken
+            expectation.accessTokenBytes = try document.text("access_token", value, in: body)
         } else if document.string(name, equals: "auth_nonce", in: body) {
             throw Rejection(
                 .invalidRequest,
@@ -212,11 +186,12 @@ package struct VerifyRequestReader: ~Copyable {
         }
     }
 
-    private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) {
+    private func nonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
         guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
         guard document.isString(value) else { throw Rejection(.invalidNonce, "The member \(member) must be a string.") }
-        document.appendString(value, in: body, to: &texts.nonce)
-        guard !texts.nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
+        let nonce = Array(document.string(value, in: body).utf8)
+        guard !nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
+        return nonce
     }
 }
 
@@ -240,28 +215,20 @@ extension JSONDocument {
         return nonce
     }
 
-    /// Appends a member's string, which must not be empty.
-    func appendText(
-        _ member: StaticString,
-        _ value: Int,
-        in body: Span<UInt8>,
-        to text: inout [UInt8]
-    ) throws(Rejection) {
+    /// A member's string, which must not be empty.
+    func text(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
         try requireString(member, value)
+        var text: [UInt8] = []
         appendString(value, in: body, to: &text)
         guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(member) is empty.") }
+        return text
     }
 
     /// The permissions in a list; all must be within the scope of Limited Login.
-    /// - Parameter name: Memory for one name.
-    func limitedLoginPermissions(
-        _ list: Int,
-        in body: Span<UInt8>,
-        scratch name: inout [UInt8]
-    ) throws(Rejection) -> PermissionSet {
+    func limitedLoginPermissions(_ list: Int, in body: Span<UInt8>) throws(Rejection) -> PermissionSet {
         var asked = PermissionSet()
         try forEachPermission(list) { element throws(Rejection) in
-            name.removeAll(keepingCapacity: true)
+            var name: [UInt8] = []
             appendString(element, in: body, to: &name)
             guard let permission = Permission(name: name.span) else {
                 throw RequestMistake.unknownPermission(.invalidPermission, String(decoding: name, as: UTF8.self))
@@ -271,7 +238,6 @@ extension JSONDocument {
         return asked
     }
 
-    /// Iterates over the member `permissions`, an array of strings.
     @inline(__always)
     func forEachPermission(_ list: Int, _ body: (_ element: Int) throws(Rejection) -> Void) throws(Rejection) {
         guard kind(list) == .array else {

@@ -63,7 +63,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
 
     static let sessions: [GraphAnswerCase] = [
         error(190, .accessTokenRefused),
-        error(190, sub: 1, .accessTokenRefused),
         error(190, sub: 458, .appNotInstalled),
         error(190, sub: 459, .userCheckpointed),
         error(190, sub: 460, .passwordChanged),
@@ -72,17 +71,14 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(190, sub: 467, .sessionInvalidated),
         error(190, sub: 492, .roleMissing),
         error(102, .sessionEnded),
-        error(102, sub: 458, .sessionEnded),
         // An error in the body counts with any status.
         error(190, sub: 460, status: "200 OK", .passwordChanged),
-        error(190, sub: 460, status: "401 Unauthorized", .passwordChanged),
     ]
 
     static let permissions: [GraphAnswerCase] = [
         error(3, .capabilityMissing),
         error(10, status: "403 Forbidden", .permissionDenied),
         error(200, status: "403 Forbidden", .permissionNotGranted),
-        error(250, .permissionNotGranted),
         error(299, .permissionNotGranted),
         error(300, .other),
         error(100, .invalidParameter),
@@ -91,7 +87,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(368, .policyBlocked),
         error(506, .duplicateRequest),
         error(99_999, .other),
-        error(-1, .other),
     ]
 
     static let throttling: [GraphAnswerCase] = [
@@ -104,20 +99,12 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(4, fields: ["Retry-After: 0"], .appThrottled, retryAfter: 1),
         error(4, fields: ["Retry-After: 999999999"], .appThrottled, retryAfter: 86_400),
         error(4, fields: ["Retry-After: Sat, 21 Nov 2026 10:00:00 GMT"], .appThrottled, retryAfter: 60),
-        error(4, fields: ["Retry-After: -5"], .appThrottled, retryAfter: 60),
         error(
             17,
             fields: ["X-Business-Use-Case-Usage: {\"1\":[{\"type\":\"x\",\"estimated_time_to_regain_access\":3}]}"],
             .userThrottled,
             retryAfter: 180
         ),
-        error(
-            4,
-            fields: ["X-App-Usage: {\"call_count\":100,\"total_time\":5,\"total_cputime\":5}"],
-            .appThrottled,
-            retryAfter: 60
-        ),
-        error(4, fields: ["X-App-Usage: {broken"], .appThrottled, retryAfter: 60),
         error(
             4,
             fields: ["X-App-Usage: {\"estimated_time_to_regain_access\":99999999999}"],
@@ -134,7 +121,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(2, status: "500 Internal Server Error", .unavailable, attempts: 3),
         error(2, status: "503 Service Unavailable", fields: ["Retry-After: 3"], .unavailable, retryAfter: 3),
         error(77_777, more: ",\"is_transient\":true", .unavailable, attempts: 3),
-        error(77_777, more: ",\"is_transient\":false", .other),
         error(77_777, status: "500 X", .unavailable, attempts: 3),
     ]
 
@@ -143,25 +129,17 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         body("<html>bad gateway</html>", status: "502 Bad Gateway", .unavailable, attempts: 3),
         body("{}", status: "503 Service Unavailable", .unavailable, attempts: 3),
         body("{\"data\":[]}", status: "400 Bad Request"),
-        body("{\"data\":[]}", status: "404 Not Found"),
         body("", status: "302 Found", fields: ["Location: /elsewhere"]),
-        body("", status: "304 Not Modified"),
     ]
 
     static let bodies: [GraphAnswerCase] = [
         body(""),
         body("<!DOCTYPE html><title>Log in</title>"),
         body("{\"data\":[{\"permission\":\"email\",\"status\":\"granted\"}"),
-        body("{\"data\":[]}{}"),
         body("{\"data\":[],\"data\":[{\"permission\":\"email\",\"status\":\"granted\"}]}"),
         body("[]"),
-        body("true"),
-        body("null"),
         body("{}"),
-        body("{\"data\":{}}"),
-        body("{\"data\":[1]}"),
         body("{\"data\":[{}]}"),
-        body("{\"data\":[{\"permission\":\"email\"}]}"),
         body("{\"data\":[{\"permission\":1,\"status\":\"granted\"}]}"),
         body("{\"data\":[{\"permission\":\"email\",\"status\":true}]}"),
         body(
@@ -169,12 +147,9 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         ),
         body("{\"data\":[],\"paging\":{\"next\":\"https://graph.facebook.com/more\"}}"),
         body(String(repeating: "[", count: 60_000)),
-        body("{\"data\":\"\\ud800\"}"),
-        body("{\"data\":[],\"x\":\"\u{1}\"}"),
         body("{\"error\":\"invalid_token\"}", .other),
         body("{\"error\":{}}", status: "400 Bad Request", .other),
         body("{\"error\":{\"code\":\"190\"}}", status: "400 Bad Request", .other),
-        body("{\"error\":{\"code\":1e2}}", status: "400 Bad Request", .other),
         body("{\"error\":{\"code\":99999999999999999999}}", status: "400 Bad Request", .other),
         body("{\"error\":null}", .other),
     ]
@@ -182,7 +157,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     static let hostile: [GraphAnswerCase] = [
         raw("nothing", "", .unreachable),
         raw("an answer cut off", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":", .unreachable),
-        raw("no HTTP", "SSH-2.0-OpenSSH_9.2\r\n"),
         raw("both framings", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"),
         raw("a coded body", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"),
         raw("a body of 1 GB announced", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{"),
@@ -191,15 +165,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
             script: { peer in
                 let piece = [UInt8](repeating: 0x20, count: 65_536)
                 try peer.repeatPiece(piece, head: "HTTP/1.1 400 X\r\n\r\n", total: 1 << 30)
-            },
-            expected: .unreadableAnswer
-        ),
-        GraphAnswerCase(
-            testDescription: "a body of 1 GB in chunks",
-            script: { peer in
-                let piece = Array("10000\r\n".utf8) + [UInt8](repeating: 0x20, count: 65_536) + Array("\r\n".utf8)
-                let head = "HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n"
-                try peer.repeatPiece(piece, head: head, total: 1 << 30)
             },
             expected: .unreadableAnswer
         ),

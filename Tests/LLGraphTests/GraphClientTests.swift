@@ -79,13 +79,6 @@ struct GraphClientTests {
         #expect(request.value(of: "authorization") == "Bearer \(token)")
     }
 
-    @Test("An empty list is no error")
-    func empty() throws {
-        let issuer = try ScriptedIssuer { _, peer in try peer.answer("{\"data\":[]}") }
-        defer { issuer.stop() }
-        #expect(try client(issuer).permissions(of: user, app: app) == UserPermissions())
-    }
-
     @Test("Both positive answers to a revocation are accepted", arguments: ["true", "{\"success\":true}", " true\n"])
     func revoked(_ body: String) throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(body) }

@@ -97,16 +97,6 @@ struct AccessTokenExchangeTests {
         #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
     }
 
-    @Test("With replay: reject an access token can be exchanged once")
-    func once() async throws {
-        let now = WallClock.unixSeconds()
-        let script = GraphStory.script(GraphStory.data([("issued_at", "\(now + 1)")]))
-        let service = try await Self.service(script, rejectsReplays: true)
-        #expect(try Self.exchange(service).status == 200)
-        let again = try Self.exchange(service)
-        #expect(again.status == 400 && again.code == "token_replayed", "\(again.text)")
-    }
-
     @Test("The log names a caller that sends its key in the form")
     func callerInForm() async throws {
         let service = try await Self.service(GraphStory.script())

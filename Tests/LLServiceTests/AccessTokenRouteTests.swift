@@ -141,15 +141,8 @@ struct AccessTokenRouteTests {
         ([("is_valid", "false")], "access_token_invalid"),
         ([("is_valid", "false"), ("error", #"{"code":190,"subcode":463}"#)], "access_token_expired"),
         ([("is_valid", "false"), ("error", #"{"code":190,"subcode":458}"#)], "access_token_revoked"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":460}"#)], "access_token_revoked"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":466}"#)], "access_token_revoked"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":467}"#)], "access_token_revoked"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":459}"#)], "access_token_invalid"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":"463"}"#)], "access_token_invalid"),
-        ([("type", #""APP""#)], "access_token_invalid"), ([("type", #""PAGE""#)], "access_token_invalid"),
-        ([("type", #""user""#)], "access_token_invalid"), ([("user_id", nil)], "access_token_invalid"),
-        ([("user_id", #""me""#)], "access_token_invalid"), ([("expires_at", nil)], "access_token_invalid"),
-        ([("expires_at", "1")], "access_token_expired"), ([("app_id", #""333""#)], "invalid_audience"),
+        ([("type", #""PAGE""#)], "access_token_invalid"), ([("expires_at", "1")], "access_token_expired"),
+        ([("app_id", #""333""#)], "invalid_audience"),
     ]
 
     @Test("A token that Graph does not confirm is refused, and /me is not called", arguments: refusals)
@@ -219,37 +212,17 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("If access tokens are not allowed, Graph is not called; a JWT must be sent as id_token")
-    func notAllowed() async throws {
-        let service = try await GraphService(script: GraphStory.script())
-        let refused = try service.judge()
-        #expect(refused.status == 401 && refused.code == "access_token_not_allowed")
-        let jwt = try service.judge(token: try Tokens.mint(Tokens.claims()))
-        #expect(jwt.status == 400 && jwt.code == "invalid_request" && jwt.text.contains("send it as id_token"))
-        #expect(service.graph.requestCount == 0)
-        await service.stop()
-    }
-
     @Test(
         "A malformed request is refused before Graph is called",
         arguments: [
             (#""nonce":"n""#, 400, "invalid_request"), (#""raw_nonce":"n""#, 400, "invalid_request"),
-            (#""issued_nonce":true"#, 400, "invalid_request"), (#""key_thumbprint":"x""#, 400, "invalid_request"),
-            (#""auth_nonce":true"#, 400, "invalid_request"), (#""auth_nonce":"n","nonce":"n""#, 400, "invalid_request"),
+            (#""auth_nonce":true"#, 400, "invalid_request"),
             (#""auth_nonce":false,"nonce":"n""#, 400, "invalid_request"),
-            (#""auth_nonce":true,"raw_nonce":"n""#, 400, "invalid_request"),
-            (#""auth_nonce":true,"nonce":"n","issued_nonce":true"#, 400, "invalid_request"),
-            (#""auth_nonce":true,"issued_nonce":false"#, 400, "invalid_request"),
             (#""auth_nonce":true,"issued_nonce":true"#, 400, "invalid_request"),
-            (#""auth_nonce":true,"nonce":"""#, 400, "invalid_nonce"),
-            (#""auth_nonce":true,"nonce":5"#, 400, "invalid_nonce"),
             (#""auth_nonce":true,"nonce":"a b""#, 400, "invalid_nonce"),
-            (#""subject":"""#, 400, "invalid_request"), (#""subject":5"#, 400, "invalid_request"),
-            (#""app_id":5"#, 400, "invalid_request"), (#""app_id":"""#, 400, "unknown_app"),
-            (#""permissions":"email""#, 400, "invalid_request"), (#""permissions":[5]"#, 400, "invalid_request"),
+            (#""subject":"""#, 400, "invalid_request"), (#""app_id":"""#, 400, "unknown_app"),
             (#""permissions":["Email"]"#, 400, "invalid_permission"),
-            (#""permissions":[""]"#, 400, "invalid_permission"), (#""other":1"#, 400, "invalid_request"),
-            (#""access_token":"EAAtwice0123456789abcdef""#, 400, "invalid_request"),
+            (#""permissions":["a..b"]"#, 400, "invalid_permission"), (#""other":1"#, 400, "invalid_request"),
         ]
     )
     func badRequests(_ members: String, _ status: Int, _ code: String) async throws {
@@ -269,14 +242,6 @@ struct AccessTokenRouteTests {
         for token in bad {
             let response = try service.judge(token: token)
             #expect(response.status == 401 && response.code == "access_token_invalid")
-        }
-        let pasted = [
-            "Bearer EAA0123456789abcdef": "before the token", #"EAA0123456789abcdef\n"#: "line break",
-            " EAA0123456789abcdef": "white space around", "short": "AccessToken.current.token",
-        ]
-        for (token, words) in pasted {
-            let hint = try Self.members(service.judge(token: token))["hint"] as? String
-            #expect(hint?.contains(words) == true, "\(hint ?? "")")
         }
         let gaming = try service.judge(token: "GG|123456789012345|0123456789abcdefABCDEF")
         #expect(gaming.status == 401 && gaming.code == "access_token_invalid")

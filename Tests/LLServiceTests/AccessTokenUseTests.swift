@@ -23,20 +23,6 @@ struct AccessTokenUseTests {
         return try service.answer("POST", "/verify", body: body)
     }
 
-    @Test("With replay: reject a token is accepted once, within its app")
-    func replays() async throws {
-        let service = try await GraphService(
-            acceptsAccessTokens: true,
-            rejectsReplays: true,
-            script: GraphStory.script()
-        )
-        #expect(try service.judge().status == 200)
-        let again = try service.judge()
-        #expect(again.status == 401 && again.code == "token_replayed")
-        #expect(try service.judge(token: GraphStory.token + "x").status == 200)
-        await service.stop()
-    }
-
     @Test("With replay: reject an access token is accepted once, alone or beside its id token, in either order")
     func bothAreUsed() async throws {
         for isAloneFirst in [false, true] {

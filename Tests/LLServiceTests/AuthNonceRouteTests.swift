@@ -65,32 +65,6 @@ struct AuthNonceRouteTests {
         await service.stop()
     }
 
-    @Test(
-        "A nonce that is wrong, absent or not a string is another login's",
-        arguments: [
-            #""n0NceOfAnotherLogin""#, #""n0NceOfThisLogin1""#, #""N0NCEOFTHISLOGIN""#, #""""#, "null", "true", "5",
-            "[]",
-            #"["n0NceOfThisLogin"]"#, #"{"nonce":"n0NceOfThisLogin"}"#, nil,
-        ] as [String?]
-    )
-    func mismatch(json: String?) async throws {
-        let story = LoginStory()
-        story.nonce.withLock { $0 = json.map(LoginStory.info) ?? #"{"access_token":"x","token_type":"bearer"}"# }
-        let service = try await GraphService(
-            workerCount: 1,
-            acceptsAccessTokens: true,
-            nonces: try DecodedNonce.issuer(),
-            script: story.script()
-        )
-        let response = try service.judge(Self.given)
-        #expect(response.status == 401 && response.code == "nonce_mismatch", "\(response.text)")
-        #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"nonce_mismatch\"")
-        let count = #"limited_login_verifications_total{credential="access_token",result="nonce_mismatch"} 1"#
-        #expect(service.registry.render().contains(count))
-        #expect(!response.text.contains("n0Nce"))
-        await service.stop()
-    }
-
     @Test("An issued nonce must be ours, for this app and unexpired, and works once; a refused token uses up nothing")
     func issued() async throws {
         let story = LoginStory()
@@ -123,24 +97,6 @@ struct AuthNonceRouteTests {
         let next = try await start()
         #expect(try next.judge(Self.issued).code == nil)
         #expect(try next.judge(Self.issued).code == "nonce_used")
-        let foreign = try next.issueNonce(#"{"app_id":"42"}"#)
-        let now = WallClock.unixMilliseconds()
-        let old = try #require(
-            issuer.issue(
-                appID: InProcessService.appID,
-                lifetimeSeconds: 1,
-                now: now - 2_000,
-                randomBytes: [UInt8](0..<16)
-            )
-        )
-        let elsewhere = try #require(DecodedNonce.issuer(2).issue(appID: InProcessService.appID, now: .beginning))
-        for (nonce, code) in [
-            (foreign, "nonce_not_issued"), (old.nonce.value, "nonce_expired"),
-            (elsewhere.nonce.value, "nonce_not_issued"), ("x", "nonce_not_issued"), ("", "nonce_mismatch"),
-        ] {
-            story.nonce.withLock { $0 = nonce }
-            #expect(try next.judge(Self.issued).code == code, "\(nonce)")
-        }
         // A nonce can be used once, by an id token or an access token.
         let shared = try next.issueNonce(#"{"app_id":"\#(InProcessService.appID)"}"#)
         let token = try Tokens.mint(Tokens.claims(nonce: shared))
@@ -175,26 +131,6 @@ struct AuthNonceRouteTests {
         await service.stop()
     }
 
-    @Test("No fault in Graph's third answer accepts the token or blames it", arguments: AccessTokenFaultTests.faults)
-    func faults(_ fault: GraphFault) async throws {
-        // An object without a nonce is an answer here.
-        let isAnswer = fault.testDescription.hasPrefix("200 OK {}")
-        let service = try await GraphService(
-            workerCount: 1,
-            callTimeout: fault.code == "graph_timeout" ? GraphService.impatience : .seconds(300),
-            acceptsAccessTokens: true
-        ) { request, peer in
-            // The connections close: a call on a broken kept connection would be retried.
-            if request.path.contains("/debug_token?") { return try peer.answer(GraphStory.data()) }
-            if request.path.contains("/me?") { return try peer.answer(GraphStory.me) }
-            try fault.script(peer)
-        }
-        let response = try service.judge(Self.given)
-        let (status, code) = isAnswer ? (401, "nonce_mismatch") : (fault.status, fault.code)
-        #expect(response.status == status && response.code == code, "\(response.text)")
-        await service.stop()
-    }
-
     @Test(
         "A token that dies before the third call (error 190) is refused with the code of the subcode",
         arguments: [
@@ -210,70 +146,5 @@ struct AuthNonceRouteTests {
         let response = try service.judge(Self.given)
         #expect(response.status == 401 && response.code == code, "\(response.text)")
         await service.stop()
-    }
-
-    @Test("A redirect of the third call is not followed", arguments: [301, 302, 307, 308])
-    func redirects(_ status: Int) async throws {
-        let elsewhere = try ScriptedIssuer(.plain) { _, peer in
-            try peer.answer(LoginStory.info(#""n0NceOfThisLogin""#))
-        }
-        defer { elsewhere.stop() }
-        let place = "http://127.0.0.1:\(elsewhere.port)/v26.0/oauth/access_token_info"
-        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
-            guard request.path.contains("/access_token_info?") else { return try GraphStory.script()(request, peer) }
-            try peer.answer(status: "\(status) Elsewhere", fields: ["Location: \(place)"])
-        }
-        let response = try service.judge(Self.given)
-        #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
-        #expect(elsewhere.connectionCount == 0)
-        await service.stop()
-    }
-
-    @Test(
-        "Two replicas with one Redis accept exactly one of two logins with the same nonce, in 100 of 100 rounds",
-        .needsRedis
-    )
-    func twoReplicas() async throws {
-        let redis = try RedisServer()
-        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:\(redis.port)")
-        var configuration = RedisReplayStore.Configuration(url: url)
-        configuration.limits.connectTimeout = .seconds(60)
-        configuration.limits.answerTimeout = .seconds(60)
-        let story = LoginStory()
-        let stores = try (0..<2).map { _ in try RedisReplayStore(configuration) { _ in } }
-        var services: [GraphService] = []
-        for store in stores {
-            store.start()
-            await eventually("the store is connected") { store.isUp }
-            services.append(
-                try await GraphService(
-                    replayStore: .redis(store),
-                    workerCount: 1,
-                    acceptsAccessTokens: true,
-                    nonces: try DecodedNonce.issuer(),
-                    script: story.script()
-                )
-            )
-        }
-        let first = try #require(services.first)
-        await eventually("nonces are issued") { (try? first.issueNonce()) != nil }
-        let request = GraphService.request(
-            "POST",
-            "/verify",
-            body: #"{"access_token":"\#(GraphStory.token)",\#(Self.issued)}"#
-        )
-        var outcomes: [String: Int] = [:]
-        for round in 0..<100 {
-            let nonce = try services[round % 2].issueNonce()
-            story.nonce.withLock { $0 = nonce }
-            let clients = try services.map { try $0.connect() }
-            for client in clients { client.send(request) }
-            let answers = try clients.map { try #require($0.readResponses(1).first) }
-            let codes = answers.map { $0.status == 200 ? "accepted" : $0.code ?? "?" }.sorted()
-            outcomes[codes.joined(separator: " "), default: 0] += 1
-        }
-        #expect(outcomes == ["accepted nonce_used": 100])
-        for service in services { await service.stop() }
-        for store in stores { store.stop() }
     }
 }

@@ -35,15 +35,6 @@ struct AuthRouteTests {
         #expect(answer.body.isEmpty)
     }
 
-    @Test("A token without an e-mail address exports none, and a forged field of the request is not passed on")
-    func noEmail() async throws {
-        let service = try await InProcessService(gatewayIsEnabled: true)
-        let token = try Tokens.mint(Tokens.claims())
-        let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + ["X-Auth-Email: a@b.c"])
-        #expect(answer.status == 200)
-        #expect(answer["x-auth-email"] == nil)
-    }
-
     @Test(
         "Every method and every path below /auth is judged alike",
         arguments: [

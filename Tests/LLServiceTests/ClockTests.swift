@@ -43,42 +43,4 @@ struct ClockTests {
             #expect(try service.verify(token, #""nonce":"n-1""#).code == "expired")
         }
     }
-
-    @Test("A DPoP proof made this very moment is good")
-    func provedNow() async throws {
-        let service = try await Self.service()
-        var claims = Tokens.claims()
-        claims.confirmationThumbprint = try Proof.key.thumbprint()
-        let token = try Tokens.mint(claims)
-        for number in 0..<20 {
-            var proof = try Proof(token: token, now: WallClock.unixSeconds(), tokenID: "j-\(number)")
-            proof.set("iat", Self.now)
-            let answer = try service.answer(
-                "GET",
-                "/auth",
-                fields: [
-                    "Authorization: DPoP \(token)", "DPoP: \(try proof.make())", "X-Forwarded-Method: GET",
-                    "X-Forwarded-Uri: /login/me?x=1",
-                ]
-            )
-            #expect(answer.status == 200, "\(answer.text)")
-        }
-    }
-
-    @Test("An issued nonce expires at the end of its life, not a second later")
-    func nonceOver() async throws {
-        let nonces = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
-        let service = try await Self.service(nonces: nonces)
-        for _ in 0..<20 {
-            let issued = nonces.issue(
-                appID: InProcessService.appID,
-                lifetimeSeconds: 10,
-                now: WallClock.unixMilliseconds() - 10_000,
-                randomBytes: [UInt8](repeating: 7, count: 16)
-            )
-            let nonce = try #require(issued).nonce.value
-            let token = try Self.token("iat", String(WallClock.unixSeconds() - 5), nonce: nonce)
-            #expect(try service.verify(token, #""issued_nonce":true"#).code == "nonce_expired")
-        }
-    }
 }

@@ -68,24 +68,11 @@ struct ConfigurationLoaderTests {
             "LIMITED_LOGIN_SERVICE_PORT_HTTP": "80", "LIMITED_LOGIN_PORT": "tcp://10.0.0.7:80",
             "LIMITED_LOGIN_PORT_80_TCP": "tcp://10.0.0.7:80", "LIMITED_LOGIN_PORT_80_TCP_PROTO": "tcp",
             "LIMITED_LOGIN_PORT_80_TCP_PORT": "80", "LIMITED_LOGIN_PORT_80_TCP_ADDR": "10.0.0.7",
-            "LIMITED_LOGIN_PORT_53_UDP": "udp://10.0.0.7:53",
-            "LIMITED_LOGIN_PORT_9_SCTP": "sctp://10.0.0.7:9", "LIMITED_LOGIN_PORT_9_SCTP_PROTO": "sctp",
-            "LIMITED_LOGIN_PORT_9_SCTP_PORT": "9", "LIMITED_LOGIN_PORT_9_SCTP_ADDR": "10.0.0.7",
+            "LIMITED_LOGIN_PORT_9_SCTP": "sctp://10.0.0.7:9",
             "LIMITED_LOGIN_REDIS_MASTER_SERVICE_HOST": "10.0.0.8", "LIMITED_LOGIN_REDIS_MASTER_SERVICE_PORT": "6379",
-            "LIMITED_LOGIN_REDIS_MASTER_SERVICE_PORT_TCP_REDIS": "6379",
-            "LIMITED_LOGIN_REDIS_MASTER_PORT": "tcp://10.0.0.8:6379",
-            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP": "tcp://10.0.0.8:6379",
-            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_PROTO": "tcp",
-            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_PORT": "6379",
-            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_ADDR": "10.0.0.8",
-            "LIMITED_LOGIN_APP_IDS": "123",
+            "LIMITED_LOGIN_REDIS_MASTER_PORT_6379_TCP_ADDR": "10.0.0.8", "LIMITED_LOGIN_APP_IDS": "123",
         ]
         #expect(try Set(load(environment: links).settings.keys) == ["app_ids"])
-        // The Service's first port also gives the variable without a number.
-        for address in ["udp://10.0.0.7:80", "sctp://10.0.0.7:80"] {
-            let settings = ["LIMITED_LOGIN_PORT": address, "LIMITED_LOGIN_APP_IDS": "123"]
-            #expect(throws: Never.self) { try load(environment: settings) }
-        }
         let others = [
             "LIMITED_LOGIN_PORT": "8080", "LIMITED_LOGIN_PORT_X_TCP": "1", "LIMITED_LOGIN_PORT_80": "1",
             "LIMITED_LOGIN_SERVICE": "1", "LIMITED_LOGIN_PORT_80_QUIC": "1",

@@ -96,55 +96,25 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("The audience is decoded from any escapes")
-    func escapedAudience() async throws {
-        let appID = "a/b@c"
-        let service = try await GraphService(appIDs: [appID], secrets: "\(appID) \(GraphService.secret)")
-        let token = try Tokens.mint(Tokens.claims(audience: appID))
-        #expect(try service.answer("POST", "/uninstall", body: "{\"id_token\":\"\(token)\"}").status == 204)
-        let sent = try #require(service.graph.requests.first)
-        #expect(String(decoding: sent.body, as: UTF8.self).hasSuffix("&app_id=a%2Fb%40c"))
-        await service.stop()
-    }
-
     @Test(
         "A malformed request is refused before Graph is called",
         arguments: [
             ("GET", "/users/me/permissions", 400, "invalid_request"),
-            ("GET", "/users/12345678901234567890123456789012345/permissions", 400, "invalid_request"),
             ("GET", "/users/%31/permissions", 400, "invalid_request"),
             ("DELETE", "/users/0444/permissions", 400, "invalid_request"),
-            ("DELETE", "/users/0/permissions", 400, "invalid_request"),
-            ("GET", "/users/0444/permissions", 400, "invalid_request"),
-            ("GET", "/users/123456789012345678901/permissions", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?permissions=Email", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?permissions=a,,b", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a%2", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a%2Fb", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?permissions=a%00", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?permissions=a+b", 400, "invalid_request"),
             ("GET", "/users/1/permissions?permissions=a&permissions=b", 400, "invalid_request"),
-            ("GET", "/users/1/permissions?fields=name", 400, "invalid_request"),
             ("GET", "/users/1/permissions?app_id=", 400, "unknown_app"),
             ("GET", "/users/1/permissions?app_id=43", 400, "unknown_app"),
             ("GET", "/users/1/permissions?access_token=x", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions?permissions=email", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions/e%6Dail", 400, "invalid_request"),
-            ("DELETE", "/users/1/permissions/.", 400, "invalid_request"),
             ("DELETE", "/users/1/permissions/..", 400, "invalid_request"),
-            ("DELETE", "/users/1/permissions/user..x", 400, "invalid_request"),
-            ("DELETE", "/users/1/permissions/user.", 400, "invalid_request"),
-            ("DELETE", "/users/1/permissions/EMAIL", 400, "invalid_request"),
-            ("GET", "/users/1/permissions/email", 405, "method_not_allowed"),
-            ("POST", "/users/1/permissions", 405, "method_not_allowed"),
-            ("HEAD", "/users/1/permissions", 405, ""),
-            ("GET", "/uninstall", 405, "method_not_allowed"),
-            ("GET", "/users//permissions", 404, "not_found"),
-            ("GET", "/users/1/permission", 404, "not_found"),
-            ("GET", "/users/1/permissions/", 404, "not_found"),
+            ("GET", "/users/1/permissions/email", 405, "method_not_allowed"), ("HEAD", "/users/1/permissions", 405, ""),
+            ("GET", "/users//permissions", 404, "not_found"), ("GET", "/users/1/permissions/", 404, "not_found"),
             ("DELETE", "/users/1/permissions/a/b", 404, "not_found"),
-            ("GET", "/users/1/2/permissions", 404, "not_found"),
         ]
     )
     func refused(_ method: String, _ target: String, _ status: Int, _ code: String) async throws {
@@ -161,23 +131,6 @@ struct GraphRouteTests {
         let response = try #require(answers.first)
         #expect(response.status == status)
         if !code.isEmpty { #expect(response.code == code) }
-        #expect(service.graph.requestCount == 0)
-        await service.stop()
-    }
-
-    @Test(
-        "A malformed body of /uninstall is refused",
-        arguments: [
-            "{}", "{\"id_token\":\"\"}", "{\"id_token\":1}", "[]", "{\"id_token\":\"a\",\"nonce\":\"b\"}",
-            "{\"id_token\":\"a\"",
-            "{\"id_token\":\"a\",\"id_token\":\"b\"}",
-        ]
-    )
-    func refusedBodies(_ body: String) async throws {
-        let service = try await GraphService(workerCount: 1)
-        let response = try service.answer("POST", "/uninstall", body: body)
-        #expect(response.status == 400)
-        #expect(response.code == "invalid_request")
         #expect(service.graph.requestCount == 0)
         await service.stop()
     }
@@ -287,66 +240,6 @@ struct GraphRouteTests {
         let response = try #require(waiting.readResponses(1).first)
         #expect(response.status == 504)
         #expect(response.code == "graph_timeout")
-        await service.stop()
-    }
-
-    @Test("Requests beyond the threads and the queue are refused at once, and all others are answered")
-    func crowd() async throws {
-        let gate = Locked(false)
-        let calls = Locked((underWay: 0, most: 0))
-        let service = try await GraphService(workerCount: 1) { _, peer in
-            calls.withLock { $0 = ($0.underWay + 1, max($0.most, $0.underWay + 1)) }
-            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
-            calls.withLock { $0.underWay -= 1 }
-            try peer.answerAndStay("true")
-        }
-        let count = GraphWorkers.threadLimit + GraphWorkers.queueLimit + 20
-        let clients = try (0..<count).map { _ in try service.connect() }
-        for client in clients { client.send(GraphService.request("DELETE", Self.list)) }
-        // The refused requests are answered while the gate is closed.
-        var early = [TestResponse?](repeating: nil, count: count)
-        let deadline = MonotonicClock.now() + patienceOfTests
-        while early.count(where: { $0 != nil }) < 20, MonotonicClock.now() < deadline {
-            for index in clients.indices where early[index] == nil {
-                early[index] = clients[index].readResponses(1, timeout: .milliseconds(5)).first
-            }
-        }
-        let refused = early.compactMap { $0 }
-        #expect(refused.count == 20)
-        #expect(refused.allSatisfy { $0.status == 503 && $0.code == "overloaded" && $0["retry-after"] != nil })
-        gate.withLock { $0 = true }
-        let others = zip(clients, early).filter { $0.1 == nil }.map(\.0)
-        let answered = others.compactMap { $0.readResponses(1).first?.status }
-        #expect(answered.count == count - refused.count)
-        #expect(answered.allSatisfy { $0 == 204 })
-        #expect(calls.withLock { $0.most } <= GraphWorkers.threadLimit)
-        await service.stop()
-    }
-
-    @Test("A client that leaves during a call of Graph disturbs no other")
-    func abandoned() async throws {
-        let service = try await GraphService(workerCount: 1) { _, peer in
-            try? peer.pause(.milliseconds(30))
-            try peer.answerAndStay("true")
-        }
-        for _ in 1...10 {
-            let client = try service.connect()
-            client.send(GraphService.request("DELETE", Self.list))
-            client.reset()
-        }
-        #expect(try service.answer("DELETE", Self.list).status == 204)
-        await service.stop()
-    }
-
-    @Test("Requests pipelined on one connection are answered in order")
-    func pipelined() async throws {
-        let service = try await GraphService { request, peer in
-            try peer.answerAndStay(request.line.hasPrefix("GET") ? Self.answer : "true")
-        }
-        let client = try service.connect()
-        let requests = [("GET", Self.list), ("DELETE", Self.list), ("GET", "/livez"), ("GET", Self.list)]
-        client.send(requests.map { GraphService.request($0, $1) }.joined())
-        #expect(client.readResponses(4).map(\.status) == [200, 204, 200, 200])
         await service.stop()
     }
 }

@@ -34,11 +34,4 @@ struct MetricsTests {
         registry.counter("a_total", [("r", "x\"\\\ny")]).increment()
         #expect(registry.render().contains(#"a_total{r="x\"\\\ny"} 1"#))
     }
-
-    @Test("The same name and labels are the same series")
-    func identity() {
-        let registry = PrometheusRegistry(help: [:])
-        for _ in 0..<3 { registry.counter("a_total", [("r", "x")]).increment() }
-        #expect(registry.render().contains(#"a_total{r="x"} 3"#))
-    }
 }

@@ -65,22 +65,6 @@ struct NonceRouteTests {
         return try DecodedNonce(answer)
     }
 
-    @Test("A refresh works after its nonce's secret was removed: the refusal says to send the subject alone")
-    func removedSecret() async throws {
-        let before = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
-        let issued = before.issue(
-            appID: InProcessService.appID,
-            lifetimeSeconds: 600,
-            now: WallClock.unixMilliseconds() - 86_400_000,
-            randomBytes: (0..<16).map { $0 }
-        )
-        let token = try Self.token(try #require(issued).nonce.value)
-        let service = try await Self.service()
-        let refused = try service.verify(token, #""issued_nonce":true,"subject":"2954873201847263""#)
-        #expect(refused.code == "nonce_not_issued" && refused.text.contains("subject, alone"))
-        #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
-    }
-
     @Test("A nonce is issued, and one token with it is accepted once")
     func life() async throws {
         let service = try await Self.service()
@@ -109,14 +93,10 @@ struct NonceRouteTests {
         "With tracking limited the permissions must be Limited Login's; with enabled they may be any of Facebook's",
         arguments: [
             (#""permissions":["user_likes"]"#, "invalid_permission"),
-            (#""permissions":["user_likes"],"tracking":"limited""#, "invalid_permission"),
             (#""tracking":"limited","permissions":["email","user_friends"]"#, nil),
-            (#""permissions":["user_likes"],"tracking":"enabled""#, nil),
-            (#""tracking":"enabled","permissions":["user_likes","pages_show_list","user_actions.fitness"]"#, nil),
+            (#""tracking":"enabled","permissions":["user_likes","user_actions.fitness"]"#, nil),
             (#""tracking":"enabled","permissions":["User"]"#, "invalid_permission"),
-            (#""tracking":"enabled","permissions":"email""#, "invalid_request"),
-            (#""tracking":"enabled""#, nil), (#""tracking":"Enabled""#, "invalid_request"),
-            (#""tracking":true"#, "invalid_request"), (#""tracking":null"#, "invalid_request"),
+            (#""tracking":"Enabled""#, "invalid_request"), (#""tracking":null"#, "invalid_request"),
         ] as [(String, String?)]
     )
     func tracking(members: String, code: String?) async throws {
@@ -124,35 +104,6 @@ struct NonceRouteTests {
         let body = #"{"app_id":"\#(InProcessService.appID)",\#(members)}"#
         let answer = try service.answer("POST", "/nonces", fields: ["Content-Type: application/json"], body: body)
         #expect(answer.code == code && answer.status == (code == nil ? 200 : 400), "\(answer.text)")
-    }
-
-    @Test("A token that is refused for another reason does not use up its nonce")
-    func refusedFirst() async throws {
-        let service = try await InProcessService(
-            policy: try VerificationPolicy(appIDs: [InProcessService.appID], tracking: .limited),
-            nonces: try DecodedNonce.issuer()
-        )
-        let nonce = try Self.nonce(service, "{}").nonce
-        var claims = Tokens.claims(nonce: nonce)
-        claims.accessTokenHash = "hash"
-        #expect(try service.verify(try Tokens.mint(claims), Self.issued).code == "tracking_not_allowed")
-        #expect(try service.verify(Self.token(nonce), Self.issued).status == 200)
-    }
-
-    @Test("A nonce of another app, of another secret or not issued here is refused with its code")
-    func foreign() async throws {
-        let service = try await Self.service()
-        let nonce = try Self.nonce(service, #"{"app_id":"42"}"#).nonce
-        #expect(try service.verify(Self.token(nonce), Self.issued).code == "nonce_not_issued")
-        #expect(try service.verify(Self.token(nonce, audience: "42"), Self.issued).status == 200)
-        let other = try await Self.service(2)
-        let elsewhere = try Self.nonce(other).nonce
-        #expect(try service.verify(Self.token(elsewhere), Self.issued).code == "nonce_not_issued")
-        #expect(try service.verify(Self.token("n-1"), Self.issued).code == "nonce_not_issued")
-        #expect(try service.verify(Self.token(""), Self.issued).code == "nonce_mismatch")
-        let later = try await Self.service(2, former: 1)
-        let fresh = try Self.nonce(service).nonce
-        #expect(try later.verify(Self.token(fresh), Self.issued).status == 200)
     }
 
     @Test("A nonce past its time is expired; a nonce from before the memory began is refused with the same code")
@@ -235,16 +186,11 @@ struct NonceRouteTests {
     @Test(
         "A malformed request for a nonce is refused",
         arguments: [
-            ("{}", 400, "invalid_request"), ("", 400, "invalid_request"), (#"{"app_id":"7"}"#, 400, "unknown_app"),
+            ("", 400, "invalid_request"), (#"{"app_id":"7"}"#, 400, "unknown_app"),
             (#"{"app_id":""}"#, 400, "unknown_app"), (#"{"app_id":7}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","x":1}"#, 400, "invalid_request"),
             (#"{"app_id":"42","app_id":"42"}"#, 400, "invalid_request"),
             (#"{"app_id":"42","permissions":["email","user_likes"]}"#, 400, "invalid_permission"),
-            (#"{"app_id":"42","permissions":["openid"]}"#, 400, "invalid_permission"),
-            (#"{"app_id":"42","permissions":[""]}"#, 400, "invalid_permission"),
-            (#"{"app_id":"42","permissions":"email"}"#, 400, "invalid_request"),
             (#"{"app_id":"42","permissions":[1]}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","permissions":null}"#, 400, "invalid_request"),
             (
                 #"{"app_id":"42","permissions":["# + Array(repeating: #""email""#, count: 65).joined(separator: ",")
                     + "]}",
@@ -252,12 +198,9 @@ struct NonceRouteTests {
             ),
             (#"{"app_id":"42","expires_in":0}"#, 400, "invalid_request"),
             (#"{"app_id":"42","expires_in":601}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":-1}"#, 400, "invalid_request"),
             (#"{"app_id":"42","expires_in":1.5}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":"60"}"#, 400, "invalid_request"),
             (#"{"app_id":"42","expires_in":99999999999999999999}"#, 400, "invalid_request"),
-            (#"{"app_id":"42","expires_in":null}"#, 400, "invalid_request"), ("[]", 400, "invalid_request"),
-            ("null", 400, "invalid_request"), ("{", 400, "invalid_request"), ("42", 400, "invalid_request"),
+            ("[]", 400, "invalid_request"),
         ]
     )
     func badRequests(body: String, status: Int, code: String) async throws {
@@ -265,16 +208,6 @@ struct NonceRouteTests {
         let answer = try service.answer("POST", "/nonces", body: body)
         #expect(answer.status == status)
         #expect(answer.code == code)
-    }
-
-    @Test("A request may name the permissions that the app will ask for: all twelve, or up to 64 names")
-    func permissions() async throws {
-        let service = try await Self.service()
-        let all = Permission.allCases.map { "\"\($0.rawValue)\"" }
-        for names in [[], all, Array(repeating: #""user_messenger_contact""#, count: 64)] {
-            let body = "{\"app_id\":\"42\",\"permissions\":[\(names.joined(separator: ","))]}"
-            #expect(try Self.nonce(service, body).appID == "42")
-        }
     }
 
     @Test("A request can shorten the nonce's lifetime, but not lengthen it")
@@ -324,21 +257,6 @@ struct NonceRouteTests {
         let body = #"{"app_id":"42"}"#
         #expect(try service.answer("POST", "/nonces", fields: [type], body: body).status == 401)
         #expect(try service.answer("POST", "/nonces", fields: [type, "X-Api-Key: \(key)"], body: body).status == 200)
-    }
-
-    @Test(
-        "A request has one nonce at most, and issued_nonce is true or absent",
-        arguments: [
-            #""issued_nonce":false"#, #""issued_nonce":1"#, #""issued_nonce":"true""#, #""issued_nonce":null"#,
-            #""nonce":"n-1","raw_nonce":"n-1""#, #""raw_nonce":"n-1","nonce":"n-1","issued_nonce":true"#,
-            #""issued_nonce":true,"issued_nonce":true"#,
-        ]
-    )
-    func bindings(members: String) async throws {
-        let service = try await Self.service()
-        let answer = try service.verify(try Self.token("n-1"), members)
-        #expect(answer.status == 400)
-        #expect(answer.code == "invalid_request")
     }
 
     @Test(

@@ -39,25 +39,6 @@ struct RecentDigestsTests {
         }
     }
 
-    @Test("Digests with the same hash, or with only one different word, are told apart")
-    func collisions() throws {
-        var table = RecentDigests(capacity: 100)
-        var all: [SHA256Digest] = []
-        for word in 0..<4 {
-            for value in 0..<10 as Range<UInt8> {
-                var digest = SHA256Digest(bytes: InlineArray(repeating: 7))
-                // Digests with the same first word have the same hash.
-                digest.bytes[8 * word + 7] = 100 + value
-                all.append(digest)
-            }
-        }
-        for digest in all {
-            #expect(table.find(digest) == nil)
-            table.use(digest, nil)
-        }
-        for digest in all { #expect(table.find(digest) != nil) }
-    }
-
     @Test("A flood never pushes out a digest that is used once in half of the capacity's lookups")
     func flood() throws {
         let capacity = 500
@@ -72,14 +53,5 @@ struct RecentDigestsTests {
             #expect(!Self.use(try Self.digest(1_000 + number), &table))
         }
         #expect(table.count <= capacity)
-    }
-
-    @Test("All workers together stay within their memory budget, however many tokens come", arguments: [1, 8, 64])
-    func budget(workers: Int) {
-        let memory = 64 * 1_048_576
-        let capacity = VerifiedSignatureCache.capacity(wanted: 10_000, workers: workers, memory: memory)
-        #expect(capacity == 10_000 || capacity < 10_000 && workers > 1)
-        #expect(capacity * workers * RecentDigests.bytesPerEntry <= memory / VerifiedSignatureCache.memoryShare)
-        #expect(RecentDigests.bytesPerEntry < 300 && capacity >= 200)
     }
 }

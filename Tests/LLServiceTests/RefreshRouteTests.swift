@@ -132,64 +132,6 @@ struct RefreshRouteTests {
         #expect(try service.verify(Self.token(.nonce), device).code == "invalid_request")
     }
 
-    @Test("A token without key and access token does not pass for a login that had them")
-    func unboundToken() async throws {
-        let service = try await Self.service()
-        let token = try Tokens.mint(Tokens.claims())
-        let device = try service.verify(token, "\"nonce\":\"n-1\",\"key_thumbprint\":\"\(Self.thumbprint)\"")
-        #expect(device.code == "key_thumbprint_mismatch" && device.text.contains("\"claim\":\"cnf\""))
-        let access = try service.verify(token, "\"nonce\":\"n-1\",\"access_token\":\"\(Self.accessToken)\"")
-        #expect(access.code == "at_hash_mismatch" && access.text.contains("\"claim\":\"at_hash\""))
-        #expect(!(try service.verify(token)).text.contains("key_thumbprint"))
-    }
-
-    @Test("A login can be refreshed as long as its session lasts, and its nonce allows no second login")
-    func life() async throws {
-        let service = try await Self.service()
-        let nonce = try Self.issued(secondsAgo: 5)
-        func token() throws -> String { try Tokens.mint(Tokens.claims(nonce: nonce)) }
-        let refresh = "\"issued_nonce\":true,\"subject\":\"\(Self.user)\""
-        // A refresh before its login does not use up the nonce, either.
-        #expect(try service.verify(token(), refresh).status == 200)
-        #expect(try service.verify(token(), #""issued_nonce":true"#).status == 200)
-        for _ in 0..<3 { #expect(try service.verify(token(), refresh).status == 200) }
-        let used = try service.verify(token(), #""issued_nonce":true"#)
-        #expect(used.code == "nonce_used")
-        #expect(used.text.contains("give the session's user as subject beside the nonce"))
-        let metrics = service.registry.render()
-        #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"seen\"} 1\n"))
-    }
-
-    @Test("With replay: reject a refreshed token is accepted once, like any other, and uses up no nonce")
-    func replay() async throws {
-        let service = try await Self.service(rejectsReplays: true)
-        let token = try Self.token(.issuedNonce)
-        let refresh = "\"issued_nonce\":true,\"subject\":\"\(Self.user)\""
-        #expect(try service.verify(token, refresh).status == 200)
-        #expect(try service.verify(token, refresh).code == "token_replayed")
-        #expect(try service.verify(token, #""issued_nonce":true"#).code == "token_replayed")
-        let old = try Self.token(.oldIssuedNonce)
-        #expect(try service.verify(old, refresh).status == 200)
-        #expect(try service.verify(old, "\"subject\":\"\(Self.user)\"").code == "token_replayed")
-    }
-
-    @Test(
-        "An invalid member is the caller's mistake",
-        arguments: [
-            #""subject":"1","nonce":"a","raw_nonce":"b""#, #""subject":"","nonce":"a""#, #""subject":1,"nonce":"a""#,
-            #""subject":null"#, #""nonce":"a","key_thumbprint":"""#, #""nonce":"a","key_thumbprint":1"#,
-            #""nonce":"a","key_thumbprint":"abc""#,
-            #""nonce":"a","key_thumbprint":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4J""#,
-            #""nonce":"a","key_thumbprint":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I=""#,
-            #""nonce":"a","access_token":"""#, #""nonce":"a","access_token":[]"#, #""nonce":"a","access_token":null"#,
-            #""nonce":"a","access_token":"b","access_token":"b""#, #""access_token":"b""#,
-        ]
-    )
-    func mistakes(members: String) async throws {
-        let answer = try await Self.service().verify(try Self.token(.nonce), members)
-        #expect(answer.status == 400 && answer.code == "invalid_request", "\(answer.text)")
-    }
-
     @Test("No member of one request is kept for the next")
     func reuse() async throws {
         let service = try await Self.service()

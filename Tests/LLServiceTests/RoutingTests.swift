@@ -9,34 +9,6 @@ import Testing
 
 @Suite("Routes, health and request identifiers", .live)
 struct RoutingTests {
-    @Test(
-        "An unknown path is 404 with a problem as its body",
-        arguments: ["/", "/verify/", "/Verify", "/verify%20", "/metrics", "/livez/x", "/%76erify", "//verify"]
-    )
-    func notFound(path: String) async throws {
-        let service = try await InProcessService()
-        let answer = try service.answer("GET", path, fields: [])
-        #expect(answer.status == 404)
-        #expect(answer.code == "not_found")
-        #expect(answer["content-type"] == "application/problem+json")
-    }
-
-    @Test(
-        "A method that the path does not have is 405 with Allow",
-        arguments: [
-            ("GET", "/verify", "POST, OPTIONS"), ("PUT", "/verify", "POST, OPTIONS"),
-            ("HEAD", "/verify", "POST, OPTIONS"), ("DELETE", "/livez", "GET, HEAD, OPTIONS"),
-            ("POST", "/readyz", "GET, HEAD, OPTIONS"),
-        ]
-    )
-    func methodNotAllowed(method: String, path: String, allow: String) async throws {
-        let service = try await InProcessService()
-        let answer = try service.answer(method, path, fields: [])
-        #expect(answer.status == 405)
-        #expect(answer.code == "method_not_allowed")
-        #expect(answer["allow"] == allow)
-    }
-
     @Test("An unknown method is 501; OPTIONS lists the methods")
     func otherMethods() async throws {
         let service = try await InProcessService()
@@ -124,14 +96,6 @@ struct RoutingTests {
         #expect(identifier.hasPrefix("abc-1-"))
     }
 
-    @Test("Two requests have two identifiers")
-    func identifiersDiffer() async throws {
-        let service = try await InProcessService()
-        let first = try service.answer("GET", "/livez", fields: [])["x-request-id"]
-        let second = try service.answer("GET", "/livez", fields: [])["x-request-id"]
-        #expect(first != second)
-    }
-
     @Test(
         "A request that the server itself refuses keeps its caller's identifier if its head could be read",
         arguments: [
@@ -163,21 +127,6 @@ struct RoutingTests {
         driver.send("GET /auth HTTP/1.1\r\nHost: a\r\nX-Request-Id: caller-1\r\n\r\n")
         #expect(driver.statuses == [503])
         #expect(driver.responses.first?["x-request-id"] == "caller-1")
-    }
-
-    @Test("Identifiers differ on every connection of a process, across workers and listeners")
-    func identifiersOfConnections() async throws {
-        let issuer = try ScriptedIssuer { _, _ in }
-        defer { issuer.stop() }
-        let services = [try LiveService(issuer: issuer), try LiveService(issuer: issuer)]
-        var identifiers: [String] = []
-        for number in 0..<24 {
-            let client = try services[number % 2].connect()
-            client.send("BAD\r\n")
-            identifiers += client.readResponses(1).compactMap { $0["x-request-id"] }
-        }
-        for service in services { await service.stop() }
-        #expect(Set(identifiers).count == 24)
     }
 
     @Test("Every code has a status, a title and its own name")

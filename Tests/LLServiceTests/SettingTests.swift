@@ -85,8 +85,21 @@ struct SettingTests {
         SettingCase("tls_certificate_file", "/tmp/other.pem", tls, bad: [""]),
         SettingCase("tls_key_file", "/tmp/other.pem", tls), SettingCase("tls_client_ca_file", "/tmp/other.pem", tls),
         SettingCase("trusted_peers", "10.0.0.0/8,::1", bad: ["gateway", "10.0.0.0/33"]),
-        SettingCase("gateway", "enabled", bad: ["on"]), SettingCase("gateway_origin", "https://a.example"),
-        SettingCase("dpop", "ignored"), SettingCase("auth_headers", "X-A=sub,X-B=name"),
+        SettingCase("gateway", "enabled", bad: ["on"]),
+        SettingCase(
+            "gateway_origin",
+            "https://a.example",
+            bad: [
+                "api.example.com", "https://a.example/api", "https://a.example/?", "https://a.example#",
+                "https://u@a.example", "ftp://a.example", "https://",
+            ]
+        ),
+        SettingCase("dpop", "ignored", bad: ["required"]),
+        SettingCase(
+            "auth_headers",
+            "X-A=sub,X-B=name",
+            bad: ["X_A=sub", "Connection=sub", "X-A=phone", "X-A", "X-A=sub,"]
+        ),
         SettingCase("signature_cache_entries", "0"), SettingCase("nonce_secret_file", "/tmp/secret"),
         SettingCase("nonce_ttl_seconds", "299"), SettingCase("replay", "reject"),
         SettingCase("replay_store", "rediss://u@cache.example:7000/2", bad: ["redis", ""]),
@@ -195,6 +208,7 @@ struct SettingTests {
         (["listen_mode": "0660"], "--listen-mode: permissions have no meaning for 127.0.0.1:8080"),
         (["tls_certificate_file": "/a"], "--tls-certificate-file: set tls_key_file too"),
         (["tls_key_file": "/a"], "--tls-key-file: set tls_certificate_file too"),
+        (["auth_headers": "X-A=sub,x-a=email"], "--auth-headers: two fields have the same name"),
         (["tls_client_ca_file": "/a"], "--tls-client-ca-file: client certificates need TLS"),
         (
             tls.merging(["tls_client_ca_file": "/a", "idle_timeout_seconds": "241"]) { $1 },

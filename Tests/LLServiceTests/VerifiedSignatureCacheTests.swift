@@ -105,16 +105,6 @@ struct VerifiedSignatureCacheTests {
         return tokens
     }
 
-    @Test("A good token is remembered once and stays good")
-    func again() throws {
-        let worker = try Worker()
-        let token = try Self.token()
-        for _ in 0..<3 {
-            #expect(try worker.refusal(token) == nil)
-            #expect(worker.memory.tokens.count == 1)
-        }
-    }
-
     @Test("A remembered token is still refused for its expiry, its age, another app or another policy")
     func judgedAnew() throws {
         let worker = try Worker()
@@ -232,25 +222,5 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(good) == nil)
         #expect(try worker.refusal(mixed)?.code == .invalidSignature)
         #expect(worker.memory.tokens.count == 1)
-    }
-
-    @Test("With a capacity of zero nothing is remembered, and every verdict stays the same")
-    func none() throws {
-        let worker = try Worker(capacity: 0)
-        for _ in 0..<2 {
-            #expect(try worker.refusal(try Self.token()) == nil)
-            #expect(try worker.refusal(try Self.token(Self.impostor))?.code == .invalidSignature)
-        }
-        #expect(worker.memory.tokens.count == 0)
-    }
-
-    @Test("Beyond the capacity the token used longest ago is verified anew and accepted")
-    func full() throws {
-        let worker = try Worker(capacity: 3)
-        let tokens = try (0..<5).map { number in
-            try StandInKeys.current.mint(Tokens.claims(nonce: "n-\(number)", issuedAt: Self.now - 5))
-        }
-        for token in tokens + tokens { #expect(try worker.refusal(token) == nil) }
-        #expect((2...3).contains(worker.memory.tokens.count))
     }
 }

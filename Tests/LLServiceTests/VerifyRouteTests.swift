@@ -23,8 +23,8 @@ struct VerifyRouteTests {
             let token = try StandInKeys.current.mint(members: friends + members.filter { $0.name != "user_friends" })
             let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
             #expect(answer.status == 200)
-            let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
-            #expect(decoded.profile.friendIDs == claims.friendIDs && decoded.profile.userID == claims.subject)
+            let ids = claims.friendIDs?.map { "\"\($0)\"" }.joined(separator: ",") ?? ""
+            #expect(answer.text.contains("\"friend_ids\":[\(ids)]"), "\(count)")
             // The second round uses the remembered token.
             for _ in 0..<2 {
                 let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
@@ -68,74 +68,19 @@ struct VerifyRouteTests {
         #expect(answer["content-type"] == "application/json")
         #expect(answer["cache-control"] == "no-store")
         #expect(answer["x-request-id"] != nil)
-        let decoded = try JSONDecoder().decode(DecodedAnswer.self, from: Data(answer.body))
-        #expect(decoded.authenticationToken.audience == InProcessService.appID)
-        #expect(decoded.authenticationToken.issuer == "https://www.facebook.com")
-        #expect(decoded.authenticationToken.keyID == StandInKeys.current.keyID)
-        #expect(decoded.authenticationToken.tracking == "limited")
-        #expect(decoded.authenticationToken.expiresAt - decoded.authenticationToken.issuedAt == 3600)
-        let profile = decoded.profile
-        #expect(profile.userID == "2954873201847263")
-        #expect(profile.name == "Jané \"Q\" Doe/😀")
-        #expect([profile.firstName, profile.middleName, profile.lastName] == ["Jané", "Q", "Doe"])
-        #expect(profile.email == "jane@example.com" && profile.emailVerified == false)
-        #expect(profile.imageURL == "https://x.fbcdn.net/p.jpg?a=1&b=2")
-        #expect(profile.linkURL == "https://www.facebook.com/jane")
-        #expect(profile.friendIDs == ["11", "22"])
-        #expect(profile.birthday == "1990-01-02")
-        #expect(profile.ageRange == ["min": 21])
-        #expect(profile.hometown == ["id": "1", "name": "Martinez, California"])
-        #expect(profile.location == ["id": "2", "name": "Seattle, Washington"])
-        #expect(profile.gender == "female")
-        #expect(profile.isLimited)
-        #expect(decoded.unverifiablePermissions == ["user_messenger_contact"])
-        #expect(decoded.missingPermissions == [])
-        #expect(decoded.claims["email"] == .text("jane@example.com"))
-        #expect(decoded.claims["iss"] == .text("https://www.facebook.com"))
-    }
-
-    @Test(
-        "Each of the three forms of a birthday is answered",
-        arguments: [("01/02/1990", "1990-01-02"), ("01/02", "0000-01-02"), ("1990", "1990")]
-    )
-    func birthdays(claim: String, answer: String) async throws {
-        let service = try await InProcessService()
-        var claims = Tokens.claims()
-        claims.birthday = claim
-        #expect(try service.verify(try Tokens.mint(claims)).text.contains("\"birthday\":\"\(answer)\""))
-    }
-
-    @Test("Absent claims are absent in the answer, never null")
-    func absence() async throws {
-        let service = try await InProcessService()
-        let answer = try service.verify(try Tokens.mint(Tokens.claims()))
-        #expect(answer.status == 200)
-        #expect(!answer.text.contains("null"))
-        for member in ["name", "email", "birthday", "friend_ids", "hometown", "missing_permissions"] {
-            #expect(!answer.text.contains("\"\(member)\""), "\(member)")
+        let (start, key) = (claims.issuedAt ?? 0, StandInKeys.current.keyID)
+        for part in [
+            #""issuer":"https:\/\/www.facebook.com","audience":"\#(InProcessService.appID)""#, #""nonce":"n-1""#,
+            #""issued_at":\#(start),"expires_at":\#(start + 3_600),"key_id":"\#(key)","tracking":"limited"}"#,
+            #""name":"Jan\u00e9 \"Q\" Doe\/\ud83d\ude00","first_name":"Jan\u00e9","middle_name":"Q","last_name":"Doe""#,
+            #""email":"jane\u0040example.com","email_verified":false,"image_url":"https:\/\/x.fbcdn.net\/p.jpg?a=1&b=2""#,
+            #""link_url":"https:\/\/www.facebook.com\/jane","friend_ids":["11","22"],"birthday":"1990-01-02""#,
+            #""age_range":{"min":21},"hometown":{"id":"1","name":"Martinez, California"}"#,
+            #""location":{"id":"2","name":"Seattle, Washington"},"gender":"female""#, #""is_limited":true}"#,
+            #""missing_permissions":[],"unverifiable_permissions":["user_messenger_contact"]"#,
+        ] {
+            #expect(answer.text.contains(part), "\(part): \(answer.text)")
         }
-    }
-
-    @Test("A token with an access token beside it is answered as tracking enabled")
-    func tracking() async throws {
-        let service = try await InProcessService()
-        var claims = Tokens.claims()
-        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
-        let answer = try service.verify(try Tokens.mint(claims))
-        #expect(answer.text.contains("\"tracking\":\"enabled\""))
-        #expect(answer.text.contains("\"is_limited\":false"))
-    }
-
-    @Test("Missing permissions are listed only if the request names permissions")
-    func missing() async throws {
-        let service = try await InProcessService()
-        let token = try Tokens.mint(Tokens.claims())
-        let answer = try service.verify(token, #""nonce":"n-1","permissions":["user_birthday","email"]"#)
-        #expect(answer.text.contains(#""missing_permissions":["email","user_birthday"]"#))
-        #expect(
-            try service.verify(token, #""nonce":"n-1","permissions":[]"#).text.contains(#""missing_permissions":[]"#)
-        )
-        #expect(!(try service.verify(token)).text.contains("missing_permissions"))
     }
 
     @Test("Every requested permission without proof is listed in the fixed order; the unverifiable one is listed apart")
@@ -180,22 +125,6 @@ struct VerifyRouteTests {
         ).text
         #expect(answer.contains(#""missing_permissions":["public_profile","email"]"#), "\(answer)")
         #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
-    }
-
-    @Test("Each binding is checked: nonce, hash of the nonce, user of the session")
-    func bindings() async throws {
-        let service = try await InProcessService()
-        let token = try Tokens.mint(Tokens.claims())
-        #expect(try service.verify(token, #""nonce":"n-1""#).status == 200)
-        #expect(try service.verify(token, #""nonce":"\u006e-1""#).status == 200)
-        #expect(try service.verify(token, #""subject":"2954873201847263""#).status == 200)
-        // SHA-256 of "secret".
-        let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
-        let hashed = try Tokens.mint(Tokens.claims(nonce: hash))
-        #expect(try service.verify(hashed, #""raw_nonce":"secret""#).status == 200)
-        #expect(try service.verify(hashed, #""raw_nonce":"secret2""#).code == "nonce_mismatch")
-        #expect(try service.verify(token, #""nonce":"n-2""#).code == "nonce_mismatch")
-        #expect(try service.verify(token, #""subject":"1""#).code == "subject_mismatch")
     }
 
     @Test("app_id narrows the configured apps to one")

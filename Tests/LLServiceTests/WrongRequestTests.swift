@@ -115,6 +115,12 @@ struct WrongRequest: Sendable {
         WrongRequest("a nonce that was issued elsewhere") { #"{"id_token":"\#($0)","issued_nonce":true}"# },
     ]
 
+    /// A body of another form or type at `/verify`.
+    private static func typed(_ name: String, _ body: String, words: [String] = [], _ fields: String...) -> WrongRequest
+    {
+        WrongRequest(name, "POST", "/verify", fields, words: words, body: body)
+    }
+
     static let texts: [WrongRequest] = [
         WrongRequest("an empty body") { _ in "" },
         WrongRequest("a comma before the brace") { _ in #"{"id_token":"x",}"# },
@@ -122,49 +128,22 @@ struct WrongRequest: Sendable {
         WrongRequest("a body that ends too early") { _ in #"{"id_token":"x""# },
         WrongRequest("two bodies", ["zz"]) { _ in #"{} zz"# },
         WrongRequest("a member twice") { _ in #"{"nonce":"a","nonce":"b"}"# },
-        WrongRequest("a list") { _ in "[]" },
-        WrongRequest(
-            "a form (`curl -d`)",
-            "POST",
-            "/verify",
-            ["Content-Type: application/x-www-form-urlencoded"],
-            body: "id_token=x"
-        ),
-        WrongRequest("no `Content-Type`", "POST", "/verify", [], body: "{}"),
-        WrongRequest(
-            "another charset",
-            "POST",
-            "/verify",
-            ["Content-Type: application/json; charset=latin1"],
-            body: "{}"
-        ),
-        WrongRequest(
-            "a type with other characters",
-            "POST",
-            "/verify",
-            ["Content-Type: <b>\"x\""],
-            words: ["<b>"],
-            body: "{}"
-        ),
-        WrongRequest(
-            "a compressed body",
-            "POST",
-            "/verify",
-            ["Content-Type: application/json", "Content-Encoding: gzip"],
-            body: "{}"
-        ),
-        WrongRequest(
-            "JSON at `/introspect`",
-            "POST",
-            "/introspect",
-            ["Content-Type: application/json", key],
-            hasKeys: true,
-            body: "{}"
-        ),
+        WrongRequest("a list") { _ in "[]" }, typed("a form (`curl -d`)", "id_token=x", form),
+        typed("no `Content-Type`", "{}"),
+        typed("another charset", "{}", "Content-Type: application/json; charset=latin1"),
+        typed("a type with other characters", "{}", words: ["<b>"], "Content-Type: <b>\"x\""),
+        typed("a compressed body", "{}", "Content-Type: application/json", "Content-Encoding: gzip"),
+        WrongRequest("JSON at `/introspect`", "POST", "/introspect", [json, key], hasKeys: true, body: "{}"),
     ]
 
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"
+    private static let json = "Content-Type: application/json"
+
+    /// A request with one bearer token at `/auth`.
+    private static func auth(_ name: String, _ query: String, words: [String] = []) -> WrongRequest {
+        WrongRequest(name, "GET", "/auth?\(query)", ["Authorization: Bearer a.b.c"], words: words)
+    }
 
     static let routes: [WrongRequest] = [
         WrongRequest("`GET /verify`", "GET", "/verify", []),
@@ -180,50 +159,13 @@ struct WrongRequest: Sendable {
         WrongRequest("`/`", "GET", "/", []),
         WrongRequest("`/metrics` at the service's listener", "GET", "/metrics", []),
         WrongRequest("no key", "POST", "/verify", hasKeys: true, body: "{}"),
-        WrongRequest(
-            "a wrong key",
-            "POST",
-            "/verify",
-            ["Content-Type: application/json", "X-Api-Key: nope"],
-            words: ["nope"],
-            hasKeys: true,
-            body: "{}"
-        ),
-        WrongRequest(
-            "two keys",
-            "POST",
-            "/verify",
-            ["Content-Type: application/json", key, "Authorization: Bearer secret"],
-            hasKeys: true,
-            body: "{}"
-        ),
+        keyed("a wrong key", ["X-Api-Key: nope"], words: ["nope"]),
+        keyed("two keys", [key, "Authorization: Bearer secret"]),
         WrongRequest("`/introspect` without configured keys", "POST", "/introspect", [form], body: "token=x"),
-        WrongRequest("`/introspect` without `token`", "POST", "/introspect", [form, key], hasKeys: true, body: "a=b"),
-        WrongRequest(
-            "`issued_nonce` at `/introspect`",
-            "POST",
-            "/introspect",
-            [form, key],
-            hasKeys: true,
-            body: "token=x&issued_nonce=true"
-        ),
-        WrongRequest(
-            "`/revocations` without `user_id`",
-            "POST",
-            "/revocations",
-            ["Content-Type: application/json", key],
-            hasKeys: true,
-            body: "{}"
-        ),
-        WrongRequest(
-            "`userId` at `/revocations`",
-            "POST",
-            "/revocations",
-            ["Content-Type: application/json", key],
-            words: ["userId"],
-            hasKeys: true,
-            body: #"{"userId":"1"}"#
-        ),
+        introspected("`/introspect` without `token`", "a=b"),
+        introspected("`issued_nonce` at `/introspect`", "token=x&issued_nonce=true"),
+        revoked("`/revocations` without `user_id`", "{}"),
+        revoked("`userId` at `/revocations`", #"{"userId":"1"}"#, words: ["userId"]),
         WrongRequest("`/nonces` without `app_id`, with several apps", "POST", "/nonces", body: "{}"),
         WrongRequest("`expires_in` as a text", "POST", "/nonces", body: #"{"app_id":"42","expires_in":"60"}"#),
         WrongRequest("`appId` at `/nonces`", "POST", "/nonces", words: ["appId"], body: #"{"appId":"42"}"#),
@@ -242,29 +184,24 @@ struct WrongRequest: Sendable {
             ["Authorization: Bearer \"a.b.c\""],
             words: ["a.b.c"]
         ),
-        WrongRequest(
-            "a client's query at `/auth`",
-            "GET",
-            "/auth?id=5",
-            ["Authorization: Bearer a.b.c"],
-            words: ["id=5"]
-        ),
-        WrongRequest("`permission` at `/auth`", "GET", "/auth?permission=email", ["Authorization: Bearer a.b.c"]),
-        WrongRequest(
-            "`permissions` without a name at `/auth`",
-            "GET",
-            "/auth?permissions=",
-            ["Authorization: Bearer a.b.c"]
-        ),
-        WrongRequest(
-            "the permission `emails` at `/auth`",
-            "GET",
-            "/auth?permissions=emails",
-            ["Authorization: Bearer a.b.c"],
-            words: ["emails"]
-        ),
-        WrongRequest("an `app_id` of no app at `/auth`", "GET", "/auth?app_id=7", ["Authorization: Bearer a.b.c"]),
+        auth("a client's query at `/auth`", "id=5", words: ["id=5"]),
+        auth("`permission` at `/auth`", "permission=email"),
+        auth("`permissions` without a name at `/auth`", "permissions="),
+        auth("the permission `emails` at `/auth`", "permissions=emails", words: ["emails"]),
+        auth("an `app_id` of no app at `/auth`", "app_id=7"),
     ]
+
+    private static func keyed(_ name: String, _ fields: [String], words: [String] = []) -> WrongRequest {
+        WrongRequest(name, "POST", "/verify", [json] + fields, words: words, hasKeys: true, body: "{}")
+    }
+
+    private static func introspected(_ name: String, _ body: String) -> WrongRequest {
+        WrongRequest(name, "POST", "/introspect", [form, key], hasKeys: true, body: body)
+    }
+
+    private static func revoked(_ name: String, _ body: String, words: [String] = []) -> WrongRequest {
+        WrongRequest(name, "POST", "/revocations", [json, key], words: words, hasKeys: true, body: body)
+    }
 
     static let all = bodies + tokens + texts + routes
 }
@@ -332,29 +269,6 @@ struct WrongRequestTests {
         let known = Set(page.split(separator: "\n"))
         for row in rows { #expect(known.contains(Substring(row)), "\(row)") }
         #expect(page.split(separator: "\n").count { $0.hasPrefix("| ") } == rows.count + 1)
-    }
-
-    @Test(
-        "A newcomer's mistakes are answered with their remedy",
-        arguments: [
-            ("`idToken` for `id_token`", "The body's member idToken is unknown; did you mean id_token?"),
-            ("`token` for `id_token`", "The body's member token is unknown; did you mean id_token?"),
-            ("the permission `emails`", "The permission emails is none of Limited Login's twelve; did you mean email?"),
-            ("a comma before the brace", "The body is not acceptable JSON: unexpected } at byte 16."),
-            ("a wrong key", "This key is none of client_keys_file's."),
-            ("`GET /verify`", "The method GET is not allowed at this path: use POST."),
-            ("`/verify/`", "There is nothing at this path; did you mean /verify?"),
-            ("`/v1/verify`", "There is nothing at this path; did you mean /verify?"),
-            ("60 KB of body", "The body is larger than the 49,152 bytes that this path takes."),
-            (
-                "a form (`curl -d`)",
-                "The body is declared as application/x-www-form-urlencoded; it must be application/json in UTF-8."
-            ),
-        ]
-    )
-    func newcomer(name: String, detail: String) async throws {
-        let page = try ProjectFiles.text(Self.page)
-        #expect(page.contains("| \(name) | ") && page.contains(" | \(detail) | "))
     }
 
     @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: Rejection.Code.all)

@@ -179,20 +179,12 @@ struct IntrospectRouteTests {
         let get = try service.answer("GET", "/introspect?token=x", fields: [Self.key])
         #expect(get.status == 405)
         #expect(get["allow"] == "POST, OPTIONS")
-        for type in ["application/json", "text/plain", "application/x-www-form-urlencodedx"] {
-            let answer = try service.answer(
-                "POST",
-                "/introspect",
-                fields: ["Content-Type: \(type)", Self.key],
-                body: ""
-            )
-            #expect(answer.status == 415)
-            #expect(answer["accept"] == "application/x-www-form-urlencoded")
-            // A body that is not a form cannot hold the caller's key either.
-            let bare = try service.answer("POST", "/introspect", fields: ["Content-Type: \(type)"], body: "")
-            #expect(bare.status == 401)
-            #expect(bare["www-authenticate"] != nil)
-        }
+        let json = ["Content-Type: application/json"]
+        let answer = try service.answer("POST", "/introspect", fields: json + [Self.key], body: "")
+        #expect(answer.status == 415 && answer["accept"] == "application/x-www-form-urlencoded")
+        // A body that is not a form cannot hold the caller's key either.
+        let bare = try service.answer("POST", "/introspect", fields: json, body: "")
+        #expect(bare.status == 401 && bare["www-authenticate"] != nil)
         let charset = [Self.form + "; charset=UTF-8", Self.key]
         #expect(try service.answer("POST", "/introspect", fields: charset, body: "token=x").status == 200)
     }

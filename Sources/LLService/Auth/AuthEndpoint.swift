@@ -22,29 +22,11 @@ enum AuthEndpoint {
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
             let demand = try AuthDemand(exchange.head, bytes)
-            let (claims, payload, app): (VerifiedClaims, [UInt8], Range<Int>)
-            if let tokens = settings.tokens,
-                worker.ownTokens.isOwn(bytes.extracting(credentials.token), tokens, settings)
-            {
-                let token = try worker.ownTokens.judge(bytes.extracting(credentials.token), appID: demand.appID)
-                (claims, payload, app) = (token.claims, token.payload, token.clientID)
-            } else {
-                var expectation = TokenExpectation()
-                expectation.appIDBytes = demand.appID
-                let verdict = try worker.judge.judge(
-                    bytes.extracting(credentials.token),
-                    expectation,
-                    remembered: worker.signatures,
-                    verifier: settings.unboundVerifier,
-                    context: exchange.context,
-                    trace: TraceParent.passedOn(exchange.head, bytes)
-                )
-                switch verdict {
-                case .wait(let moment): return .later(until: moment, then: answer)
-                case .verified(let facts):
-                    (claims, payload, app) = (facts, worker.judge.workspace.payload, facts.audience)
-                }
-            }
+            var expectation = TokenExpectation()
+            expectation.appIDBytes = demand.appID
+            let verdict = try worker.judgeUnbound(bytes.extracting(credentials.token), expectation, &exchange, bytes)
+            guard let token = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
+            let (claims, payload) = (token.claims, token.payload)
             let proof = try credentials.judgeProof(
                 exchange.head,
                 bytes,
@@ -54,7 +36,7 @@ enum AuthEndpoint {
                 policy: settings.verifier.policy
             )
             try demand.require(claims)
-            let person = worker.auditName(claims, payload, app: app)
+            let person = worker.auditName(claims, payload, app: token.client)
             guard let proof else {
                 export(claims, payload, gateway.fields, isProven: false, &exchange.response)
                 return .accepted(.idToken, person: person)

@@ -10,16 +10,13 @@ internal import LimitedLoginKeys
 
 /// Judges tokens with the current keys, or makes a request wait for new keys. Each worker has one.
 final class TokenJudge {
-    enum Outcome {
-        case verified(VerifiedClaims)
-        case wait(MonotonicInstant)
-    }
-
     private let cache: JWKSetCache
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
     private let revocations: Revocations
+    /// The time until which the last token that must wait for keys waits.
+    private(set) var waitsUntil = MonotonicInstant.never
     /// The requests that wait for a key outside the set.
     private(set) var keyWaits: KeyWaits
     /// The size of the current request in bytes, head and body; the handler sets it.
@@ -35,7 +32,7 @@ final class TokenJudge {
         keys = VerificationKeys(snapshot.value.keySet)
     }
 
-    /// Judges a token, or returns the time until which it must wait for keys.
+    /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
     /// - Parameters:
     ///   - remembered: The tokens accepted earlier, for routes that expect the same token again; nil verifies each token.
     ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
@@ -47,7 +44,7 @@ final class TokenJudge {
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
-    ) throws(Rejection) -> Outcome {
+    ) throws(Rejection) -> VerifiedClaims? {
         // A request that must keep waiting takes a place again.
         let hasWaited = keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
@@ -56,8 +53,8 @@ final class TokenJudge {
             refreshKeys()
             // Keys older than `max-stale` verify no token.
             guard !keys.isEmpty, snapshot.value.isUsable(at: context.now) else {
-                guard let wait = try waitForKeys(nil, context, hasWaited, nil) else { continue }
-                return .wait(wait)
+                if try waitForKeys(nil, context, hasWaited, nil) { return nil }
+                continue
             }
             let now = try ServiceClock.now()
             let claims: VerifiedClaims
@@ -77,11 +74,11 @@ final class TokenJudge {
             } catch {
                 // A key ID that is too long for any published key is empty here; it causes no fetch.
                 guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw error.of(token) }
-                guard let wait = try waitForKeys(error, context, hasWaited, trace()) else { continue }
-                return .wait(wait)
+                if try waitForKeys(error, context, hasWaited, trace()) { return nil }
+                continue
             }
             if revocations.count > 0 { try requireInForce(claims) }
-            return .verified(claims)
+            return claims
         }
         throw Rejection(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
@@ -111,8 +108,8 @@ final class TokenJudge {
 }
 
 extension TokenJudge {
-    /// Handles a request if its key is missing: parks it until the returned time at the latest, lets it try again
-    /// (nil), or throws its answer.
+    /// Handles a request if its key is missing: parks it until ``waitsUntil`` at the latest (true), lets it try again, or
+    /// throws its answer.
     ///
     /// The issuer may have rotated its keys, so a request with an unknown key ID waits for the next fetch.
     /// - Parameters:
@@ -124,7 +121,7 @@ extension TokenJudge {
         _ context: RequestContext,
         _ hasWaited: Bool,
         _ trace: @autoclosure () -> String?
-    ) throws(Rejection) -> MonotonicInstant? {
+    ) throws(Rejection) -> Bool {
         let hash = unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span)
         let mayWait = hasWaited || hash.map { keyWaits.hasRoom(for: $0, bytes: requestByteCount) } ?? true
         let answer = CallTrace.$parent.withValue(trace()) {
@@ -140,8 +137,9 @@ extension TokenJudge {
         switch answer {
         case .wait(let moment) where context.visit != .expired:
             if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
-            return moment
-        case .lookAgain: return nil
+            waitsUntil = moment
+            return true
+        case .lookAgain: return false
         case .unknown: throw unknown ?? Rejection(.keysUnavailable)
         case .wait: throw Rejection(hash == nil ? .keysUnavailable : .keyChecksExhausted)
         case .unavailable(let seconds): throw Rejection(.keysUnavailable, retryAfter: seconds)

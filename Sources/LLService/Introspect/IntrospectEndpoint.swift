@@ -21,28 +21,17 @@ enum IntrospectEndpoint {
     private static func answer(_ request: IntrospectRequest) -> Route.Answer {
         { worker, exchange, bytes in
             do throws(Rejection) {
-                let (claims, payload, client): (VerifiedClaims, [UInt8], Range<Int>?)
-                if let tokens = worker.settings.tokens,
-                    worker.ownTokens.isOwn(request.token.span, tokens, worker.settings)
-                {
-                    let token = try ownToken(request, worker)
-                    (claims, payload, client) = (token.claims, token.payload, token.clientID)
-                } else {
-                    let verdict = try worker.judge.judge(
-                        request.token.span,
-                        request.expectation,
-                        remembered: worker.signatures,
-                        verifier: worker.settings.unboundVerifier,
-                        context: exchange.context,
-                        trace: TraceParent.passedOn(exchange.head, bytes)
-                    )
-                    switch verdict {
-                    case .wait(let moment): return .later(until: moment, then: answer(request))
-                    case .verified(let facts): (claims, payload, client) = (facts, worker.judge.workspace.payload, nil)
-                    }
+                let verdict = try worker.judgeUnbound(request.token.span, request.expectation, &exchange, bytes)
+                guard let token = verdict else {
+                    return .later(until: worker.judge.waitsUntil, then: answer(request))
                 }
                 VerifyEndpoint.addFields(to: &exchange.response)
-                IntrospectAnswer.write(claims, payload: payload, client: client, to: &exchange.response.body)
+                IntrospectAnswer.write(
+                    token.claims,
+                    payload: token.payload,
+                    client: token.client,
+                    to: &exchange.response.body
+                )
                 return .accepted(.idToken, person: nil)
             } catch {
                 // A malformed request or an outage is not the token's fault.
@@ -55,19 +44,6 @@ enum IntrospectEndpoint {
                 return .inactive(error.code)
             }
         }
-    }
-
-    /// Judges a token that this service issued.
-    private static func ownToken(_ request: IntrospectRequest, _ worker: WorkerContext) throws(Rejection) -> OwnToken {
-        let token = try worker.ownTokens.judge(request.token.span, appID: request.expectation.appIDBytes)
-        let binding = request.expectation.binding
-        // A token that was issued here has no nonce.
-        guard binding.nonce == nil else { throw .missingClaim(.nonce) }
-        let subject = JSONText.value(token.payload.span, token.claims.subject)
-        if let expected = binding.subject, !subject.utf8.elementsEqual(expected) {
-            throw .subjectMismatch
-        }
-        return token
     }
 
     /// Reads the form, and checks that the caller may use the route.

@@ -145,7 +145,7 @@ enum UninstallEndpoint {
         guard let token = members["id_token"], !token.isEmpty else {
             throw Rejection(.invalidRequest, "The member id_token is missing or empty.")
         }
-        let verdict: TokenJudge.Outcome
+        let verdict: VerifiedClaims?
         do throws(Rejection) {
             verdict = try worker.judge.judge(
                 token.utf8.span,
@@ -157,16 +157,13 @@ enum UninstallEndpoint {
         } catch {
             return .refused(.idToken, error)
         }
-        switch verdict {
-        case .wait(let moment): return .later(until: moment, then: answer)
-        case .verified(let claims):
-            let payload = worker.judge.workspace.payload.span
-            let call = GraphCall.uninstall(
-                idToken: token,
-                appID: JSONText.value(payload, claims.audience),
-                userID: JSONText.value(payload, claims.subject)
-            )
-            return try GraphWorkers.ask(call, worker, &exchange, bytes)
-        }
+        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
+        let payload = worker.judge.workspace.payload.span
+        let call = GraphCall.uninstall(
+            idToken: token,
+            appID: JSONText.value(payload, claims.audience),
+            userID: JSONText.value(payload, claims.subject)
+        )
+        return try GraphWorkers.ask(call, worker, &exchange, bytes)
     }
 }

@@ -1,5 +1,7 @@
 internal import LLBytes
 internal import LLCrypto
+internal import LLHTTP1
+internal import LLHTTPServer
 internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
@@ -84,5 +86,45 @@ final class OwnTokenJudge {
         try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: judged.authenticatedAt)
         tokens.use(digest, nil)
         return judged
+    }
+}
+
+/// A good token at `/auth` or `/introspect`: one of Facebook, or one that was issued here.
+struct UnboundToken {
+    let claims: VerifiedClaims
+    /// The bytes that the ranges point into.
+    let payload: [UInt8]
+    /// The client that the token was issued to. A token of Facebook was issued to its audience.
+    let client: Range<Int>
+}
+
+extension WorkerContext {
+    /// Judges a token of Facebook or of this service; nil if it must wait for keys.
+    func judgeUnbound(
+        _ token: Span<UInt8>,
+        _ expectation: TokenExpectation,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) throws(Rejection) -> UnboundToken? {
+        let settings = settings
+        guard let tokens = settings.tokens, ownTokens.isOwn(token, tokens, settings) else {
+            let claims = try judge.judge(
+                token,
+                expectation,
+                remembered: signatures,
+                verifier: settings.unboundVerifier,
+                context: exchange.context,
+                trace: TraceParent.passedOn(exchange.head, bytes)
+            )
+            return claims.map {
+                UnboundToken(claims: $0, payload: judge.workspace.payload, client: $0.audience)
+            }
+        }
+        let own = try ownTokens.judge(token, appID: expectation.appIDBytes)
+        // A token that was issued here has no nonce.
+        guard expectation.binding.nonce == nil else { throw .missingClaim(.nonce) }
+        let subject = JSONText.value(own.payload.span, own.claims.subject)
+        if let expected = expectation.binding.subject, !subject.utf8.elementsEqual(expected) { throw .subjectMismatch }
+        return UnboundToken(claims: own.claims, payload: own.payload, client: own.clientID)
     }
 }

@@ -74,26 +74,17 @@ enum TokenEndpoint {
             context: exchange.context,
             trace: TraceParent.passedOn(exchange.head, bytes)
         )
-        switch verdict {
-        case .wait(let moment): return .later(until: moment, then: answer(request))
-        case .verified(let claims):
-            let login = TokenIssuer.Login(
-                claims,
-                payload: worker.judge.workspace.payload.span,
-                telling: worker.settings.tokens?.issuer.policy.claims ?? []
-            )
-            let token = try issue(login, request, worker)
-            let answer: ReplayGuard.Writer = { response in
-                VerifyEndpoint.addFields(to: &response)
-                write(token, request, &response)
-            }
-            let person = worker.auditName(login.appID, login.userID)
-            worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
-            guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
-                answer(&exchange.response)
-                return .accepted(.idToken, person: person)
-            }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: answer)
+        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer(request)) }
+        let login = TokenIssuer.Login(
+            claims,
+            payload: worker.judge.workspace.payload.span,
+            telling: worker.settings.tokens?.issuer.policy.claims ?? []
+        )
+        let token = try issue(login, request, worker)
+        let person = worker.auditName(login.appID, login.userID)
+        return try VerifyEndpoint.accept(claims, request.expectation, person, worker, &exchange, bytes) { response in
+            VerifyEndpoint.addFields(to: &response)
+            write(token, request, &response)
         }
     }
 

@@ -36,40 +36,39 @@ enum VerifyEndpoint {
             context: exchange.context,
             trace: TraceParent.passedOn(exchange.head, bytes)
         )
-        switch verdict {
-        case .wait(let moment): return .later(until: moment, then: answer)
-        case .verified(let claims):
-            let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
-            let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
-            let person = worker.auditName(claims, payload)
-            worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
-            guard let uses = try uses(claims, request.expectation, worker) else {
-                write(claims, payload, keyID, asked, isRefresh, &exchange.response)
-                return .accepted(.idToken, person: person)
-            }
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes) { response in
-                write(claims, payload, keyID, asked, isRefresh, &response)
-            }
+        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
+        let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
+        let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
+        let person = worker.auditName(claims, payload)
+        return try accept(claims, request.expectation, person, worker, &exchange, bytes) { response in
+            addFields(to: &response)
+            VerifyAnswer.write(
+                claims,
+                payload: payload.span,
+                keyID: keyID.span,
+                asked: asked,
+                isRefresh: isRefresh,
+                to: &response.body
+            )
         }
     }
 
-    private static func write(
+    /// Uses up what a good token uses up, and then writes the answer.
+    static func accept(
         _ claims: VerifiedClaims,
-        _ payload: [UInt8],
-        _ keyID: [UInt8],
-        _ asked: PermissionSet?,
-        _ isRefresh: Bool,
-        _ response: inout HTTPResponse
-    ) {
-        addFields(to: &response)
-        VerifyAnswer.write(
-            claims,
-            payload: payload.span,
-            keyID: keyID.span,
-            asked: asked,
-            isRefresh: isRefresh,
-            to: &response.body
-        )
+        _ expectation: borrowing TokenExpectation,
+        _ person: String?,
+        _ worker: WorkerContext,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>,
+        write: @escaping ReplayGuard.Writer
+    ) throws(Rejection) -> Outcome {
+        worker.count(expectation.binding.givenNonce, &exchange, bytes)
+        guard let uses = try uses(claims, expectation, worker) else {
+            write(&exchange.response)
+            return .accepted(.idToken, person: person)
+        }
+        return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: write)
     }
 
     static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Rejection)
@@ -80,8 +79,7 @@ enum VerifyEndpoint {
 
     /// The entries that a good token uses up: its nonce, and itself if each token is accepted once. Nil if it uses up
     /// nothing.
-    @inline(__always)
-    static func uses(
+    private static func uses(
         _ claims: VerifiedClaims,
         _ expectation: borrowing TokenExpectation,
         _ worker: WorkerContext

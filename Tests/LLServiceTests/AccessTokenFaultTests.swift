@@ -185,41 +185,6 @@ struct AccessTokenFaultTests {
         #expect(elsewhere.connectionCount == 0)
     }
 
-    @Test("While Graph hangs, 500 access tokens are bounded, other requests are served, and a stop loses none")
-    func crowd() async throws {
-        let gate = Locked(false)
-        let service = try await GraphService(workerCount: 2, acceptsAccessTokens: true) { request, peer in
-            if request.path.contains("/permissions?") { return try peer.answerAndStay(#"{"data":[]}"#) }
-            while !gate.withLock({ $0 }) { try peer.pause(.milliseconds(5)) }
-            try GraphStory.script()(request, peer)
-        }
-        let clients = try (0..<500).map { _ in try service.connect() }
-        let body = #"{"access_token":"\#(GraphStory.token)"}"#
-        for client in clients { client.send(GraphService.request("POST", "/verify", body: body)) }
-        let refused = 500 - GraphWorkers.accessTokenThreadLimit - GraphWorkers.accessTokenQueueLimit
-        let tooMany =
-            #"limited_login_verifications_total{credential="access_token",result="too_many_access_tokens"} \#(refused)"#
-        await eventually("\(refused) are refused") { service.registry.render().contains(tooMany) }
-        #expect(service.graph.connectionCount <= GraphWorkers.accessTokenThreadLimit)
-        // Neither an id token nor a request about permissions waits behind the access tokens.
-        let token = try Tokens.mint(Tokens.claims())
-        for _ in 0..<20 {
-            let verdict = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
-            #expect(verdict.status == 200)
-            #expect(try service.answer("GET", "/users/1/permissions").status == 200)
-        }
-        async let stopping = service.server.stop(drainDelay: .zero, grace: .seconds(300))
-        gate.withLock { $0 = true }
-        #expect(await stopping == 0)
-        let answers = clients.compactMap { $0.readResponses(1).first }
-        #expect(
-            answers.count { $0.status == 429 && $0.code == "too_many_access_tokens" && $0["retry-after"] != nil }
-                == refused
-        )
-        #expect(answers.count { $0.status == 200 } == 500 - refused)
-        await service.stop()
-    }
-
     @Test("No log at level trace, no error and no metric holds the token, the secret or the person")
     func secrets() async throws {
         let story = Locked(GraphStory.data())

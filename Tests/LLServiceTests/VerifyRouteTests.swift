@@ -127,17 +127,6 @@ struct VerifyRouteTests {
         #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
     }
 
-    @Test("app_id narrows the configured apps to one")
-    func appID() async throws {
-        let service = try await InProcessService()
-        let token = try Tokens.mint(Tokens.claims())
-        #expect(try service.verify(token, "\"nonce\":\"n-1\",\"app_id\":\"\(InProcessService.appID)\"").status == 200)
-        #expect(try service.verify(token, #""nonce":"n-1","app_id":"42""#).code == "invalid_audience")
-        let unknown = try service.verify(token, #""nonce":"n-1","app_id":"43""#)
-        #expect(unknown.code == "unknown_app")
-        #expect(unknown.status == 400)
-    }
-
     @Test("A refused token is a problem with a challenge, a code and the claim at fault")
     func refusal() async throws {
         let service = try await InProcessService()

@@ -80,7 +80,9 @@ struct NonceRequest {
         }
         guard let permissions else { return }
         switch tracking {
-        case .limited: _ = try document.limitedLoginPermissions(permissions, in: body)
+        case .limited:
+            var name: [UInt8] = []
+            _ = try document.limitedLoginPermissions(permissions, in: body, scratch: &name)
         case .enabled: _ = try document.graphPermissions(permissions, in: body)
         }
     }

@@ -82,10 +82,16 @@ enum TokenEndpoint {
         )
         let token = try issue(login, request, worker)
         let person = worker.auditName(login.appID, login.userID)
-        return try VerifyEndpoint.accept(claims, request.expectation, person, worker, &exchange, bytes) { response in
+        worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
+        let answer: ReplayGuard.Writer = { response in
             VerifyEndpoint.addFields(to: &response)
             write(token, request, &response)
         }
+        guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
+            answer(&exchange.response)
+            return .accepted(.idToken, person: person)
+        }
+        return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: answer)
     }
 
     private static func issue(

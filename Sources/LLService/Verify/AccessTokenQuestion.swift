@@ -17,20 +17,11 @@ struct AccessTokenRequest {
     private(set) var hasAuthNonce = false
     private(set) var nonce: Nonce?
     private(set) var hasIssuedNonce = false
+}
 
-    init(
-        token: [UInt8],
-        subject: String?,
-        appID: [UInt8]?,
-        hasAuthNonce: Bool,
-        nonce: Nonce?,
-        hasIssuedNonce: Bool
-    ) {
-        (self.token, self.subject, self.appID) = (token, subject, appID)
-        (self.hasAuthNonce, self.nonce, self.hasIssuedNonce) = (hasAuthNonce, nonce, hasIssuedNonce)
-    }
-
+extension AccessTokenRequest {
     init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) {
+        self.init()
         for name in document.children(of: document.root) {
             let value = name + 1
             switch document.string(name, in: body) {

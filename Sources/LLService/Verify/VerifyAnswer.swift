@@ -10,8 +10,7 @@ package enum VerifyAnswer {
     /// of permissions have 700, and dates and numbers have 150.
     private static let fixedByteCount = 2_048
 
-    /// - Parameters:
-    ///   - asked: The permissions the caller needs; nil leaves out the list of missing ones.
+    /// - Parameter asked: The permissions the caller needs; nil leaves out the list of missing ones.
     package static func write(
         _ claims: VerifiedClaims,
         payload: Span<UInt8>,
@@ -167,13 +166,30 @@ package enum VerifyAnswer {
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
         let start = bytes.count
-        for permission in Permission.allCases where permissions.contains(PermissionSet(permission)) {
-            bytes.append(UInt8(ascii: "\""))
-            for byte in permission.rawValue.utf8 { bytes.append(byte) }
-            bytes.append("\",")
-        }
+        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
+        name(.email, "\"email\",", permissions, &bytes)
+        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
+        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
+        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
+        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
+        name(.userFriends, "\"user_friends\",", permissions, &bytes)
+        name(.userGender, "\"user_gender\",", permissions, &bytes)
+        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
+        name(.userLink, "\"user_link\",", permissions, &bytes)
+        name(.userLocation, "\"user_location\",", permissions, &bytes)
+        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
         // The last name has no comma.
         if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
+    }
+
+    @inline(__always)
+    private static func name(
+        _ permission: Permission,
+        _ text: StaticString,
+        _ permissions: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
     }
 }

@@ -40,35 +40,34 @@ enum VerifyEndpoint {
         let (payload, keyID) = (worker.judge.workspace.payload, worker.judge.workspace.keyID)
         let (asked, isRefresh) = (request.permissions, request.expectation.binding.isRefresh)
         let person = worker.auditName(claims, payload)
-        return try accept(claims, request.expectation, person, worker, &exchange, bytes) { response in
-            addFields(to: &response)
-            VerifyAnswer.write(
-                claims,
-                payload: payload.span,
-                keyID: keyID.span,
-                asked: asked,
-                isRefresh: isRefresh,
-                to: &response.body
-            )
+        worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
+        // Without a closure the usual answer allocates nothing.
+        guard let uses = try uses(claims, request.expectation, worker) else {
+            write(claims, payload, keyID, asked, isRefresh, &exchange.response)
+            return .accepted(.idToken, person: person)
+        }
+        return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes) { response in
+            write(claims, payload, keyID, asked, isRefresh, &response)
         }
     }
 
-    /// Uses up what a good token uses up, and then writes the answer.
-    static func accept(
+    private static func write(
         _ claims: VerifiedClaims,
-        _ expectation: borrowing TokenExpectation,
-        _ person: String?,
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>,
-        write: @escaping ReplayGuard.Writer
-    ) throws(Rejection) -> Outcome {
-        worker.count(expectation.binding.givenNonce, &exchange, bytes)
-        guard let uses = try uses(claims, expectation, worker) else {
-            write(&exchange.response)
-            return .accepted(.idToken, person: person)
-        }
-        return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: write)
+        _ payload: [UInt8],
+        _ keyID: [UInt8],
+        _ asked: PermissionSet?,
+        _ isRefresh: Bool,
+        _ response: inout HTTPResponse
+    ) {
+        addFields(to: &response)
+        VerifyAnswer.write(
+            claims,
+            payload: payload.span,
+            keyID: keyID.span,
+            asked: asked,
+            isRefresh: isRefresh,
+            to: &response.body
+        )
     }
 
     static func requireNonces(_ expectation: borrowing TokenExpectation, _ settings: RuntimeSettings) throws(Rejection)
@@ -79,7 +78,8 @@ enum VerifyEndpoint {
 
     /// The entries that a good token uses up: its nonce, and itself if each token is accepted once. Nil if it uses up
     /// nothing.
-    private static func uses(
+    @inline(__always)
+    static func uses(
         _ claims: VerifiedClaims,
         _ expectation: borrowing TokenExpectation,
         _ worker: WorkerContext
@@ -118,16 +118,19 @@ package struct VerifyRequestReader: ~Copyable {
     package private(set) var token: [UInt8] = []
     package private(set) var expectation = TokenExpectation()
     private var hasIssuedNonce = false
+    private var texts = Texts()
     package private(set) var permissions: PermissionSet?
     /// The request about an access token; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
+    private var permissionName: [UInt8] = []
 
     package init() {}
 
     /// Reads one body and forgets the previous one.
     package mutating func read(_ body: Span<UInt8>) throws(Rejection) {
-        token = []
+        token.removeAll(keepingCapacity: true)
         expectation = TokenExpectation()
+        texts.removeAll()
         permissions = nil
         accessToken = nil
         hasIssuedNonce = false
@@ -150,30 +153,49 @@ package struct VerifyRequestReader: ~Copyable {
         expectation.binding.settle(issuedNonce: hasIssuedNonce)
     }
 
+    /// Texts that keep their memory, so that a request allocates none.
+    private struct Texts {
+        var (nonce, subject, appID): ([UInt8], [UInt8], [UInt8]) = ([], [], [])
+        var (keyThumbprint, accessToken): ([UInt8], [UInt8]) = ([], [])
+
+        mutating func removeAll() {
+            nonce.removeAll(keepingCapacity: true)
+            subject.removeAll(keepingCapacity: true)
+            appID.removeAll(keepingCapacity: true)
+            keyThumbprint.removeAll(keepingCapacity: true)
+            accessToken.removeAll(keepingCapacity: true)
+        }
+    }
+
     private mutating func readMember(_ name: Int, in body: Span<UInt8>) throws(Rejection) {
         let value = name + 1
         if document.string(name, equals: "id_token", in: body) {
-            token = try document.text("id_token", value, in: body)
+            try document.appendText("id_token", value, in: body, to: &token)
         } else if document.string(name, equals: "nonce", in: body) {
-            expectation.binding.nonce = .nonce(try nonce("nonce", value, in: body))
+            try readNonce("nonce", value, in: body)
+            expectation.binding.nonce = .nonce(texts.nonce)
         } else if document.string(name, equals: "raw_nonce", in: body) {
-            expectation.binding.nonce = .rawNonce(try nonce("raw_nonce", value, in: body))
+            try readNonce("raw_nonce", value, in: body)
+            expectation.binding.nonce = .rawNonce(texts.nonce)
         } else if document.string(name, equals: "issued_nonce", in: body) {
             try document.requireTrue("issued_nonce", value)
             hasIssuedNonce = true
         } else if document.string(name, equals: "subject", in: body) {
-            expectation.binding.subject = try document.text("subject", value, in: body)
+            try document.appendText("subject", value, in: body, to: &texts.subject)
+            expectation.binding.subject = texts.subject
         } else if document.string(name, equals: "app_id", in: body) {
             try document.requireString("app_id", value)
-            let appID = Array(document.string(value, in: body).utf8)
-            guard !appID.isEmpty else { throw Rejection(.unknownApp, "The member app_id is empty.") }
-            expectation.appIDBytes = appID
+            document.appendString(value, in: body, to: &texts.appID)
+            guard !texts.appID.isEmpty else { throw Rejection(.unknownApp, "The member app_id is empty.") }
+            expectation.appIDBytes = texts.appID
         } else if document.string(name, equals: "permissions", in: body) {
-            permissions = try document.limitedLoginPermissions(value, in: body)
+            permissions = try document.limitedLoginPermissions(value, in: body, scratch: &permissionName)
         } else if document.string(name, equals: "key_thumbprint", in: body) {
-            expectation.keyThumbprintBytes = try document.text("key_thumbprint", value, in: body)
+            try document.appendText("key_thumbprint", value, in: body, to: &texts.keyThumbprint)
+            expectation.keyThumbprintBytes = texts.keyThumbprint
         } else if document.string(name, equals: "access_token", in: body) {
-            expectation.accessTokenBytes = try document.text("access_token", value, in: body)
+            try document.appendText("access_token", value, in: body, to: &texts.accessToken)
+            expectation.accessTokenBytes = texts.accessToken
         } else if document.string(name, equals: "auth_nonce", in: body) {
             throw Rejection(
                 .invalidRequest,
@@ -184,12 +206,11 @@ package struct VerifyRequestReader: ~Copyable {
         }
     }
 
-    private func nonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
+    private mutating func readNonce(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) {
         guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
         guard document.isString(value) else { throw Rejection(.invalidNonce, "The member \(member) must be a string.") }
-        let nonce = Array(document.string(value, in: body).utf8)
-        guard !nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
-        return nonce
+        document.appendString(value, in: body, to: &texts.nonce)
+        guard !texts.nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
     }
 }
 
@@ -213,20 +234,34 @@ extension JSONDocument {
         return nonce
     }
 
-    /// A member's string, which must not be empty.
-    func text(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
+    func appendText(
+        _ member: StaticString,
+        _ value: Int,
+        in body: Span<UInt8>,
+        to text: inout [UInt8]
+    ) throws(Rejection) {
         try requireString(member, value)
-        var text: [UInt8] = []
         appendString(value, in: body, to: &text)
         guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(member) is empty.") }
+    }
+
+    /// A member's string, which must not be empty.
+    func text(_ member: StaticString, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
+        var text: [UInt8] = []
+        try appendText(member, value, in: body, to: &text)
         return text
     }
 
     /// The permissions in a list; all must be within the scope of Limited Login.
-    func limitedLoginPermissions(_ list: Int, in body: Span<UInt8>) throws(Rejection) -> PermissionSet {
+    /// - Parameter name: Memory for one name.
+    func limitedLoginPermissions(
+        _ list: Int,
+        in body: Span<UInt8>,
+        scratch name: inout [UInt8]
+    ) throws(Rejection) -> PermissionSet {
         var asked = PermissionSet()
         try forEachPermission(list) { element throws(Rejection) in
-            var name: [UInt8] = []
+            name.removeAll(keepingCapacity: true)
             appendString(element, in: body, to: &name)
             guard let permission = Permission(name: name.span) else {
                 throw RequestMistake.unknownPermission(.invalidPermission, String(decoding: name, as: UTF8.self))

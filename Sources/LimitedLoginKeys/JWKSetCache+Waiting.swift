@@ -45,7 +45,6 @@ extension JWKSetCache {
     /// Ends waits at their deadlines: the cache's own queue is busy with the fetch.
     private static let waitQueue = DispatchQueue(label: "key-set-waits")
 
-    /// The reason why there are no keys: `reason`, unless a better one is known.
     private func unavailable(_ reason: String) -> JWKSetCacheError {
         storage.withLock { storage in
             if storage.machine.isStopped { return .unavailable("the cache was stopped") }

@@ -29,7 +29,6 @@ public final class JWKSetCache: Sendable {
     /// Writes the seed file. It has its own queue, because a slow volume blocks a write.
     let seedQueue = DispatchQueue(label: "key-set-file")
     let seedWrites = Locked(SeedWrites())
-    /// The job on `seedQueue`, if there is one.
     let seedWriting = DispatchGroup()
     /// The function that writes the seed file; nil for ``KeySetFile/save(_:to:)``.
     let writeFile: FileWriter?
@@ -176,13 +175,11 @@ extension JWKSetCache {
         /// The source of the current answer, and the entity tag it gave; the tag is valid for this source only.
         var currentSource: Int?
         var validator: String?
-        /// The bytes of the current set, kept only for the seed file.
         var bytes: [UInt8] = []
         var counters = JWKSetCacheStatus.Counters()
         var lastError: String?
         var announcedPhase = JWKSetCachePhase.empty
         var updateHandlers: [@Sendable () -> Void] = []
-        /// The call of a source that is under way.
         var fetch: Task<Void, Never>?
         /// Tasks that wait for the end of a fetch, by a number of their own, with the number of that fetch.
         var waiters: [UInt64: (fetch: UInt64, task: CheckedContinuation<Void, Never>)] = [:]

@@ -32,7 +32,7 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Tasks that wait in ``JWKSetCache/keySet(containing:)`` for an unknown key ID. 512, about a hundred a second:
     /// each holds a token.
     package var waitingTaskCount = 512
-    /// Key IDs remembered as unknown. 1,024, about 24 KiB: the memory stays bounded in a flood.
+    /// Key IDs remembered as unknown. 1,024: the memory stays bounded in a flood.
     static let negativeEntryCount = 1024
     /// The time a key ID stays unknown after a good fetch without it. 60 s: a key ID that keeps coming is refused
     /// meanwhile and takes no place among the waiting ones. A changed set ends that time earlier. While the key ID

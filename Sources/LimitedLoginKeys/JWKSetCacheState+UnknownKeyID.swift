@@ -32,7 +32,7 @@ extension JWKSetCacheState {
             return (.wait(until: deadline), false)
         }
         // The sources were not asked about this key ID, so it may not be called unknown. The next fetch answers for it.
-        memory.store(.init(hash: hash, fetch: fetchNumber + 1))
+        remember(hash, AskedKeyID(fetch: fetchNumber + 1))
         if beginRefetch(at: now) { return (.wait(until: deadline), true) }
         isRefetchWanted = true
         return (nextRefetchAt < deadline ? .wait(until: deadline) : noAnswer(at: now), false)
@@ -49,7 +49,7 @@ extension JWKSetCacheState {
     /// fetch. Then the sources are asked again, since an edge server of the issuer may have answered with the previous
     /// set.
     mutating func keyHasLeft(hash: UInt64) {
-        memory.store(.init(hash: hash, fetch: fetchNumber, hasLeft: true))
+        remember(hash, AskedKeyID(fetch: fetchNumber, hasLeft: true))
     }
 
     /// There are no usable keys: a running fetch may bring the first.
@@ -69,7 +69,7 @@ extension JWKSetCacheState {
     /// Only one fetch has found this key ID unknown, and its tokens keep coming. An edge server of the issuer may have
     /// answered with the previous set, so the key ID is checked once more; no request waits for that.
     private mutating func lookOnceMore(for hash: UInt64) {
-        guard fetch == .idle, !isStopped, memory.entry(for: hash)?.fetch == lastGoodFetch else { return }
+        guard fetch == .idle, !isStopped, askedKeyIDs[hash]?.fetch == lastGoodFetch else { return }
         isRefetchWanted = true
     }
 
@@ -80,10 +80,9 @@ extension JWKSetCacheState {
             && now < lastGoodFetchEndedAt + limits.joinedNegativeLifetime
     }
 
-    /// True if a good fetch has answered for this key ID recently enough.
     private func isKnownToBeUnknown(_ hash: UInt64, at now: MonotonicInstant) -> Bool {
         // No fetch has answered for it yet, or the set has changed since, which makes the answer void.
-        guard let entry = memory.entry(for: hash), lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
+        guard let entry = askedKeyIDs[hash], lastGoodFetch >= entry.fetch, entry.fetch >= setChangedByFetch else {
             return false
         }
         // A removed key counts as gone after a second fetch without it.
@@ -95,54 +94,20 @@ extension JWKSetCacheState {
     /// request; then the next fetch does.
     private mutating func join(_ hash: UInt64, isOlder: Bool) {
         // Keep the first entry: the running fetch is newer.
-        if let entry = memory.entry(for: hash), entry.fetch >= setChangedByFetch { return }
-        memory.store(.init(hash: hash, fetch: isOlder ? fetchNumber + 1 : fetchNumber))
+        if let entry = askedKeyIDs[hash], entry.fetch >= setChangedByFetch { return }
+        remember(hash, AskedKeyID(fetch: isOlder ? fetchNumber + 1 : fetchNumber))
+    }
+
+    /// Remembers a key ID, and forgets all others if there are too many. A forgotten one costs a wait for the next fetch,
+    /// never a wrong answer about a key.
+    private mutating func remember(_ hash: UInt64, _ asked: AskedKeyID) {
+        if askedKeyIDs.count >= JWKSetCacheLimits.negativeEntryCount { askedKeyIDs = [:] }
+        askedKeyIDs[hash] = asked
     }
 
     /// Whole seconds, at least 1: the value of `Retry-After`.
     private static func seconds(from now: MonotonicInstant, to later: MonotonicInstant) -> Int {
         let nanoseconds = later.nanoseconds(since: now)
         return max(1, Int(clamping: nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)))
-    }
-}
-
-/// Remembers the key IDs that the sources were asked for, in a table of fixed size.
-///
-/// The sender of a token chooses its key ID. An entry therefore holds a keyed 64-bit hash, never the text, and the
-/// table never grows. Four entries share a bucket; the entry of the oldest fetch is replaced. A forgotten entry costs a
-/// wait for the next fetch, never a wrong answer about a key.
-struct UnknownKeyIDMemory: Sendable {
-    struct Entry: Sendable {
-        var hash: UInt64 = 0
-        /// Number of the fetch that answers for it; 0 marks an empty entry, because fetches count from 1.
-        var fetch: UInt64 = 0
-        /// True if that fetch was the first one without it.
-        var hasLeft = false
-    }
-
-    private static let bucketSize = 4
-    private let capacity: Int
-    // The table is made with the first unknown key ID: most processes never see one.
-    private(set) var entries: [Entry] = []
-
-    init(capacity: Int) { self.capacity = max(Self.bucketSize, capacity / Self.bucketSize * Self.bucketSize) }
-
-    func entry(for hash: UInt64) -> Entry? { place(of: hash).map { entries[$0] } }
-
-    mutating func store(_ entry: Entry) {
-        if entries.isEmpty { entries = [Entry](repeating: Entry(), count: capacity) }
-        let oldest = bucket(of: entry.hash).min { entries[$0].fetch < entries[$1].fetch }
-        guard let place = place(of: entry.hash) ?? oldest else { return }
-        entries[place] = entry
-    }
-
-    private func place(of hash: UInt64) -> Int? {
-        entries.isEmpty ? nil : bucket(of: hash).first { entries[$0].hash == hash && entries[$0].fetch != 0 }
-    }
-
-    // `entries` holds `capacity` entries, a multiple of the bucket size, whenever this is used.
-    private func bucket(of hash: UInt64) -> Range<Int> {
-        let first = Int(hash % UInt64(capacity / Self.bucketSize)) * Self.bucketSize
-        return first..<(first + Self.bucketSize)
     }
 }

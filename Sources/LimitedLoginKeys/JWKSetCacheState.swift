@@ -16,11 +16,16 @@ struct JWKSetCacheState: Sendable {
         var age = Duration.zero
     }
 
-    /// The state of the fetch; there is one at a time.
     enum Fetch: Sendable, Equatable {
         case idle
         case underWay(since: MonotonicInstant)
         case backingOff(until: MonotonicInstant)
+    }
+
+    struct AskedKeyID: Sendable {
+        var fetch: UInt64
+        /// True if that fetch was the first one without it.
+        var hasLeft = false
     }
 
     let limits: JWKSetCacheLimits
@@ -40,20 +45,20 @@ struct JWKSetCacheState: Sendable {
     // The moment at which the sources may be asked again for unknown key IDs, and a flag that such a fetch is wanted.
     var nextRefetchAt = MonotonicInstant(nanoseconds: 0)
     var isRefetchWanted = false
-    var memory: UnknownKeyIDMemory
+    /// The key IDs that the sources were asked for. The sender of a token chooses its key ID: the keys are hashes with a
+    /// random key, never the text.
+    var askedKeyIDs: [UInt64: AskedKeyID] = [:]
 
     /// `jitter` returns numbers from 0 up to 1.
     init(limits: JWKSetCacheLimits, jitter: @escaping @Sendable () -> Double) {
         self.limits = limits
         self.jitter = jitter
-        memory = UnknownKeyIDMemory(capacity: JWKSetCacheLimits.negativeEntryCount)
     }
 
     var isFetching: Bool {
         if case .underWay = fetch { true } else { false }
     }
 
-    /// The number of the running fetch; nil if there is none.
     var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
 
     /// The number of the fetch that requests wait for: the running one, or the next.
@@ -64,7 +69,6 @@ struct JWKSetCacheState: Sendable {
         if case .backingOff(let until) = fetch { until } else { nil }
     }
 
-    /// The phase, by its most serious property.
     func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
         guard let times else { return .empty }
         if now >= times.usableUntil { return .expired }

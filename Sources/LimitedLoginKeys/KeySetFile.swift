@@ -96,7 +96,6 @@ enum KeySetFile {
         .seconds(max(0, max(0, now) - max(0, changed)))
     }
 
-    /// The system's reason for the failed call.
     static func failure(_ what: String) -> JWKSetSourceError {
         let number = errno
         return JWKSetSourceError("\(what): \(SystemReason.sentence(for: number).lowercased())")
@@ -146,39 +145,31 @@ extension JWKSetCache {
     }
 
     /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a
-    /// time; of the requests during a write it keeps only the last.
+    /// time; of the bytes given during a write it keeps only the last.
     func writeSeed(_ bytes: [UInt8]) {
         guard let seedFile, !bytes.isEmpty else { return }
-        let begins = seedWrites.withLock { writes in
-            guard writes.isUnderWay else {
-                writes.isUnderWay = true
-                return true
-            }
+        let isWriting = seedWrites.withLock { writes in
             writes.next = bytes
-            return false
+            return writes.isUnderWay
         }
-        if begins {
-            seedQueue.async(group: seedWriting) { self.write(bytes, to: seedFile) }
-        } else {
-            events(.seedNotWritten(file: seedFile, reason: "the write before has not ended"))
-        }
-    }
-
-    /// Performs a write, and those requested until it has ended. It runs on the seed file's queue.
-    private func write(_ bytes: [UInt8], to path: String) {
-        var next: [UInt8]? = bytes
-        while let bytes = next {
-            do throws(JWKSetSourceError) {
-                if let writeFile { try writeFile(bytes, path) } else { try KeySetFile.save(bytes, to: path) }
-            } catch {
-                let reason = error.reason
-                queue.async { self.events(.seedNotWritten(file: path, reason: reason)) }
-            }
-            next = seedWrites.withLock { writes in
-                defer { writes.next = nil }
-                writes.isUnderWay = writes.next != nil
+        if isWriting { events(.seedNotWritten(file: seedFile, reason: "the write before has not ended")) }
+        seedQueue.async(group: seedWriting) {
+            let next = self.seedWrites.withLock { writes in
+                defer { writes = SeedWrites(isUnderWay: writes.next != nil) }
                 return writes.next
             }
+            guard let next else { return }
+            do throws(JWKSetSourceError) {
+                if let write = self.writeFile {
+                    try write(next, seedFile)
+                } else {
+                    try KeySetFile.save(next, to: seedFile)
+                }
+            } catch {
+                let reason = error.reason
+                self.queue.async { self.events(.seedNotWritten(file: seedFile, reason: reason)) }
+            }
+            self.seedWrites.withLock { $0.isUnderWay = false }
         }
     }
 
@@ -186,7 +177,6 @@ extension JWKSetCache {
     func waitForSeedWrites() { _ = seedWriting.wait(timeout: .now() + .seconds(1)) }
 }
 
-/// The writes of a seed file.
 struct SeedWrites: Sendable {
     var isUnderWay = false
     /// The next bytes to write: they were published during a write.

@@ -1,6 +1,9 @@
 import Dispatch
+import LLBytes
 import LLJOSE
 import LLSockets
+import LLStandIn
+import LLTestSupport
 
 @testable import LimitedLoginKeys
 
@@ -84,5 +87,36 @@ private final class EventRecord: Sendable {
 
     func append(_ event: JWKSetEvent) {
         storage.withLock { $0.append(event) }
+    }
+}
+
+/// A monotonic clock that moves only when a test says so.
+final class ManualClock: Sendable {
+    private let moment = Locked(MonotonicInstant(nanoseconds: 1_000_000_000))
+
+    var now: MonotonicInstant { moment.withLock { $0 } }
+
+    func advance(by duration: Duration) {
+        moment.withLock { $0 = $0 + duration }
+    }
+}
+
+/// JWK Sets for tests, made of two shared keys under any key IDs.
+enum TestKeySet {
+    /// The members of each key, without its key ID.
+    static let first = members(StandInKeys.current)
+    static let second = members(StandInKeys.previous)
+
+    /// A set with the first key under each of `keyIDs` and the second key under each of `others`.
+    static func json(_ keyIDs: [String], second others: [String] = []) -> [UInt8] {
+        let keys =
+            keyIDs.map { "{\"kid\":\"\($0)\",\(first)}" } + others.map { "{\"kid\":\"\($0)\",\(second)}" }
+        return Array("{\"keys\":[\(keys.joined(separator: ","))]}".utf8)
+    }
+
+    private static func members(_ minter: TokenMinter) -> String {
+        let key = (try? JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet([minter]).span))?.keys.first
+        let modulus = String(decoding: Base64URL.encode(key?.modulus ?? []), as: UTF8.self)
+        return "\"kty\":\"RSA\",\"alg\":\"RS256\",\"use\":\"sig\",\"n\":\"\(modulus)\",\"e\":\"AQAB\""
     }
 }

@@ -74,20 +74,6 @@ struct IssuerFaultTests {
         fixture.cache.stop()
     }
 
-    @Test("A refused connection leaves good keys in force, and is reported")
-    func refused() async throws {
-        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
-            try peer.answer(TestKeySet.json(["good"]))
-        }
-        let fixture = try CacheFixture([try source(port: issuer.port)])
-        await fixture.start()
-        issuer.stop()
-        await fixture.advance(by: .seconds(3300))
-        #expect(fixture.keyIDs == ["good"])
-        #expect(fixture.cache.status.lastError?.contains("Connection refused") == true)
-        fixture.cache.stop()
-    }
-
     @Test("Retry-After is obeyed within the back-off's maximum: no request is sent earlier")
     func retryAfter() async throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
@@ -148,18 +134,6 @@ struct IssuerFaultTests {
         let fixture = try CacheFixture([try source(port: issuer.port)])
         await fixture.start()
         #expect(fixture.cache.status.untilExpiry == .seconds(seconds))
-        fixture.cache.stop()
-    }
-
-    @Test("If the first URL is down, the second one is used")
-    func failOver() async throws {
-        let first = try ScriptedIssuer(.plain) { _, _ in }
-        first.stop()
-        let second = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer(TestKeySet.json(["a"])) }
-        defer { second.stop() }
-        let fixture = try CacheFixture([try source(port: first.port), try source(port: second.port)])
-        await fixture.start()
-        #expect(fixture.keyIDs == ["a"])
         fixture.cache.stop()
     }
 

@@ -45,16 +45,6 @@ struct JWKSetCacheSeedTests {
         fixture.cache.stop()
     }
 
-    @Test("A file from the future counts as new")
-    func future() async throws {
-        try write(TestKeySet.json(["seed"]), age: -1_000_000)
-        let fixture = try CacheFixture([hangs], seedFile: path)
-        await fixture.start()
-        #expect(fixture.keyIDs == ["seed"])
-        #expect(try #require(fixture.cache.status.age) < .seconds(5))
-        fixture.cache.stop()
-    }
-
     @Test(
         "A damaged, empty, too large or too old file is left alone and reported",
         arguments: [

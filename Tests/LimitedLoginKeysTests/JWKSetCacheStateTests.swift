@@ -38,26 +38,6 @@ struct JWKSetCacheStateTests {
         #expect(driver.phase() == .fresh)
     }
 
-    @Test("Keys stay usable through an outage of two hours, and are fresh one back-off step after it")
-    func twoHours() {
-        var driver = StateDriver(jitter: 0.999)
-        driver.source = { _ in .replaced(.init()) }
-        driver.start()
-        driver.advance(by: .seconds(3000))
-        driver.source = { _ in .failed(retryAfterSeconds: nil) }
-        for _ in 0..<7200 {
-            driver.advance(by: .seconds(1))
-            #expect(driver.state.times.map { driver.now < $0.usableUntil } == true)
-        }
-        #expect(driver.state.consecutiveFailures > 60)
-        // The source gets about one attempt a minute.
-        #expect(driver.fetches.count < 130)
-        driver.source = { _ in .unchanged(.init()) }
-        driver.advance(by: .milliseconds(60_100))
-        #expect(driver.phase() == .fresh)
-        #expect(driver.state.consecutiveFailures == 0)
-    }
-
     @Test("Back-off doubles from one second to a minute; jitter only shortens it, by a quarter at most")
     func backOff() {
         for (jitter, factor) in [(0.0, 0.75), (0.999_999, 1.0)] {

@@ -70,16 +70,6 @@ struct JWKSetCacheWaitingTests {
         cache.stop()
     }
 
-    @Test("A request that saw an older snapshot is told to look again before anything is decided")
-    func lookAgain() async throws {
-        let (_, fixture) = try await CacheFixture.started(["a"])
-        let now = fixture.clock.now
-        let answer = fixture.cache.missingKey(0x62, seenEpoch: 0, waitingSince: now, now: now)
-        #expect(answer == .lookAgain)
-        #expect(fixture.cache.status.counters.fetchesForUnknownKeyIDs == 0)
-        fixture.cache.stop()
-    }
-
     @Test("Two hundred tasks that meet ten rotations cause ten fetches, and none is refused")
     func rotations() async throws {
         let rotation = SharedCounter()
@@ -184,17 +174,6 @@ struct JWKSetCacheWaitingTests {
         gate.signal()
         await fixture.settle()
         #expect(source.fetchCount == 1)
-    }
-
-    @Test("A refresh returns the status after its fetch")
-    func refresh() async throws {
-        let source = StubSource(keySet: TestKeySet.json(["a"]))
-        let fixture = try CacheFixture([source])
-        let status = await fixture.cache.refresh()
-        #expect(status.phase == .fresh)
-        source.fail()
-        #expect(await fixture.cache.refresh().lastError == "stub: down")
-        fixture.cache.stop()
     }
 
     @Test("A due fetch is never forgotten, however many tasks ask for one while another ends")

@@ -40,30 +40,6 @@ struct MemoryTests {
         }
     }
 
-    @Test("A flood of 100,000 unknown key IDs leaves memory flat, measured in a process of its own")
-    func flood() async {
-        await #expect(processExitsWith: .success) {
-            let fixture = try CacheFixture([StubSource(keySet: TestKeySet.json(["a"]))])
-            await fixture.start()
-            func flood(_ numbers: Range<Int>) async {
-                for number in numbers {
-                    _ = fixture.ask("unknown-\(number)")
-                    if number % 100 == 0 {
-                        await fixture.settle()
-                        await fixture.advance(by: .milliseconds(10))
-                    }
-                }
-            }
-            await flood(0..<10_000)
-            let before = try MemoryTests.residentBytes()
-            await flood(10_000..<110_000)
-            let growth = try MemoryTests.residentBytes() - before
-            #expect(growth < 1 << 20)
-            #expect(fixture.cache.status.counters.fetchesForUnknownKeyIDs <= 4)
-            #expect(fixture.keyIDs == ["a"])
-        }
-    }
-
     /// The process's anonymous resident memory.
     static func residentBytes() throws -> Int {
         let text = try String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8)

@@ -14,26 +14,6 @@ struct UnknownKeyIDStateTests {
         #expect(answer == expected, sourceLocation: location)
     }
 
-    @Test("A key that leaves the set is unknown at once, also if no fetch may begin")
-    func keyThatLeft() {
-        var driver = StateDriver.settled()
-        driver.source = { _ in .replaced(.init()) }
-        _ = driver.ask(1)
-        driver.advance(by: .seconds(1))
-        check(driver.ask(3), .wait(until: driver.now + .seconds(6)))
-        driver.state.keyHasLeft(hash: 4)
-        #expect(driver.ask(4) == .unknown)
-        #expect(driver.fetches.count == 2)
-    }
-
-    @Test("An unknown ID one second after a fetch still causes another one, and the request waits for it")
-    func rotationAfterFetch() {
-        var driver = StateDriver.settled()
-        let asked = driver.now
-        check(driver.ask(1), .wait(until: asked + .seconds(6)))
-        #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID])
-    }
-
     @Test("An ID that its own fetch did not bring is refused for a minute without a fetch, then fetched again")
     func negativeMemory() {
         var driver = StateDriver.settled()
@@ -75,24 +55,6 @@ struct UnknownKeyIDStateTests {
             if driver.state.setChangedByFetch > 1 { changed = driver.now }
         }
         #expect(changed.map { $0.duration(since: began) <= .seconds(6) } == true)
-    }
-
-    @Test(
-        "Fifty unknown IDs that keep coming cause no fetch after two fetches did not bring them"
-    )
-    func deadKeyIDs() {
-        var driver = StateDriver.settled()
-        let keyIDs: ClosedRange<UInt64> = 1...50
-        for keyID in keyIDs { _ = driver.ask(keyID) }
-        driver.advance(by: .seconds(1))
-        for keyID in keyIDs { check(driver.ask(keyID), .unknown) }
-        driver.advance(by: .seconds(5))
-        let (began, fetches) = (driver.now, driver.fetches.count)
-        while driver.now < began + .seconds(50) {
-            for keyID in keyIDs { check(driver.ask(keyID), .unknown) }
-            driver.advance(by: .milliseconds(50))
-        }
-        #expect(driver.fetches.count == fetches)
     }
 
     @Test("A burst of 10,000 unknown IDs causes exactly one fetch, and each is refused when it ends")
@@ -139,16 +101,6 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(1), .wait(until: driver.now + .seconds(6)))
         // An ID that this very fetch did not bring stays unknown.
         check(driver.ask(2), .unknown)
-    }
-
-    @Test("An ID is unknown also if its own fetch changed the set without bringing it")
-    func changedSetCovers() {
-        var driver = StateDriver.settled()
-        driver.source = { _ in .replaced(.init()) }
-        _ = driver.ask(1)
-        driver.advance(by: .milliseconds(100))
-        check(driver.ask(1), .unknown)
-        #expect(driver.fetches.count == 2)
     }
 
     @Test("While the source fails an ID is unavailable, never unknown, and causes no fetch beyond the back-off's")
@@ -230,20 +182,6 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(2), .wait(until: driver.now + .seconds(6)))
     }
 
-    @Test("100,000 unknown IDs in ten seconds cause at most three fetches, and no new ID is refused")
-    func flood() {
-        var driver = StateDriver.settled()
-        var generator = SystemRandomNumberGenerator()
-        var refused = 0
-        for _ in 0..<100_000 {
-            let hash = UInt64.random(in: 1 ... .max, using: &generator)
-            if driver.ask(hash) == .unknown { refused += 1 }
-            driver.advance(by: .microseconds(100))
-        }
-        #expect(driver.fetches.count - 1 <= 3)
-        #expect(refused == 0)
-    }
-
     @Test(
         "An hour of flood costs one fetch every five seconds, however often its IDs are repeated",
         arguments: [1, 2, 7, 600]
@@ -305,21 +243,102 @@ struct UnknownKeyIDStateTests {
         #expect(Double(driver.fetches.count) <= elapsed + 4)
     }
 
-    @Test("The memory of a flood never exceeds its capacity")
-    func memoryIsBounded() {
-        var memory = UnknownKeyIDMemory(capacity: 1024)
-        for number in 1...100_000 {
-            memory.store(
-                .init(
-                    hash: UInt64(number) &* 0x9E37_79B9_7F4A_7C15,
-                    fetch: UInt64(number)
-                )
-            )
-        }
-        #expect(memory.entries.count { $0.fetch != 0 } <= 1024)
-        #expect(memory.entries.count { $0.fetch != 0 } > 1000)
-        let last: UInt64 = 100_000 &* 0x9E37_79B9_7F4A_7C15
-        #expect(memory.entry(for: last) != nil)
+}
+
+@Suite("An answer that is older than the key")
+struct OldAnswerTests {
+    @Test(
+        "A key that left the set waits for a fetch after 2 s, and is refused for a minute if that lacks it too"
+    )
+    func keyThatLeftIsAskedForAgain() {
+        var driver = StateDriver.settled()
+        let began = driver.now
+        driver.source = { _ in .replaced(.init()) }
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(100))
+        driver.state.keyHasLeft(hash: 4)
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .milliseconds(1_999))
+        #expect(driver.ask(4) == .unknown)
+        driver.advance(by: .milliseconds(1))
+        #expect(driver.ask(4) == .wait(until: driver.now + .seconds(6)))
+        driver.advance(by: .seconds(3))
+        #expect(driver.fetches.dropFirst().map(\.at) == [began, began + .seconds(5)])
+        driver.advance(by: .milliseconds(59_999))
+        #expect(driver.ask(4) == .unknown)
+        driver.advance(by: .milliseconds(1))
+        #expect(driver.ask(4) == .wait(until: driver.now + .seconds(6)))
     }
 
+    @Test("A key that left the set causes no fetch beyond the budget, however many tokens name it")
+    func keyThatLeftInFlood() {
+        var driver = StateDriver.settled()
+        driver.source = { _ in .replaced(.init()) }
+        let began = driver.now
+        for number in 0..<6_000 {
+            // Each made-up key ID reaches an edge server that lacks one of the two keys.
+            _ = driver.ask(UInt64(number) + 10)
+            driver.state.keyHasLeft(hash: UInt64(number % 2))
+            _ = driver.ask(UInt64(number % 2))
+            driver.advance(by: .milliseconds(100))
+        }
+        let elapsed = driver.now.duration(since: began) / .seconds(5)
+        #expect(Double(driver.fetches.count) <= elapsed + 4)
+    }
+
+    @Test("A key ID that joined a failed fetch is answered by the retry")
+    func joinedFailedFetch() {
+        var driver = StateDriver.settled()
+        driver.source = { _ in .failed(retryAfterSeconds: nil) }
+        _ = driver.ask(1)
+        driver.advance(by: .milliseconds(50))
+        _ = driver.ask(2)
+        driver.advance(by: .milliseconds(50))
+        #expect(driver.ask(2) == .unavailable(retryAfterSeconds: 1))
+        driver.source = { _ in .unchanged(.init()) }
+        driver.advance(by: .milliseconds(900))
+        _ = driver.ask(2)
+        driver.advance(by: .milliseconds(200))
+        #expect(driver.ask(2) == .unknown)
+        #expect(driver.fetches.map(\.reason) == [.start, .unknownKeyID, .retry])
+    }
+
+    @Test(
+        "A key published during a fetch is never refused and is found by the next one in any flood",
+        arguments: 1...100
+    )
+    func publishedDuringFetch(seed: UInt64) {
+        var random = RepeatableGenerator(seed: seed)
+        var driver = StateDriver.settled()
+        let latency = Duration.milliseconds(Int.random(in: 50...950, using: &random))
+        driver.latency = latency
+        func flood(for milliseconds: Int) {
+            for _ in 0..<(milliseconds / 50) {
+                for _ in 0..<Int.random(in: 0...20, using: &random) {
+                    _ = driver.ask(.random(in: 1...9_999, using: &random))
+                }
+                driver.advance(by: .milliseconds(50))
+            }
+        }
+        flood(for: Int.random(in: 0...40_000, using: &random))
+        _ = driver.ask(10_000)
+        driver.advance(by: .milliseconds(10))
+        let rotatedAt = driver.now
+        var isPublished = false
+        // The source answers with the set that it had when it was asked.
+        driver.source = { now in
+            guard now >= rotatedAt + latency, !isPublished else { return .unchanged(.init()) }
+            isPublished = true
+            return .replaced(.init())
+        }
+        let since = driver.now
+        while !isPublished, driver.now < since + .seconds(6) {
+            guard case .wait = driver.ask(0xFACE, since: since) else {
+                Issue.record("a genuine key is refused")
+                return
+            }
+            flood(for: 50)
+        }
+        #expect(isPublished)
+    }
 }

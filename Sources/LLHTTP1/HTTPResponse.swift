@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LLBytes
 
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
@@ -178,9 +179,7 @@ enum StatusLine {
     private static func reason(_ status: UInt16) -> StaticString {
         switch status {
         case 200: "OK"
-        case 201: "Created"
         case 204: "No Content"
-        case 301: "Moved Permanently"
         case 302: "Found"
         case 304: "Not Modified"
         case 400: "Bad Request"
@@ -189,14 +188,11 @@ enum StatusLine {
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 408: "Request Timeout"
-        case 411: "Length Required"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
         case 415: "Unsupported Media Type"
         case 417: "Expectation Failed"
         case 421: "Misdirected Request"
-        case 422: "Unprocessable Content"
-        case 426: "Upgrade Required"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
@@ -214,44 +210,28 @@ enum StatusLine {
 package enum HTTPDate {
     /// Appends the 29 bytes of a moment in the years 1970 … 9999. A moment outside is moved to the nearer limit.
     package static func append(unixSeconds: Int64, to output: inout [UInt8]) {
-        let seconds = min(max(unixSeconds, 0), 253_402_300_799)
-        let days = Int(seconds / 86_400)
-        let secondOfDay = Int(seconds % 86_400)
-        let date = civil(daysSinceEpoch: days)
-        // 1970-01-01 was a Thursday.
-        output.append(Self.days[(days + 4) % 7])
+        var seconds = time_t(min(max(unixSeconds, 0), 253_402_300_799))
+        var date = unsafe tm()
+        // Both are values of this function.
+        _ = unsafe gmtime_r(&seconds, &date)
+        let (weekday, day, month) = unsafe (Int(date.tm_wday), date.tm_mday, Int(date.tm_mon))
+        let (year, hour, minute, second) = unsafe (date.tm_year + 1_900, date.tm_hour, date.tm_min, date.tm_sec)
+        output.append(days[weekday])
         output.append(", ")
-        appendTwoDigits(date.day, to: &output)
+        appendTwoDigits(day, to: &output)
         output.append(ASCII.space)
-        output.append(months[date.month - 1])
+        output.append(months[month])
         output.append(ASCII.space)
-        appendTwoDigits(date.year / 100, to: &output)
-        appendTwoDigits(date.year % 100, to: &output)
-        output.append(ASCII.space)
-        appendTwoDigits(secondOfDay / 3_600, to: &output)
-        output.append(UInt8(ascii: ":"))
-        appendTwoDigits(secondOfDay / 60 % 60, to: &output)
-        output.append(UInt8(ascii: ":"))
-        appendTwoDigits(secondOfDay % 60, to: &output)
+        appendTwoDigits(year / 100, to: &output)
+        appendTwoDigits(year, to: &output)
+        for (separator, part) in [(" ", hour), (":", minute), (":", second)] as [(StaticString, Int32)] {
+            output.append(separator)
+            appendTwoDigits(part, to: &output)
+        }
         output.append(" GMT")
     }
 
-    /// The civil date of a day. Years are counted from 1 March, so that the leap day is the last day of its year.
-    private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
-        // There are 719,468 days between 0000-03-01 and 1970-01-01, and 146,097 in an era of 400 years.
-        let shifted = daysSinceEpoch + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, day)
-    }
-
-    private static func appendTwoDigits(_ value: Int, to output: inout [UInt8]) {
+    private static func appendTwoDigits(_ value: Int32, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
         output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
     }

@@ -13,7 +13,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -172,29 +171,8 @@ int platform_unix_bind(int fd, const char *path, size_t count) { return call_wit
 int platform_unix_connect(int fd, const char *path, size_t count) { return call_with_path(connect, fd, path, count); }
 
 int platform_shutdown_read(int fd) { NEGATED(shutdown(fd, SHUT_RD)); }
-int platform_duplicate(int fd) { NEGATED(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 int platform_change_mode(const char *path, uint32_t mode) { NEGATED(chmod(path, mode)); }
 int platform_unlink(const char *path) { NEGATED(unlink(path)); }
-
-int platform_lock_file(const char *path) {
-    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == ELOOP ? -EPERM : -errno;
-    struct stat own, named;
-    int error = 0;
-    if (fstat(fd, &own) < 0)
-        error = errno;
-    else if (!S_ISREG(own.st_mode) || own.st_uid != geteuid())
-        error = EPERM;
-    else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        error = errno;
-    else if (lstat(path, &named) < 0 || named.st_dev != own.st_dev || named.st_ino != own.st_ino)
-        error = EAGAIN;
-    if (error == 0)
-        return fd;
-    close(fd);
-    return -error;
-}
 
 int platform_file_facts(const char *path, struct platform_file *file) {
     struct stat facts;

@@ -7,9 +7,7 @@ package import LLSockets
 /// done twice. The outcome is dropped if no request waits for it any more (its client disconnected, or its time was
 /// over).
 package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
-    /// The state that a request finds on a visit.
     package enum Visit {
-        /// It has begun no job.
         case none
         /// Its job is not over: park again, until this moment.
         case waiting(until: MonotonicInstant)
@@ -30,7 +28,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         var waker: RequestWaker?
     }
 
-    /// The greatest number of requests that may wait at a time.
     package let capacity: Int
     private let state = Locked(State())
 
@@ -63,7 +60,6 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         return false
     }
 
-    /// True if a request still waits for this job.
     package func isAwaited(_ request: ParkedRequest) -> Bool { state.withLock { $0.entries[request] != nil } }
 
     /// The job of a request is over; may be called on any thread.
@@ -92,6 +88,5 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
         }
     }
 
-    /// The client of a request has disconnected.
     package func abandon(_ request: ParkedRequest) { state.withLock { $0.entries[request] = nil } }
 }

@@ -3,7 +3,6 @@ package import LLSockets
 /// The state of one connection, without any I/O. ``ConnectionEngine`` changes it, and a worker acts on it.
 package final class Connection {
     package enum Phase: Equatable, Sendable {
-        /// Between requests, without a byte of the next one.
         case idle
         case head
         /// Within a body that a handler asked for.
@@ -43,7 +42,6 @@ package final class Connection {
     var busySince: MonotonicInstant
     /// True for a connection beyond the limit: it gets one answer.
     let isOverLimit: Bool
-    /// The socket, or -1 if there is none.
     let descriptor: Int32
 
     // The properties that every request changes are private: the compiler then sees each access and omits the checks at
@@ -121,7 +119,6 @@ package final class Connection {
         }
     }
 
-    /// The identity of the current request.
     var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
 
     package var hasBufferedInput: Bool { input != nil }

@@ -3,7 +3,6 @@ internal import LLHTTP1
 package import LLSockets
 
 extension ConnectionEngine {
-    /// Handles received bytes, at most ``room(for:)`` of them.
     package mutating func received(_ connection: Connection, _ bytes: Span<UInt8>, now: MonotonicInstant) {
         if connection.phase == .lingering || connection.phase == .closing {
             connection.lingerBytesLeft -= bytes.count
@@ -62,13 +61,11 @@ extension ConnectionEngine {
         }
     }
 
-    /// Continues with the pipelined requests of a queued connection.
     package mutating func resume(_ connection: Connection, now: MonotonicInstant) {
         guard connection.phase == .idle, !connection.isWriting, let own = connection.input.take() else { return }
         process(connection, own, now)
     }
 
-    /// Visits the parked request again.
     package mutating func wake(_ connection: Connection, now: MonotonicInstant) {
         if connection.phase == .parked { visit(connection, .woken, now) }
     }

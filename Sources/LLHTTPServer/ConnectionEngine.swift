@@ -39,7 +39,6 @@ package struct ConnectionEngine: ~Copyable {
     package var requestCount: UInt64 = 0
     package var overloadedCount: UInt64 = 0
 
-    /// The request that the handler sees, and its response.
     var exchange: HTTPExchange
     var encoder = ResponseEncoder()
     /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
@@ -65,7 +64,6 @@ package struct ConnectionEngine: ~Copyable {
         idleNanoseconds = limits.idleTimeout.wholeNanoseconds
     }
 
-    /// A new connection, waiting for its first request.
     package func open(id: UInt64, descriptor: Int32, isOverLimit: Bool, now: MonotonicInstant) -> Connection {
         let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
         connection.endsAt = now + limits.connectionAge
@@ -123,7 +121,6 @@ package struct ConnectionEngine: ~Copyable {
 }
 
 extension ConnectionEngine {
-    /// A buffer without content.
     mutating func makeBuffer() -> OwnedBuffer { spareBuffer.take() ?? OwnedBuffer(limits: limits.http) }
 
     /// Stores a buffer for the next request; one of an unusually long request is freed.

@@ -17,7 +17,6 @@ package struct Peer: Hashable, Sendable {
 /// A served request costs a few stores. A search for the oldest connection of a list goes through all slots, some 20 µs
 /// for 10,000; only connections that must make room and TLS handshakes that wait cause one.
 struct ConnectionTable: ~Copyable {
-    /// The lists; a connection is in one at most.
     enum List: Int, CaseIterable {
         /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
         /// begun it and wait until earlier ones are done. Handshakes of a peer with more connections than its share are
@@ -106,7 +105,6 @@ struct ConnectionTable: ~Copyable {
 
     func all() -> [Connection] { slots.compactMap(\.connection) }
 
-    /// Puts the connection at the end of a list.
     mutating func move(_ connection: Connection, to list: List) {
         let slot = connection.slot
         guard slot >= 0 else { return }
@@ -117,7 +115,6 @@ struct ConnectionTable: ~Copyable {
         slots[slot].order = moves
     }
 
-    /// The list that a connection belongs in now.
     func list(for connection: Connection) -> List {
         if connection.isWriting { return .busy }
         switch connection.phase {
@@ -132,7 +129,6 @@ struct ConnectionTable: ~Copyable {
         }
     }
 
-    /// The list that holds the connection.
     func list(of connection: Connection) -> List { connection.slot >= 0 ? slots[connection.slot].list : .none }
 
     /// The peer with the most connections, and their number; nil if there is none.
@@ -156,7 +152,6 @@ struct ConnectionTable: ~Copyable {
 /// Setting a deadline costs two stores. A search goes through all entries, 10 µs for 10,000.
 package struct DeadlineList: ~Copyable {
     private var deadlines: [MonotonicInstant] = []
-    /// No deadline is before this moment.
     private var earliest = MonotonicInstant.never
     /// The next entry of the search; each comes up once at most.
     private var position = 0

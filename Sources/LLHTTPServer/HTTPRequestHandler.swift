@@ -50,7 +50,6 @@ extension HTTPRequestHandler {
     package func didAbandon(_ request: ParkedRequest) {}
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
-    /// Writes the failure's sentence as plain text.
     package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         exchange.response.addField("Content-Type: text/plain; charset=utf-8")
         exchange.response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
@@ -58,7 +57,6 @@ extension HTTPRequestHandler {
 }
 
 package enum HeadDecision: Equatable, Sendable {
-    /// `response` is the answer.
     case respond
     /// Read the body; a body above this number of bytes is answered 413. ``HTTPLimits/bodyBytes`` bounds it further.
     case readBody(atMost: Int)
@@ -68,14 +66,12 @@ package enum HeadDecision: Equatable, Sendable {
 }
 
 package enum RequestDecision: Equatable, Sendable {
-    /// `response` is the answer.
     case respond
     /// The answer is not ready: call again after ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)``, and at this
     /// moment at the latest. Parking again on a visit that is ``RequestVisit/expired`` is an error, answered 503.
     case park(until: MonotonicInstant)
 }
 
-/// The reason why a handler sees a request.
 package enum RequestVisit: Equatable, Sendable {
     case first
     case woken
@@ -104,11 +100,9 @@ package struct RequestContext: Sendable {
     /// The present moment, read at the last event of this worker.
     package var now: MonotonicInstant
     package var visit: RequestVisit
-    /// The worker that serves the connection, from 0.
     package let worker: Int
     /// The identity of this request, used to wake it once it is parked.
     package let request: ParkedRequest
-    /// True once stopping has begun.
     package let isDraining: Bool
     let descriptor: Int32
 
@@ -190,5 +184,5 @@ package struct RequestWaker: Sendable {
     init(_ handle: WorkerHandle) { self.handle = handle }
 
     /// Makes the worker call the handler again with ``RequestVisit/woken`` for this request and no other.
-    package func wake(_ request: ParkedRequest) { handle.wake(request) }
+    package func wake(_ request: ParkedRequest) { handle.send(.wake(request)) }
 }

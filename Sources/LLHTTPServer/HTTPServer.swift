@@ -2,8 +2,8 @@ internal import Dispatch
 package import LLSockets
 internal import Synchronization
 
-/// An HTTP/1.1 server: one worker for each processor, each with its own listeners (or its share of a Unix socket), epoll
-/// set and handler.
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners, epoll set and handler. The first worker
+/// accepts the connections of a Unix socket and distributes them.
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
@@ -36,7 +36,10 @@ package final class HTTPServer: Sendable {
             for listeners in listening.listeners { handles.append(try prepare(listeners)) }
         } catch {
             for listener in listening.listeners.joined() { listener.close(system) }
-            for handle in handles { system.close(handle.poll) }
+            for handle in handles {
+                system.close(handle.poll)
+                if handle.spareDescriptor >= 0 { system.close(handle.spareDescriptor) }
+            }
             throw error
         }
         shared.runningWorkers.store(handles.count, ordering: .relaxed)
@@ -61,7 +64,8 @@ package final class HTTPServer: Sendable {
             system.close(poll)
             throw failure
         }
-        return WorkerHandle(wake: wake, poll: poll, listeners: listeners)
+        let spare = system.makeSpareDescriptor()
+        return WorkerHandle(wake: wake, poll: poll, listeners: listeners, spareDescriptor: spare)
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
@@ -129,13 +133,13 @@ package final class HTTPServer: Sendable {
 
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
-        for handle in shared.handles.withLock({ $0 }) { handle.addCounts(to: &sum) }
+        for handle in shared.handles.withLock({ $0 }) { handle.counters.withLock { sum.add($0) } }
         return sum
     }
 }
 
-/// The listeners of a server: each worker has one on each address. Workers share a TCP port, each with its own queue.
-/// Workers share a Unix socket together with its one queue.
+/// The listeners of a server. Each worker has one on each TCP port, with its own queue. The first worker has those on Unix
+/// sockets.
 struct ListenerSet {
     private(set) var listeners: [[Listener]]
     /// The bound addresses, in the order of the configuration.
@@ -175,30 +179,20 @@ struct ListenerSet {
 
     private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let made = try UnixListener(on: path, mode: mode, backlog: backlog)
-        // Each worker has its own descriptor and closes only that one.
-        for worker in listeners.indices {
-            do throws(SocketError) {
-                listeners[worker].append(Listener(descriptor: try made.duplicate(), file: made.file))
-            } catch {
-                made.file.remove()
-                throw error
-            }
-        }
+        let file = made.file
+        listeners[0].append(Listener(descriptor: made.release(), file: file))
         addresses.append(.unix(path))
     }
 }
 
 struct Listener: Sendable {
-    /// The worker's own descriptor. The worker closes it.
+    /// The worker closes it.
     let descriptor: Int32
-    /// The file of a Unix socket; all workers accept from its one queue. Nil if the worker has its own queue (a port
-    /// shared by `SO_REUSEPORT`).
+    /// The file of a Unix socket: its connections are for all workers. Nil for a port, where each worker has its own queue
+    /// (`SO_REUSEPORT`).
     let file: UnixSocketFile?
 
-    var isShared: Bool { file != nil }
-
-    /// Closes the socket. The file is removed first: no other process takes the path while a socket listens (see
-    /// ``UnixListener``).
+    /// Closes the socket. The file is removed first: no other process takes the path while a socket listens.
     func close(_ system: SystemCalls) {
         file?.remove()
         system.close(descriptor)
@@ -227,6 +221,17 @@ package struct HTTPServerCounters: Equatable, Sendable {
     package var closed: [ConnectionCloseCause: UInt64] = [:]
 
     package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
+
+    mutating func add(_ other: HTTPServerCounters) {
+        accepted += other.accepted
+        requests += other.requests
+        open += other.open
+        idle += other.idle
+        parked += other.parked
+        heldBytes += other.heldBytes
+        overloaded += other.overloaded
+        closed.merge(other.closed, uniquingKeysWith: +)
+    }
 }
 
 /// The reason why a connection ended. The cases are the metric's labels.

@@ -101,7 +101,7 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// count.
     package var waitingAnswerBytes = 98_304
     /// The memory of all connections of the server: 32 MiB, half of the 64 MiB promised for the process. Each worker
-    /// has an equal share. Beyond it connections are closed in the order of ``MemoryOrder``.
+    /// has an equal share. Beyond it connections are closed in the order of ``MemoryRank``.
     package var connectionBytes = 32 * 1_048_576
     /// Parked requests are closed last, unless they hold more than this part of a worker's share, a half. Then their
     /// large ones are closed like fresh requests, so that clients with parked requests leave room for all others.
@@ -110,11 +110,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var receiveBytes = 16_384
     /// Accepts per wake-up: 16, so that a flood of connections does not starve requests.
     package var acceptsPerWake = 16
-    /// A worker with this many connections more than its share leaves those in a shared queue to the other workers: 4,
-    /// so that nearly no accept costs further calls, and no worker serves many while others idle. It does so for 1
-    /// ms, unless another leading worker calls it back earlier.
-    package var acceptLead = 4
-    package var acceptLeadPause: Duration = .milliseconds(1)
     /// Pause of a listener when descriptors ran out: 100 ms.
     package var acceptPause: Duration = .milliseconds(100)
     /// Accept queue: 4,096; the system cuts it to `somaxconn`.

@@ -24,7 +24,6 @@ package struct RequestBuffer: ~Copyable {
         decoder = ChunkedDecoder(limits: limits, bodyLimit: 0)
     }
 
-    /// The number of bytes from the current request on.
     var count: Int { bytes.count - start }
 
     /// The range of the complete body, from `start`.
@@ -80,7 +79,6 @@ package struct RequestBuffer: ~Copyable {
         parser.dropBody()
     }
 
-    /// Removes the bytes from `end` on.
     private mutating func cut(at end: Int) { bytes.removeLast(bytes.count - end) }
 
     /// Hands out the head for a call of the handler; a second swap puts it back. A head that was not read completely
@@ -89,7 +87,6 @@ package struct RequestBuffer: ~Copyable {
         if parser.head.byteCount > 0 || head.byteCount > 0 { swap(&parser.head, &head) }
     }
 
-    /// Clears everything except the storage.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         start = 0
@@ -97,7 +94,6 @@ package struct RequestBuffer: ~Copyable {
         advance(by: 0)
     }
 
-    /// Parses the bytes of the head received so far.
     mutating func parseHead() -> RequestParser.Outcome {
         // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
         let bytes = bytes

@@ -7,53 +7,12 @@ extension Worker {
     static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
         var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
-            result = system.add(poll, listener.descriptor, events(of: listener), tag: tag(at: position))
+            result = system.add(poll, listener.descriptor, ReadyEvents.Bits.readable, tag: tag(at: position))
         }
         return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
     }
 
     private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
-
-    /// A new connection in a queue shared by all workers wakes only one of them.
-    private static func events(of listener: Listener) -> UInt32 {
-        ReadyEvents.Bits.readable | (listener.isShared ? ReadyEvents.Bits.exclusive : 0)
-    }
-
-    /// A listener has connections in its queue.
-    mutating func acceptReady(_ listener: Listener) {
-        guard listener.isShared, !listenersAreRefusing else {
-            acceptConnections(listener, atMost: limits.acceptsPerWake)
-            return
-        }
-        // Accept at least one: EPOLLEXCLUSIVE woke only this worker.
-        let most = min(max(limits.acceptLead - connectionLead(), 1), limits.acceptsPerWake)
-        acceptConnections(listener, atMost: most)
-        // The system wakes the first sleeping worker in line. Connections that come one by one would all go to the
-        // first worker, with their later load. So a worker with too many connections pauses, and comes back at the end
-        // of the line.
-        if connectionLead() >= limits.acceptLead { pauseForOthers() }
-    }
-
-    /// Leaves a shared queue to the other workers for a moment, and calls back those that left it earlier. The flag is
-    /// stored before the others' flags are read, so of two workers that leave at once at least one sees the other.
-    private mutating func pauseForOthers() {
-        guard acceptPausedUntil == .never else { return }
-        handle.isPausedForOthers.store(true, ordering: .sequentiallyConsistent)
-        pauseAccepting(for: limits.acceptLeadPause)
-        for other in shared.handles.withLock({ $0 }) where other !== handle {
-            if other.isPausedForOthers.load(ordering: .sequentiallyConsistent) { other.send(.resumeForOthers) }
-        }
-    }
-
-    /// Another worker has too many connections by now.
-    mutating func resumeForOthers() {
-        if handle.isPausedForOthers.load(ordering: .relaxed) { resumeAccepting() }
-    }
-
-    /// The number of connections that this worker has above its equal share.
-    private func connectionLead() -> Int {
-        table.count - shared.openConnections.load(ordering: .relaxed) / workerCount
-    }
 
     /// Accepts connections from a listener's queue.
     /// - Returns: False if the queue is empty or accepting must pause.
@@ -63,6 +22,8 @@ extension Worker {
             var address: SocketAddress?
             let result = system.accept(listener.descriptor, peer: &address)
             if result >= 0 {
+                if listener.file != nil, assign(result) { continue }
+                handle.load.wrappingAdd(1, ordering: .relaxed)
                 admit(result, from: countedPeer(address))
                 continue
             }
@@ -83,9 +44,19 @@ extension Worker {
         return true
     }
 
+    /// Hands a connection of a Unix socket to the worker with the fewest connections.
+    /// - Returns: False if that is this worker.
+    private func assign(_ descriptor: Int32) -> Bool {
+        let handles = shared.handles.withLock { $0 }
+        let least = handles.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) }
+        guard let least, least !== handle, !isDraining, least.send(.serve(descriptor)) else { return false }
+        least.load.wrappingAdd(1, ordering: .relaxed)
+        return true
+    }
+
     /// Keeps to the limit. Another connection makes room; otherwise the new one is held in the reserve for one answer
     /// (503, or that of a health check). Beyond the reserve it gets 503 and is closed.
-    private mutating func admit(_ descriptor: Int32, from peer: Peer?) {
+    mutating func admit(_ descriptor: Int32, from peer: Peer?) {
         now = MonotonicClock.now()
         acceptedCount += 1
         let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
@@ -98,9 +69,15 @@ extension Worker {
             // the socket takes at once are sent.
             if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
             system.close(descriptor)
-            shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
-            handle.didClose(.limit)
+            didClose(.limit)
         }
+    }
+
+    /// A connection that was counted has ended.
+    func didClose(_ cause: ConnectionCloseCause) {
+        shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
+        handle.load.wrappingSubtract(1, ordering: .relaxed)
+        handle.counters.withLock { $0.closed[cause, default: 0] += 1 }
     }
 
     /// RFC 9110 §15.6.4.
@@ -124,20 +101,19 @@ extension Worker {
         }
         let others = shared.handles.withLock { $0.filter { $0 !== handle } }
         guard let other = others.first(where: { $0.hasPeerOverShare.load(ordering: .relaxed) }) else { return false }
-        return other.makeRoom(for: peer, atMost: limits.reservedConnections)
+        return other.send(.makeRoom(peer), unless: limits.reservedConnections)
     }
 
-    /// Other workers have admitted connections of these peers: the same number of the largest peer's is closed here,
-    /// while there are too many in all.
-    mutating func makeRoomElsewhere(for newcomers: [Peer?]) {
+    /// Another worker has admitted a connection of this peer: one of the largest peer's is closed here, if there are too
+    /// many in all.
+    mutating func makeRoomElsewhere(for peer: Peer?) {
         now = MonotonicClock.now()
-        for peer in newcomers where shared.openConnections.load(ordering: .relaxed) > limits.connections {
-            guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
-                return handle.hasPeerOverShare.store(false, ordering: .relaxed)
-            }
-            let isOwn = greatest.peer == peer
-            if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
+        guard shared.openConnections.load(ordering: .relaxed) > limits.connections else { return }
+        guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
+            return handle.hasPeerOverShare.store(false, ordering: .relaxed)
         }
+        let isOwn = greatest.peer == peer
+        if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
     }
 
     /// Closes one connection for a new one from `peer`. The first choice is a connection of the peer with the most,
@@ -198,7 +174,7 @@ extension Worker {
         let result = system.accept(listener, peer: &address)
         if result >= 0 {
             system.close(result)
-            handle.didClose(.limit)
+            handle.counters.withLock { $0.closed[.limit, default: 0] += 1 }
         }
         spareDescriptor = system.makeSpareDescriptor()
     }
@@ -209,33 +185,19 @@ extension Worker {
         setListeners(watched: false)
     }
 
-    /// Listens again after a pause.
     mutating func resumeAccepting() {
         acceptPausedUntil = .never
-        handle.isPausedForOthers.store(false, ordering: .sequentiallyConsistent)
         if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
-        setListeners(watched: true)
+        // A Unix socket that refuses connections would be readable for ever.
+        if !listenersAreRefusing { setListeners(watched: true) }
     }
 
     private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
-            if listener.isShared {
-                // An entry with EPOLLEXCLUSIVE cannot be changed (epoll_ctl(2)).
-                if !watched { _ = system.remove(poll, listener.descriptor) }
-                // A listener that refuses connections would be readable for ever.
-                if !watched || listenersAreRefusing || watch(listener, at: position) { continue }
-            } else {
-                let events = watched ? Self.events(of: listener) : 0
-                let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
-                if result >= 0 || !watched { continue }
-            }
+            let events = watched ? ReadyEvents.Bits.readable : 0
+            let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
             // The worker tries again when the pause is over.
-            acceptPausedUntil = now + limits.acceptPause
+            if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
         }
-    }
-
-    private func watch(_ listener: Listener, at position: Int) -> Bool {
-        let result = system.add(poll, listener.descriptor, Self.events(of: listener), tag: Self.tag(at: position))
-        return result >= 0 || result == -ErrorNumber.exists
     }
 }

@@ -120,7 +120,6 @@ extension Worker {
         return true
     }
 
-    /// The socket has space for waiting output.
     mutating func resumeSending(_ connection: Connection) {
         if sendPending(connection) { perform(connection) }
     }
@@ -200,7 +199,6 @@ extension Worker {
         }
     }
 
-    /// Registers a new connection.
     mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
         let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
@@ -233,8 +231,7 @@ extension Worker {
         endTLS(connection)
         connection.tls = nil
         system.close(connection.descriptor)
-        shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
-        handle.didClose(cause)
+        didClose(cause)
     }
 
     /// Frees memory after an unusually long output.

@@ -14,18 +14,6 @@ enum MemoryRank: UInt64 {
     case parked
 }
 
-/// Connections in the order in which they are closed for memory: those of a peer over its share before all others, then
-/// by rank, then the larger ones first. Equal ones keep the order in which they were added.
-struct MemoryOrder {
-    private var entries: [(group: UInt64, size: Int, position: Int, slot: Int)] = []
-
-    mutating func add(_ slot: Int, isOverShare: Bool, _ rank: MemoryRank, bytes: Int) {
-        entries.append(((isOverShare ? 0 : 8) + rank.rawValue, -bytes, entries.count, slot))
-    }
-
-    consuming func slotsInOrder() -> [Int] { entries.sorted { $0 < $1 }.map(\.slot) }
-}
-
 extension ConnectionEngine {
     /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
     func memoryRank(of connection: Connection, _ now: MonotonicInstant) -> MemoryRank {
@@ -44,33 +32,30 @@ extension ConnectionEngine {
 }
 
 extension Worker {
-    /// The connections hold more than the worker's share: some are closed, in the order of ``MemoryOrder``. One peer's
-    /// many small connections must not close another peer's single larger one, so those of a peer over its share are closed first.
+    /// The connections hold more than the worker's share: some are closed. Those of a peer over its share come before all
+    /// others, so that one peer's many small connections close no other peer's single larger one. Then they go by rank,
+    /// then the larger ones first; equal ones keep the order of their list.
     ///
     /// It ends when a sixteenth of the share is free. Each connection holds at least 1 KiB, so the walk through all of
     /// them then costs 16 steps for each KiB received.
     mutating func freeMemory() {
         let target = memoryShare - memoryShare / 16
-        for slot in memoryOrder().slotsInOrder() {
-            if engine.heldBytes <= target { break }
-            if let connection = table.connection(at: slot) { giveUp(connection) }
-        }
-    }
-
-    private func memoryOrder() -> MemoryOrder {
         let largest = table.greatestPeer().flatMap { isOverShare($0.count) ? $0.peer : nil }
-        // Each list has its own order: among equals the one idle longest is closed first, or the one begun first.
         let all = ConnectionTable.List.allCases.map { table.all(in: $0) }
         let parkedBytes = all[ConnectionTable.List.parked.rawValue].reduce(0) { $0 + $1.accountedBytes }
         let parkedAreMany = parkedBytes > memoryShare / limits.parkedShare
-        var order = MemoryOrder()
+        var order: [(group: UInt64, size: Int, position: Int, slot: Int)] = []
         for connection in all.joined() {
             var rank = engine.memoryRank(of: connection, polledAt)
             if rank == .parked, parkedAreMany { rank = .fresh }
             let isOverShare = largest.map { table.isFrom($0, connection) } ?? false
-            order.add(connection.slot, isOverShare: isOverShare, rank, bytes: connection.accountedBytes)
+            let group = (isOverShare ? 0 : 8) + rank.rawValue
+            order.append((group, -connection.accountedBytes, order.count, connection.slot))
         }
-        return order
+        for (_, _, _, slot) in order.sorted(by: <) {
+            if engine.heldBytes <= target { break }
+            if let connection = table.connection(at: slot) { giveUp(connection) }
+        }
     }
 
     /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at

@@ -5,22 +5,23 @@ extension Worker {
     /// The time for which a listener that refuses new connections stays open for TCP handshakes already begun.
     private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
 
-    /// Performs the commands of other threads, and advances the stop.
+    /// Performs the tasks from other threads, and advances the stop.
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
-        let commands = handle.takeCommands()
-        if commands.contains(.wakeParked) {
-            // All lists are searched: a parked request behind unsent output counts as busy.
-            for connection in table.all() where connection.slot >= 0 && connection.phase == .parked { wake(connection) }
-        }
-        if commands.contains(.wakeRequests) {
-            for request in handle.takeRequestsToWake() {
+        for task in handle.takeTasks() {
+            switch task {
+            case .wakeParked:
+                // All lists are searched: a parked request behind unsent output counts as busy.
+                for connection in table.all() where connection.slot >= 0 && connection.phase == .parked {
+                    wake(connection)
+                }
+            case .wake(let request):
                 let connection = table.connection(at: request.slot)
                 if let connection, connection.request == request { wake(connection) }
+            case .serve(let descriptor): admit(descriptor, from: nil)
+            case .makeRoom(let peer): makeRoomElsewhere(for: peer)
             }
         }
-        if commands.contains(.resumeForOthers) { resumeForOthers() }
-        if commands.contains(.makeRoom) { makeRoomElsewhere(for: handle.takeNewcomers()) }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
             isDraining = true
@@ -33,7 +34,7 @@ extension Worker {
             if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
         }
         if now >= cutOffAt { return false }
-        return !listeners.isEmpty || table.count > 0
+        return listenersCloseAt != .never || table.count > 0 || !handle.endTasks()
     }
 
     private mutating func wake(_ connection: Connection) {
@@ -48,12 +49,12 @@ extension Worker {
         listenersAreRefusing = true
         for listener in listeners {
             system.refuseNewConnections(listener.descriptor, file: listener.file)
-            guard listener.isShared else { continue }
+            guard listener.file != nil else { continue }
             // The listener refuses new connections; those already queued are served.
             acceptQueue(of: listener)
             _ = system.remove(poll, listener.descriptor)
         }
-        let haveHandshakes = listeners.contains { !$0.isShared }
+        let haveHandshakes = listeners.contains { $0.file == nil }
         listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
         for connection in table.all() {
             engine.beginDrain(connection, now: now)
@@ -85,6 +86,9 @@ extension Worker {
             close(connection, .stopped)
         }
         shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        while !handle.endTasks() {
+            for case .serve(let descriptor) in handle.takeTasks() { system.close(descriptor) }
+        }
         for listener in listeners { listener.close(system) }
         listeners.removeAll()
         if spareDescriptor >= 0 { system.close(spareDescriptor) }

@@ -24,7 +24,6 @@ struct Worker: ~Copyable {
     var listeners: [Listener]
     var table = ConnectionTable()
     var deadlines = DeadlineList()
-    /// The current TLS settings; nil if the listeners speak plain HTTP.
     var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
     var spareDescriptor: Int32
@@ -70,7 +69,7 @@ struct Worker: ~Copyable {
         now = MonotonicClock.now()
         polledAt = now
         drainedAt = now
-        spareDescriptor = system.makeSpareDescriptor()
+        spareDescriptor = handle.spareDescriptor
         events = ReadyEvents(capacity: Self.eventCapacity)
     }
 
@@ -125,7 +124,7 @@ struct Worker: ~Copyable {
             handle.answerCheck()
         } else if event.tag >= Self.firstListenerTag {
             let position = Int(event.tag - Self.firstListenerTag)
-            if position < listeners.count { acceptReady(listeners[position]) }
+            if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
         } else if let connection = table.find(tag: event.tag) {
             now = MonotonicClock.now()
             handle(connection, event.bits)
@@ -174,15 +173,16 @@ struct Worker: ~Copyable {
         }
     }
 
-    /// Only the worker writes the counts, so plain stores suffice.
     func publish() {
-        handle.accepted.store(acceptedCount, ordering: .relaxed)
-        handle.requests.store(engine.requestCount, ordering: .relaxed)
-        handle.overloaded.store(engine.overloadedCount, ordering: .relaxed)
-        handle.open.store(table.count, ordering: .relaxed)
-        handle.idle.store(table.count(of: .idle), ordering: .relaxed)
-        handle.parked.store(table.count(of: .parked), ordering: .relaxed)
-        handle.heldBytes.store(engine.heldBytes, ordering: .relaxed)
+        handle.counters.withLock { counters in
+            counters.accepted = acceptedCount
+            counters.requests = engine.requestCount
+            counters.overloaded = engine.overloadedCount
+            counters.open = table.count
+            counters.idle = table.count(of: .idle)
+            counters.parked = table.count(of: .parked)
+            counters.heldBytes = engine.heldBytes
+        }
     }
 
     /// Called after each step that may make a connection hold more: one turn can fill thousands of them.
@@ -191,8 +191,8 @@ struct Worker: ~Copyable {
     }
 }
 
-/// The state shared by the workers of a server and its other threads: commands to the workers, and counts from them. It
-/// is not touched while a request is served, except for the connection count when one opens or closes.
+/// The state shared by the workers of a server and its other threads. It is not touched while a
+/// request is served, except for the connection count when one opens or closes.
 final class WorkerShared: Sendable {
     let openConnections = Atomic<Int>(0)
     /// Source of connection numbers, for all servers of the process: they identify requests.
@@ -208,16 +208,16 @@ final class WorkerShared: Sendable {
     let cutOffAt = Atomic<UInt64>(.max)
 }
 
-struct WorkerCommand: OptionSet {
-    let rawValue: UInt8
-
-    static let wakeParked = WorkerCommand(rawValue: 1)
-    /// Visit some parked requests, those of ``WorkerHandle/takeRequestsToWake()``.
-    static let wakeRequests = WorkerCommand(rawValue: 2)
-    /// Take connections from a shared queue again.
-    static let resumeForOthers = WorkerCommand(rawValue: 4)
-    /// Close connections of the largest peer, for those of ``WorkerHandle/takeNewcomers()``.
-    static let makeRoom = WorkerCommand(rawValue: 8)
+/// A task that another thread gives to a worker.
+enum WorkerTask {
+    /// Visit all parked requests.
+    case wakeParked
+    /// Visit this request, if it is still parked.
+    case wake(ParkedRequest)
+    /// Serve a connection that the first worker has accepted.
+    case serve(Int32)
+    /// Close a connection of the largest peer: another worker has admitted one from this peer at the limit.
+    case makeRoom(Peer?)
 }
 
 /// One worker as other threads see it.
@@ -226,51 +226,24 @@ final class WorkerHandle: Sendable {
     /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
     let poll: Int32
     let listeners: [Listener]
+    let spareDescriptor: Int32
     /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
     private let checkedAt = Atomic<UInt64>(0)
-    /// The worker's commands besides serving, as bits of ``WorkerCommand``; nearly always 0.
-    private let commands = Atomic<UInt8>(0)
-    /// The parked requests that are to be visited again one by one.
-    private let requestsToWake = Locked<[ParkedRequest]>([])
-    /// The peers of connections that other workers have admitted at the limit.
-    private let newcomers = Locked<[Peer?]>([])
+    /// The tasks that the worker has not taken yet; nil once it ends.
+    private let tasks = Locked<[WorkerTask]?>([])
+    private let hasTasks = Atomic<Bool>(false)
     /// True if one peer had more connections here than its share at the last check.
     let hasPeerOverShare = Atomic<Bool>(false)
-    /// True while the worker leaves a shared queue to the other workers.
-    let isPausedForOthers = Atomic<Bool>(false)
+    /// The worker's connections, with those that it has not taken yet.
+    let load = Atomic<Int>(0)
+    /// The worker's counts; it writes them once a turn.
+    let counters = Locked(HTTPServerCounters())
 
-    // Counts, written by the worker alone once a turn, read by any thread.
-    let accepted = Atomic<UInt64>(0)
-    let requests = Atomic<UInt64>(0)
-    let overloaded = Atomic<UInt64>(0)
-    let open = Atomic<Int>(0)
-    let idle = Atomic<Int>(0)
-    let parked = Atomic<Int>(0)
-    let heldBytes = Atomic<Int>(0)
-    private let closed = Locked<[ConnectionCloseCause: UInt64]>([:])
-
-    init(wake: WakeSignal, poll: Int32, listeners: [Listener]) {
+    init(wake: WakeSignal, poll: Int32, listeners: [Listener], spareDescriptor: Int32) {
         self.wake = wake
         self.poll = poll
         self.listeners = listeners
-    }
-
-    /// Makes the worker visit this request again, if it is still parked then.
-    func wake(_ request: ParkedRequest) {
-        requestsToWake.withLock { $0.append(request) }
-        send(.wakeRequests)
-    }
-
-    /// Makes the worker close a connection of its largest peer for one that another worker admits.
-    /// - Returns: False if `most` peers wait for that already.
-    func makeRoom(for peer: Peer?, atMost most: Int) -> Bool {
-        let isTaken = newcomers.withLock { newcomers in
-            guard newcomers.count < most else { return false }
-            newcomers.append(peer)
-            return true
-        }
-        if isTaken { send(.makeRoom) }
-        return isTaken
+        self.spareDescriptor = spareDescriptor
     }
 
     /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later
@@ -285,38 +258,37 @@ final class WorkerHandle: Sendable {
 
     func answerCheck() { checkedAt.store(0, ordering: .releasing) }
 
-    func send(_ command: WorkerCommand) {
-        commands.bitwiseOr(command.rawValue, ordering: .acquiringAndReleasing)
+    /// - Returns: False if the worker takes no more tasks, or if `most` wait already.
+    @discardableResult
+    func send(_ task: WorkerTask, unless most: Int = .max) -> Bool {
+        let isTaken = tasks.withLock { tasks in
+            guard let count = tasks?.count, count < most else { return false }
+            tasks?.append(task)
+            return true
+        }
+        guard isTaken else { return false }
+        hasTasks.store(true, ordering: .releasing)
         wake.set()
+        return true
     }
 
-    /// Takes the pending commands; one relaxed load if there are none.
-    func takeCommands() -> WorkerCommand {
-        guard commands.load(ordering: .relaxed) != 0 else { return [] }
-        return WorkerCommand(rawValue: commands.exchange(0, ordering: .acquiringAndReleasing))
+    /// Takes the pending tasks in their order; one relaxed load if there are none.
+    func takeTasks() -> [WorkerTask] {
+        guard hasTasks.load(ordering: .relaxed), hasTasks.exchange(false, ordering: .acquiringAndReleasing) else {
+            return []
+        }
+        return tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks ?? []
+        }
     }
 
-    /// The requests to be visited again, in the order of their wake calls.
-    func takeRequestsToWake() -> [ParkedRequest] { requestsToWake.withLock { Self.takeAll(&$0) } }
-
-    func takeNewcomers() -> [Peer?] { newcomers.withLock { Self.takeAll(&$0) } }
-
-    private static func takeAll<Element>(_ list: inout [Element]) -> [Element] {
-        defer { list = [] }
-        return list
-    }
-
-    /// A connection has been closed. Only the worker takes the lock, except while the counts are read.
-    func didClose(_ cause: ConnectionCloseCause) { closed.withLock { $0[cause, default: 0] += 1 } }
-
-    func addCounts(to sum: inout HTTPServerCounters) {
-        sum.accepted += accepted.load(ordering: .relaxed)
-        sum.requests += requests.load(ordering: .relaxed)
-        sum.overloaded += overloaded.load(ordering: .relaxed)
-        sum.open += open.load(ordering: .relaxed)
-        sum.idle += idle.load(ordering: .relaxed)
-        sum.parked += parked.load(ordering: .relaxed)
-        sum.heldBytes += heldBytes.load(ordering: .relaxed)
-        sum.closed.merge(closed.withLock { $0 }, uniquingKeysWith: +)
+    /// Takes no more tasks.
+    /// - Returns: False if one waits.
+    func endTasks() -> Bool {
+        tasks.withLock { tasks in
+            if tasks?.isEmpty == true { tasks = nil }
+            return tasks == nil
+        }
     }
 }

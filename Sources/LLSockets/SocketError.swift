@@ -13,10 +13,8 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         case controlPoll = "change an epoll set"
         case createEventDescriptor = "create an event descriptor"
         case readAddress = "read the address of"
-        case lock
         case setMode = "set the permissions of"
         case replace
-        case duplicate = "duplicate the descriptor of"
     }
 
     package let operation: Operation
@@ -35,11 +33,8 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
         let place = address.map { " \($0)" } ?? ""
         // errno's text would mislead here.
         let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
-        let isOthersLock = operation == .lock && errorNumber == ErrorNumber.notPermitted
         let reason =
-            if isOther { "the file there is no socket, so it is left alone" } else if isOthersLock {
-                "the file of that name with .lock at its end is another user's, or no file; remove it"
-            } else { SystemReason.sentence(for: errorNumber) }
+            isOther ? "the file there is no socket, so it is left alone" : SystemReason.sentence(for: errorNumber)
         return "cannot \(operation.rawValue)\(place): \(reason)"
     }
 }
@@ -53,12 +48,10 @@ package enum ErrorNumber {
     package static let connectionAborted = ECONNABORTED
     package static let connectionRefused = ECONNREFUSED
     package static let connectionReset = ECONNRESET
-    package static let exists = EEXIST
     package static let inProgress = EINPROGRESS
     package static let interrupted = EINTR
     package static let noBufferSpace = ENOBUFS
     package static let noSuchFile = ENOENT
-    package static let notPermitted = EPERM
     package static let notSocket = ENOTSOCK
     package static let processFileLimit = EMFILE
     package static let protocolError = EPROTO

@@ -86,8 +86,6 @@ package struct ReadyEvents {
         package static let error = UInt32(PLATFORM_ERROR)
         package static let hangUp = UInt32(PLATFORM_HANG_UP)
         package static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
-        /// Only one is woken of several sets that wait for the same descriptor.
-        package static let exclusive = UInt32(PLATFORM_EXCLUSIVE)
     }
 
     var events: [platform_event]

@@ -5,18 +5,11 @@ package struct UnixListener: ~Copyable {
     private let socket: Socket
     package let file: UnixSocketFile
 
-    /// Takes a path: makes the file, or replaces a socket that no process listens on any more.
+    /// Takes a path: makes the file, or replaces a socket that no process listens on any more. Only one process may
+    /// start on a path at a time.
     ///
-    /// A socket refuses every connection until it listens, so no client connects before the permissions are right. A
-    /// socket that is bound and does not listen yet looks like one of an ended process. A file beside it is therefore
-    /// locked meanwhile, so that two processes that start at once never take each other's path.
+    /// A socket refuses every connection until it listens, so no client connects before the permissions are right.
     package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
-        let lock = try Self.lock(path)
-        defer {
-            // The file is removed while locked: a process that opened it before finds that it is gone.
-            _ = unsafe Self.lockFile(of: path).withCString { unsafe platform_unlink($0) }
-            _ = platform_close(lock)
-        }
         let socket = try Self.bound(to: path)
         guard let file = UnixSocketFile(at: path) else {
             throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
@@ -32,24 +25,8 @@ package struct UnixListener: ~Copyable {
         self.file = file
     }
 
-    /// Another descriptor of the same socket; the caller closes it.
-    package func duplicate() throws(SocketError) -> Int32 {
-        let number = platform_duplicate(socket.descriptor)
-        try Socket.check(number, .duplicate, nil)
-        return number
-    }
-
-    /// A file that only this process's user can open, and therefore lock. A lock on the directory would be open to
-    /// every user that can read it.
-    private static func lockFile(of path: UnixSocketPath) -> String { path.description + ".lock" }
-
-    /// Fails if another start holds the lock: it holds it for microseconds and takes the path.
-    /// - Returns: The lock file's descriptor, which holds the lock until the caller closes it.
-    private static func lock(_ path: UnixSocketPath) throws(SocketError) -> Int32 {
-        let result = unsafe lockFile(of: path).withCString { unsafe platform_lock_file($0) }
-        try Socket.check(result, .lock, .unix(path))
-        return result
-    }
+    /// Returns the descriptor without closing it: the caller closes it.
+    package consuming func release() -> Int32 { socket.release() }
 
     private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
         let socket = try Socket.makeUnix(for: path)

@@ -22,8 +22,9 @@ struct fault_plan {
 
 enum { DESCRIPTORS = 65536 };
 
+/* The plan of the descriptors that this thread opens. */
 static _Thread_local struct fault_plan *plan;
-/* The plan of the thread that opened each descriptor. */
+/* The plan of each descriptor. */
 static _Atomic(struct fault_plan *) owners[DESCRIPTORS];
 
 /* The C library's function of the same name. */
@@ -52,7 +53,9 @@ void fault_plan_end(struct fault_plan *ended) { ended->end = 0; }
 long fault_plan_count(struct fault_plan *counted, enum fault_call call) { return counted->counts[call]; }
 long fault_plan_open_descriptors(struct fault_plan *counted) { return counted->open_descriptors; }
 
-static int fails(enum fault_call call) {
+static struct fault_plan *plan_of(int fd) { return fd >= 0 && fd < DESCRIPTORS ? owners[fd] : NULL; }
+
+static int fails(struct fault_plan *plan, enum fault_call call) {
     if (!plan)
         return 0;
     long number = atomic_fetch_add(&plan->counts[call], 1) + 1;
@@ -62,7 +65,7 @@ static int fails(enum fault_call call) {
     return 1;
 }
 
-static int opened(int fd) {
+static int opened(struct fault_plan *plan, int fd) {
     if (plan && fd >= 0 && fd < DESCRIPTORS) {
         plan->open_descriptors++;
         owners[fd] = plan;
@@ -77,37 +80,44 @@ int close(int fd) {
     return ORIGINAL(close)(fd);
 }
 
-int socket(int domain, int type, int protocol) { return opened(ORIGINAL(socket)(domain, type, protocol)); }
+int socket(int domain, int type, int protocol) { return opened(plan, ORIGINAL(socket)(domain, type, protocol)); }
 
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
-    return fails(FAULT_ACCEPT) ? -1 : opened(ORIGINAL(accept4)(fd, address, length, flags));
+    struct fault_plan *plan = plan_of(fd);
+    return fails(plan, FAULT_ACCEPT) ? -1 : opened(plan, ORIGINAL(accept4)(fd, address, length, flags));
 }
 
 ssize_t recv(int fd, void *buffer, size_t count, int flags) {
-    return fails(FAULT_RECEIVE) ? -1 : ORIGINAL(recv)(fd, buffer, count, flags);
+    return fails(plan_of(fd), FAULT_RECEIVE) ? -1 : ORIGINAL(recv)(fd, buffer, count, flags);
 }
 
 ssize_t send(int fd, const void *buffer, size_t count, int flags) {
-    if (fails(FAULT_SEND))
+    struct fault_plan *plan = plan_of(fd);
+    if (fails(plan, FAULT_SEND))
         return -1;
     size_t most = plan && (size_t)plan->most < count ? (size_t)plan->most : count;
     return ORIGINAL(send)(fd, buffer, most, flags);
 }
 
-int shutdown(int fd, int how) { return how == SHUT_WR && fails(FAULT_SHUTDOWN) ? -1 : ORIGINAL(shutdown)(fd, how); }
+int shutdown(int fd, int how) {
+    return how == SHUT_WR && fails(plan_of(fd), FAULT_SHUTDOWN) ? -1 : ORIGINAL(shutdown)(fd, how);
+}
 
-int epoll_create1(int flags) { return fails(FAULT_CREATE_POLL) ? -1 : opened(ORIGINAL(epoll_create1)(flags)); }
+int epoll_create1(int flags) {
+    return fails(plan, FAULT_CREATE_POLL) ? -1 : opened(plan, ORIGINAL(epoll_create1)(flags));
+}
 
 int epoll_ctl(int poll, int operation, int fd, struct epoll_event *event) {
-    return operation != EPOLL_CTL_DEL && fails(FAULT_CONTROL) ? -1 : ORIGINAL(epoll_ctl)(poll, operation, fd, event);
+    int can_fail = operation != EPOLL_CTL_DEL;
+    return can_fail && fails(plan_of(poll), FAULT_CONTROL) ? -1 : ORIGINAL(epoll_ctl)(poll, operation, fd, event);
 }
 
 int epoll_wait(int poll, struct epoll_event *events, int most, int milliseconds) {
-    return fails(FAULT_WAIT) ? -1 : ORIGINAL(epoll_wait)(poll, events, most, milliseconds);
+    return fails(plan_of(poll), FAULT_WAIT) ? -1 : ORIGINAL(epoll_wait)(poll, events, most, milliseconds);
 }
 
 int eventfd(unsigned int value, int flags) {
-    return fails(FAULT_CREATE_EVENT_DESCRIPTOR) ? -1 : opened(ORIGINAL(eventfd)(value, flags));
+    return fails(plan, FAULT_CREATE_EVENT_DESCRIPTOR) ? -1 : opened(plan, ORIGINAL(eventfd)(value, flags));
 }
 
 int open(const char *path, int flags, ...) {
@@ -117,14 +127,5 @@ int open(const char *path, int flags, ...) {
     va_end(rest);
     if (!plan || strcmp(path, "/dev/null") != 0)
         return ORIGINAL(open)(path, flags, mode);
-    return fails(FAULT_CREATE_SPARE_DESCRIPTOR) ? -1 : opened(ORIGINAL(open)(path, flags, mode));
-}
-
-int fcntl(int fd, int command, ...) {
-    va_list rest;
-    va_start(rest, command);
-    void *argument = va_arg(rest, void *);
-    va_end(rest);
-    int result = ORIGINAL(fcntl)(fd, command, argument);
-    return command == F_DUPFD_CLOEXEC ? opened(result) : result;
+    return fails(plan, FAULT_CREATE_SPARE_DESCRIPTOR) ? -1 : opened(plan, ORIGINAL(open)(path, flags, mode));
 }

@@ -46,19 +46,6 @@ struct HTTPServerHandshakeTests {
         #expect(faults.openDescriptors == 1)
     }
 
-    @Test("A hello that comes byte by byte is answered once it is whole, and blocks no other client")
-    func dripped() async throws {
-        let server = try TestServer.secure()
-        let hello = try TLSClient.clientHello()
-        let client = try BlockingClient(server.address)
-        for (position, byte) in hello.enumerated() {
-            client.send([byte])
-            if position == hello.count / 2 { #expect(try isServed(server)) }
-        }
-        #expect(client.read { $0.count > 5 }.bytes.first == 0x16)
-        await server.stop()
-    }
-
     @Test("A handshake has one deadline, which dripping bytes do not extend", arguments: [0, 1, 50])
     func deadline(_ count: Int) async throws {
         let faults = FaultPlan(.accept, 0..<0, errorNumber: 0)
@@ -266,22 +253,6 @@ struct HTTPServerHandshakeTests {
         for client in clients { client.send(hello) }
         #expect(server.waitUntil { $0.closed(.handshake) == 20 && $0.open == 0 })
         #expect(server.server.counters.closed(.memory) == 0)
-        await server.stop()
-    }
-
-    @Test("Idle connections that take all the memory are closed to make room for handshakes")
-    func idleMemory() async throws {
-        let server = try TestServer.secure { limits in
-            limits.connectionBytes = 1_000_000
-            limits.slowHandshakeAge = .seconds(3_600)
-        }
-        var clients: [TLSClient] = []
-        for _ in 0..<200 {
-            let client = try TLSClient(server.address)
-            #expect(try client.exchange(Self.get)?.status == 200)
-            clients.append(client)
-        }
-        #expect(server.server.counters.closed(.memory) > 100)
         await server.stop()
     }
 

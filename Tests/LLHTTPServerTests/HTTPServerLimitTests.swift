@@ -168,16 +168,6 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("10,000 requests in one write are all answered, the last with close", arguments: TestServer.Kind.allCases)
-    func hugePipeline(kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind)
-        let client = try BlockingClient(server.address)
-        let bytes = Array(String(repeating: Self.get, count: 10_000).utf8)
-        // The answers fill the buffers long before the last request is sent, so the client reads them meanwhile.
-        #expect(TestResponse.count(client.sendInterleaved(bytes)) == 10_000)
-        await server.server.stop(drainDelay: .zero, grace: .zero)
-    }
-
     @Test(
         "A client that never reads is closed, and uses little memory until then",
         arguments: TestServer.Kind.allCases

@@ -88,18 +88,6 @@ struct HTTPServerTLSTests {
         await stalled.stop()
     }
 
-    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
-    func park(kind: TestServer.Kind) async throws {
-        let server = try TestServer.secure(kind)
-        let client = try TLSClient(server.address)
-        try client.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
-        #expect(server.waitUntil { $0.parked == 1 })
-        try client.send(Self.get)
-        server.server.wakeParked()
-        #expect(client.readResponses(2).map(\.text) == ["woken", "OK"])
-        await server.stop()
-    }
-
     @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)
     func clientEnds(kind: TestServer.Kind) async throws {
         let server = try TestServer.secure(kind)

@@ -46,40 +46,6 @@ struct HTTPServerTests {
         await server.stop()
     }
 
-    @Test("A parked request is answered when woken", arguments: TestServer.Kind.allCases)
-    func park(kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind)
-        let client = try server.parkedClient()
-        server.server.wakeParked()
-        #expect(client.readResponses(1).first?.text == "woken")
-        await server.stop()
-    }
-
-    @Test("A head that does not end in time gets 408 and a close", arguments: TestServer.Kind.allCases)
-    func slowHead(kind: TestServer.Kind) async throws {
-        let server = try TestServer.limited(kind) { limits in limits.headDeadline = .milliseconds(50) }
-        let client = try BlockingClient(server.address)
-        client.send("GET / HTTP/1.1\r\nHo")
-        let answer = try #require(client.readResponses(1).first)
-        #expect(answer.status == 408)
-        #expect(answer["connection"] == "close")
-        #expect(client.read().end == .endOfStream)
-        await server.stop()
-    }
-
-    @Test("Pipelined requests are answered in order, in one write or byte by byte", arguments: TestServer.Kind.allCases)
-    func pipelining(kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind)
-        let requests = (0..<100).map { "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n\($0 + 100)" }
-        let whole = try BlockingClient(server.address)
-        whole.send(requests.joined())
-        #expect(whole.readResponses(100).map(\.text) == (0..<100).map { "\($0 + 100)" })
-        let single = try BlockingClient(server.address)
-        for byte in requests[0].utf8 { single.send([byte]) }
-        #expect(single.readResponses(1).first?.text == "100")
-        await server.stop()
-    }
-
     @Test(
         "A client that sends the whole of a too large body still reads the refusal",
         arguments: TestServer.Kind.allCases

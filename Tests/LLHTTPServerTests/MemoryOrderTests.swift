@@ -90,20 +90,6 @@ struct MemoryOrderTests {
         #expect(!parked.connection.hasBufferedInput)
     }
 
-    @Test("Connections go in the order of share, then rank, then size, then age")
-    func order() {
-        var order = MemoryOrder()
-        let connections: [(Bool, MemoryRank, Int)] = [
-            (false, .parked, 60_000), (false, .fresh, 4_000), (false, .idle, 1_024), (false, .slow, 2_000),
-            (false, .slow, 3_000), (false, .handshake, 47_104), (false, .fresh, 9_000), (false, .idle, 12_288),
-            (false, .idle, 1_024), (true, .parked, 1_024), (true, .idle, 1_024), (false, .fresh, .max),
-        ]
-        for (slot, connection) in connections.enumerated() {
-            order.add(slot, isOverShare: connection.0, connection.1, bytes: connection.2)
-        }
-        #expect(order.slotsInOrder() == [10, 9, 7, 2, 8, 4, 3, 11, 6, 1, 5, 0])
-    }
-
     @Test("Parked requests outlive fresh ones, and a fresh request that is given up gets 503")
     func parkedLast() async throws {
         let server = try Self.server(connectionBytes: 400_000)

@@ -58,56 +58,6 @@ struct OverloadTests {
         })
     }
 
-    /// Sends requests from sixty clients at once.
-    private func load(_ server: TestServer) -> Answers {
-        let group = DispatchGroup()
-        let all = Locked(Answers())
-        for number in 0..<60 {
-            DispatchQueue(label: "overload-\(number)").async(group: group) {
-                var own = Answers()
-                guard let client = try? BlockingClient(server.address) else { return }
-                for _ in 0..<8 {
-                    own.count(client.exchange(Self.get))
-                }
-                let result = own
-                all.withLock { all in
-                    all.served += result.served
-                    all.refused += result.refused
-                    all.others += result.others
-                    all.refusalsWithoutRetryAfter += result.refusalsWithoutRetryAfter
-                }
-            }
-        }
-        // A health check is answered even if the queue is long.
-        for _ in 0..<10 {
-            let patience = Duration.seconds(10) * Self.slowness
-            let health = try? BlockingClient(server.address).exchange(Self.health, timeout: patience)
-            if health?.status != 200 { all.withLock { $0.others += 1 } }
-        }
-        group.wait()
-        return all.withLock { $0 }
-    }
-
-    @Test("Requests that waited too long are refused with 503 and Retry-After", arguments: TestServer.Kind.allCases)
-    func shedding(kind: TestServer.Kind) async throws {
-        let queueing = try TestServer(kind, limits: .patient) { _ in makeHandler() }
-        let queued = load(queueing)
-        await queueing.stop()
-        #expect(queued.served == 480 && queued.refused == 0 && queued.others == 0)
-        let shedding = try TestServer(kind, limits: Self.strict) { _ in makeHandler() }
-        let shed = load(shedding)
-        #expect(shed.served + shed.refused == 480 && shed.others == 0)
-        #expect(shed.refused > 50 && shed.served > 20)
-        #expect(shed.refusalsWithoutRetryAfter == 0)
-        // After the load every client is served.
-        for _ in 0..<3 {
-            #expect(try BlockingClient(shedding.address).exchange(Self.get)?.status == 200)
-        }
-        await shedding.stop()
-        // A worker publishes its counts once per turn, so they are complete only after the stop.
-        #expect(shedding.server.counters.overloaded == shed.refused)
-    }
-
     @Test(
         "If sixty requests wait, only those that can begin within twice the delay are served",
         arguments: TestServer.Kind.allCases

@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import LLHTTP1
 import LLHTTPServer
 import LLSockets
@@ -17,52 +16,17 @@ struct SharedListenerTests {
         return shares
     }
 
-    @Test("64 connections that come one by one are spread over the workers", arguments: [2, 3])
-    func oneByOne(workers: Int) async throws {
-        let threads = WorkerThreads()
-        let server = try TestServer(.unix, workerCount: workers) { index in
-            threads.add()
-            return TestHandler.named("\(index)")
-        }
-        var clients: [BlockingClient] = []
-        for number in 1...64 {
-            // On a busy machine, a worker still occupied with the last connection would leave the next to the others.
-            #expect(server.waitUntil { _ in threads.areAsleep(workers) })
-            clients.append(try BlockingClient(server.address))
-            #expect(server.waitUntil { $0.open == number })
-        }
+    @Test("Connections that come one by one or at once are spread over the workers", arguments: [1, 2, 3])
+    func spread(workers: Int) async throws {
+        let server = try TestServer(.unix, workerCount: workers) { TestHandler.named("\($0)") }
+        let clients = try (0..<48).map { _ in try BlockingClient(server.address) }
         let shares = shares(of: clients)
-        #expect(shares.count == workers && shares["none"] == nil)
-        #expect(shares.values.allSatisfy { $0 >= 64 / workers - 8 }, "\(shares)")
-        clients.removeAll()
-        await server.stop()
-    }
-
-    @Test("64 connections that come at once are spread over the workers")
-    func atOnce() async throws {
-        let server = try TestServer(.unix, workerCount: 2) { TestHandler.named("\($0)") }
-        var clients = try (0..<64).map { _ in try BlockingClient(server.address) }
-        let shares = shares(of: clients)
-        #expect(shares.count == 2 && shares["none"] == nil)
-        #expect(shares.values.allSatisfy { $0 >= 16 }, "\(shares)")
-        clients.removeAll()
-        await server.stop()
-    }
-
-    @Test("A worker that pauses accepting recalls the worker that paused before, so one always accepts")
-    func callsBack() async throws {
-        var limits = HTTPServerLimits.patient
-        limits.acceptLead = 1
-        limits.acceptLeadPause = .seconds(600)
-        let server = try TestServer(.unix, limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
-        var clients: [BlockingClient] = []
-        for _ in 0..<32 {
-            // The pause is longer than this test, so no worker resumes by itself.
-            let client = try BlockingClient(server.address)
-            #expect(client.exchange(Self.get)?.status == 200)
-            clients.append(client)
-        }
-        clients.removeAll()
+        #expect(shares == Dictionary(uniqueKeysWithValues: (0..<workers).map { ("\($0)", 48 / workers) }))
+        // A connection of the worker with the fewest is replaced by one of the same worker.
+        let leaving = clients[0].exchange(Self.get)?.text
+        clients[0].shutdownWrite()
+        #expect(server.waitUntil { $0.open == 47 })
+        #expect(try BlockingClient(server.address).exchange(Self.get)?.text == leaving)
         await server.stop()
     }
 
@@ -70,13 +34,12 @@ struct SharedListenerTests {
     func queued(workers: Int) async throws {
         let gate = Gate()
         let server = try TestServer(.unix, workerCount: workers) { _ in TestHandler.named("", gate) }
-        // One request holds each worker, since a connection wakes a worker that sleeps.
-        var clients: [BlockingClient] = []
-        for _ in 0..<workers {
-            let client = try BlockingClient(server.address)
+        // One request holds each worker, so the later connections wait in the queue.
+        var clients = try (0..<workers).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == workers })
+        for client in clients {
             client.send(Self.get)
             gate.reached.wait()
-            clients.append(client)
         }
         for _ in 0..<50 {
             let client = try BlockingClient(server.address)
@@ -91,28 +54,6 @@ struct SharedListenerTests {
         #expect(throws: SocketError.self) { try BlockingClient(server.address) }
         #expect(server.server.cutOffRequests == 0)
         #expect(server.server.counters.accepted == UInt64(workers + 50))
-    }
-}
-
-/// The threads of a server's workers.
-private final class WorkerThreads: Sendable {
-    /// The threads' folders below `/proc`.
-    private let folders = Locked<[String]>([])
-
-    /// Adds the calling thread.
-    func add() {
-        let folder = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
-        folders.withLock { $0.append(folder ?? "") }
-    }
-
-    /// True if there are `count` threads and all of them sleep (state S of proc_pid_stat(5)).
-    func areAsleep(_ count: Int) -> Bool {
-        let folders = folders.withLock { $0 }
-        return folders.count == count
-            && folders.allSatisfy { folder in
-                let text = try? String(contentsOf: URL(filePath: "/proc/\(folder)/stat"), encoding: .utf8)
-                return text?.contains(") S ") == true
-            }
     }
 }
 

@@ -1,9 +1,7 @@
-import Dispatch
 import Glibc
 import LLHTTPServer
 import LLSockets
 import LLTestSupport
-import Synchronization
 import Testing
 
 @Suite("A server's Unix socket: its file", .live)
@@ -48,18 +46,6 @@ struct UnixListenerTests {
             }
         }
         try #require(isBound && isSocket(path.description))
-    }
-
-    /// Starts the servers at once, each on its own thread; returns the number of those that started.
-    private func startAtOnce(_ servers: [HTTPServer]) -> Int {
-        let started = Atomic<Int>(0)
-        DispatchQueue.concurrentPerform(iterations: servers.count) { index in
-            do {
-                try servers[index].start()
-                started.wrappingAdd(1, ordering: .relaxed)
-            } catch {}
-        }
-        return started.load(ordering: .relaxed)
     }
 
     @Test(
@@ -130,9 +116,9 @@ struct UnixListenerTests {
     @Test(
         "The error names a path at which no file can be made",
         arguments: [
-            ("/nonexistent/http.sock", "cannot lock", "No such file or directory"),
-            ("/dev/null/http.sock", "cannot lock", "Not a directory"),
-            ("/proc/http.sock", "cannot lock", ""),
+            ("/nonexistent/http.sock", "cannot bind to", "No such file or directory"),
+            ("/dev/null/http.sock", "cannot bind to", "Not a directory"),
+            ("/proc/http.sock", "cannot bind to", ""),
         ]
     )
     func noPlace(text: String, operation: String, reason: String) throws {
@@ -180,81 +166,6 @@ struct UnixListenerTests {
         #expect(await server.stop(drainDelay: .zero, grace: .seconds(5)) == 0)
         for address in server.localAddresses {
             #expect(throws: SocketError.self) { try BlockingClient(address) }
-        }
-    }
-
-    @Test("Services that start at once on different paths in one directory all start")
-    func besideEachOther() throws {
-        let servers = try (0..<16).map { number in
-            HTTPServer(
-                configuration: HTTPServerConfiguration(
-                    addresses: [try folder.socketAddress("\(number)")],
-                    workerCount: 1
-                )
-            ) { _ in TestHandler.probe() }
-        }
-        let started = startAtOnce(servers)
-        #expect(started == servers.count)
-        for server in servers { server.beginStop(drainDelay: .zero, grace: .zero) }
-        for server in servers { server.waitUntilEnded() }
-    }
-
-    @Test("While another start holds the lock, a start fails")
-    func locked() throws {
-        // Without O_CLOEXEC a process that another test starts meanwhile would keep the lock.
-        let file = unsafe open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        try #require(flock(file, LOCK_EX) == 0)
-        let error = #expect(throws: SocketError.self) { try server().start() }
-        #expect(error?.description.hasPrefix("cannot lock unix:\(path): ") == true)
-        _ = close(file)
-        let unlocked = server()
-        try unlocked.start()
-        unlocked.beginStop(drainDelay: .zero, grace: .zero)
-        #expect(mode("\(path).lock") == nil)
-    }
-
-    @Test("A lock on the directory, which any of its readers can take, keeps no service from starting")
-    func lockedDirectory() async throws {
-        let directory = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        defer { _ = close(directory) }
-        try #require(flock(directory, LOCK_EX) == 0)
-        let server = server()
-        try server.start()
-        #expect(try status() == 200)
-        await server.stop(drainDelay: .zero, grace: .seconds(5))
-    }
-
-    @Test(
-        "A lock file that is not a file of this user is refused and left alone",
-        arguments: ["a link", "a folder", "another's"]
-    )
-    func foreignLock(kind: String) throws {
-        let name = "\(path).lock"
-        switch kind {
-        case "a link": try #require(unsafe symlink("/dev/null", name) == 0)
-        case "a folder": try #require(unsafe mkdir(name, 0o700) == 0)
-        default:
-            _ = close(unsafe open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o666))
-            // Only root can give a file away.
-            guard unsafe chown(name, 65_534, 65_534) == 0 else { return }
-        }
-        let error = #expect(throws: SocketError.self) { try server().start() }
-        #expect(error?.description.hasPrefix("cannot lock unix:\(path): ") == true, "\(error?.description ?? "")")
-        #expect(mode(name) != nil)
-        _ = unsafe rmdir(name)
-    }
-
-    @Test("If several servers start at once on a stale socket, one serves and the others are refused")
-    func startingAtOnce() async throws {
-        for _ in 0..<20 {
-            try leaveStale(path)
-            let servers = (0..<4).map { _ in server() }
-            let started = startAtOnce(servers)
-            // The server that has the lock must go on: not all of them may be refused.
-            #expect(started == 1)
-            #expect(try status() == 200)
-            for server in servers { await server.stop(drainDelay: .zero, grace: .seconds(5)) }
-            #expect(mode(path.description) == nil)
         }
     }
 }

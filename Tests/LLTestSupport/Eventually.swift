@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import LLSockets
 package import Testing
 
@@ -38,4 +39,54 @@ package func becomesTrue(within patience: Duration = patienceOfTests, _ isSo: ()
         _ = BlockingWait.wait(for: [], until: MonotonicClock.now() + .milliseconds(1))
     }
     return true
+}
+
+/// True if the process runs under a sanitizer. Its own memory and time would spoil a measurement.
+package enum Sanitizer {
+    package static let isActive = unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+}
+
+/// A failure of the test's own equipment, not of the code under test.
+package struct TestSupportError: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Random numbers that are the same in every run (SplitMix64).
+package struct RepeatableGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// Ways to cut a run of bytes into pieces.
+package enum ByteSplits {
+    /// The ends of the pieces, in rising order; the last is `count`. A failure can be repeated with the same seed.
+    package static func random(_ count: Int, seed: UInt64) -> [Int] {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        var ends: [Int] = []
+        var end = 0
+        while end < count {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            end = min(count, end + 1 + Int(state % 40))
+            ends.append(end)
+        }
+        return ends
+    }
+
+    /// One byte in each piece.
+    package static func single(_ count: Int) -> [Int] { Array(1..<(count + 1)) }
 }

@@ -26,14 +26,10 @@ internal import CLLTestProcess
     /// Descriptors the server has opened and not closed.
     package var openDescriptors: Int { unsafe fault_plan_open_descriptors(plan) }
 
-    /// The calls of this thread follow the plan until the result ends.
-    package func follow() -> Following {
+    /// The descriptors that `body` opens on this thread belong to the plan, and those accepted from them.
+    package func follow<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         unsafe fault_plan_use(plan)
-        return Following()
-    }
-
-    /// Ends on the thread that made it.
-    package final class Following {
-        deinit { fault_plan_use(nil) }
+        defer { fault_plan_use(nil) }
+        try body()
     }
 }

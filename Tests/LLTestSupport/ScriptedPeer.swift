@@ -120,3 +120,70 @@ package final class ScriptedPeer: @unchecked Sendable {
         _ = socket.wait(forWriting: forWriting, until: .never)
     }
 }
+
+extension ScriptedPeer {
+    /// Sends a whole answer with its length and keeps the connection open.
+    package func answerAndStay(status: String = "200 OK", fields: [String] = [], _ body: String = "") throws {
+        keepsOpen = true
+        try answer(status: status, fields: fields, body)
+    }
+
+    /// Sends a whole answer with its length.
+    package func answer(status: String = "200 OK", fields: [String] = [], _ body: [UInt8] = []) throws {
+        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)"] + fields
+        try send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
+    }
+
+    package func answer(status: String = "200 OK", fields: [String] = [], _ body: String) throws {
+        try answer(status: status, fields: fields, Array(body.utf8))
+    }
+
+    /// Sends the bytes one by one, with a pause after each, until the client closes.
+    package func drip(_ text: String, every pause: Duration) throws {
+        for byte in text.utf8 {
+            try send([byte])
+            try self.pause(pause)
+        }
+    }
+
+    /// Sends `head`, then `piece` again and again, until the client closes or `total` bytes of pieces are sent.
+    package func repeatPiece(_ piece: [UInt8], head: String, total: Int) throws {
+        try send(head)
+        var sent = 0
+        while sent < total {
+            try send(piece)
+            sent += piece.count
+        }
+    }
+}
+
+extension ScriptedPeer {
+    /// Passes bytes both ways between this plain connection and a port of 127.0.0.1 until one side ends: a tunnel.
+    package func relay(toPort port: UInt16) throws {
+        let address = SocketAddress.loopback(port: port)
+        let other = try Socket.make(for: address)
+        _ = try other.connect(to: address)
+        _ = other.wait(forWriting: true, until: .never)
+        try other.finishConnecting(to: address)
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            var waiting = [
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: other.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            // The system fills in the two entries the array holds.
+            _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, 2, -1) }
+            if waiting[0].revents != 0 {
+                let bytes = try receive(16_384)
+                var sent = 0
+                while sent < bytes.count {
+                    if case .bytes(let count) = try other.send(bytes, from: sent) { sent += count }
+                }
+            }
+            if waiting[1].revents != 0 {
+                guard case .bytes(let count) = try other.receive(into: &buffer) else { return }
+                try send(Array(buffer[..<count]))
+            }
+        }
+    }
+}

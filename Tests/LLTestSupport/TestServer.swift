@@ -43,15 +43,9 @@ package final class TestServer: Sendable {
                 limits: limits,
                 tls: tls
             ),
-            makeHandler: { index in
-                let handler = makeHandler(index)
-                (handler as? TestHandler)?.following = faults?.follow()
-                return handler
-            }
+            makeHandler: makeHandler
         )
-        let following = faults?.follow()
-        defer { withExtendedLifetime(following) {} }
-        try server.start()
+        if let faults { try faults.follow(server.start) } else { try server.start() }
     }
 
     /// A patient server. `adjust` changes its limits.

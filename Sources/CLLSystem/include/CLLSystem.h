@@ -39,7 +39,6 @@ enum {
     PLATFORM_ERROR = EPOLLERR,
     PLATFORM_HANG_UP = EPOLLHUP,
     PLATFORM_READ_HANG_UP = EPOLLRDHUP,
-    PLATFORM_EXCLUSIVE = EPOLLEXCLUSIVE, /* Wakes one of several waiting sets. */
 };
 
 int platform_close(int fd);
@@ -72,14 +71,9 @@ int platform_unix_bind(int fd, const char *path, size_t count);
 int platform_unix_connect(int fd, const char *path, size_t count);
 /* Makes a listening Unix socket refuse new connections. Waiting connections can still be accepted. */
 int platform_shutdown_read(int fd);
-/* Duplicates a descriptor; the duplicate is closed on exec. */
-int platform_duplicate(int fd);
 int platform_change_mode(const char *path, uint32_t mode);
 int platform_file_facts(const char *path, struct platform_file *file);
 int platform_unlink(const char *path);
-/* Makes or opens a file of this user's that no other user can open, and locks it until it is closed. EAGAIN: another
-   process has the lock, or has just removed the file. EPERM: the file is another user's, or no regular file. */
-int platform_lock_file(const char *path);
 
 /* Sends one datagram to a Unix socket. The name is a path, or an abstract name if its first byte is '@'. */
 int platform_send_datagram(const char *name, size_t name_count, const void *bytes, size_t count);

@@ -2,7 +2,8 @@
 #define LIMITED_LOGIN_TEST_PROCESS_H
 
 /* Faults of system calls. The tests' process replaces some functions of the C library (see FaultPlan.c); each calls the original
- * one unless the plan of the calling thread makes it fail. A plan is never freed: it outlives its descriptors. */
+ * one unless a plan makes it fail. A plan belongs to descriptors: to those that a thread opens while it uses the plan, and to those
+ * accepted from them. It is never freed, since it outlives them. */
 enum fault_call {
     FAULT_ACCEPT, FAULT_RECEIVE, FAULT_SEND, FAULT_SHUTDOWN, FAULT_CREATE_POLL, FAULT_CONTROL, FAULT_WAIT,
     FAULT_CREATE_EVENT_DESCRIPTOR, FAULT_CREATE_SPARE_DESCRIPTOR, FAULT_CALL_COUNT,
@@ -12,12 +13,12 @@ struct fault_plan;
 
 /* Calls number `first` to `end - 1` (from 1) of this kind fail. A send takes at most `most` bytes. */
 struct fault_plan *fault_plan_make(enum fault_call call, long first, long end, int error_number, long most);
-/* The calls of this thread follow the plan; NULL: none. */
+/* The descriptors that this thread opens from now on belong to the plan; NULL: to none. */
 void fault_plan_use(struct fault_plan *plan);
 /* No call fails from now on. */
 void fault_plan_end(struct fault_plan *plan);
 long fault_plan_count(struct fault_plan *plan, enum fault_call call);
-/* The number of descriptors that threads with the plan have opened and any thread has not closed. */
+/* The number of the plan's descriptors that are open. */
 long fault_plan_open_descriptors(struct fault_plan *plan);
 
 #endif

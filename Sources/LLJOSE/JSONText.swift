@@ -62,7 +62,8 @@ package struct JSONStringReader {
 package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
-        bytes.indices.allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
+        for index in bytes.indices where bytes[index] >= 0x80 || needsEscape(bytes[index]) { return false }
+        return true
     }
 
     static func needsEscape(_ byte: UInt8) -> Bool {

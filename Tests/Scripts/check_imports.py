@@ -57,6 +57,8 @@ RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLS
 EXCEPTIONS = {
     # The C library reads and writes addresses without asking the system.
     ("LLBytes", "IPAddress.swift"): {"Glibc"},
+    # The C library splits a date.
+    ("LLHTTP1", "HTTPResponse.swift"): {"Glibc"},
     ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials"}
 }
 

@@ -7,28 +7,16 @@ package final class ScriptedPeer: @unchecked Sendable {
     /// The client has disconnected, or the issuer was stopped.
     package struct Gone: Error {}
 
-    private let socket: Socket
-    private var tls: TLSConnection?
+    private let stream: TestStream
     /// True if another request may follow on this connection. A script sets it for each request.
     package var keepsOpen = false
 
-    init(_ socket: consuming Socket) {
-        self.socket = socket
-    }
+    init(_ socket: consuming Socket) { stream = TestStream(socket) }
 
-    var descriptor: Int32 { socket.descriptor }
+    var descriptor: Int32 { stream.socket.descriptor }
 
     func startTLS(_ context: TLSContext) throws {
-        let connection = try TLSConnection(server: context, descriptor: socket.descriptor)
-        while true {
-            switch try connection.handshake() {
-            case .done:
-                tls = connection
-                return
-            case .wantRead: try wait(forWriting: false)
-            case .wantWrite: try wait(forWriting: true)
-            }
-        }
+        _ = try stream.startTLS(TLSConnection(server: context, descriptor: descriptor), until: .never)
     }
 
     func readHead() throws -> (line: String, fields: [(name: String, value: String)]) {
@@ -47,45 +35,14 @@ package final class ScriptedPeer: @unchecked Sendable {
     /// The next bytes, at most `count`.
     package func receive(_ count: Int) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: count)
-        while true {
-            if let tls {
-                var span = buffer.mutableSpan
-                switch try tls.read(into: &span) {
-                case .bytes(let count): return Array(buffer[..<count])
-                case .wantRead: try wait(forWriting: false)
-                case .wantWrite: try wait(forWriting: true)
-                case .closed: throw Gone()
-                }
-            } else {
-                switch try socket.receive(into: &buffer) {
-                case .bytes(let count): return Array(buffer[..<count])
-                case .wouldBlock: try wait(forWriting: false)
-                case .endOfStream: throw Gone()
-                }
-            }
-        }
+        guard case .bytes(let count) = try stream.receive(into: &buffer, until: .never) else { throw Gone() }
+        return Array(buffer[..<count])
     }
 
     package func send(_ text: String) throws { try send(Array(text.utf8)) }
 
     package func send(_ bytes: [UInt8]) throws {
-        var sent = 0
-        while sent < bytes.count {
-            if let tls {
-                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
-                case .bytes(let count): sent += count
-                case .wantRead: try wait(forWriting: false)
-                case .wantWrite: try wait(forWriting: true)
-                case .closed: throw Gone()
-                }
-            } else {
-                switch try socket.send(bytes, from: sent) {
-                case .bytes(let count): sent += count
-                case .wouldBlock: try wait(forWriting: true)
-                case .endOfStream: throw Gone()
-                }
-            }
-        }
+        guard try stream.send(bytes, until: .never) else { throw Gone() }
     }
 
     /// Drops the client's bytes until the client closes.
@@ -95,29 +52,25 @@ package final class ScriptedPeer: @unchecked Sendable {
 
     /// Lets time pass, unless the client closes first.
     package func pause(_ duration: Duration) throws {
-        if socket.wait(forWriting: false, until: MonotonicClock.now() + duration) { throw Gone() }
+        if stream.socket.wait(forWriting: false, until: MonotonicClock.now() + duration) { throw Gone() }
     }
 
     /// Closes with a reset instead of an end.
-    package func reset() { socket.resetOnClose() }
+    package func reset() { stream.socket.resetOnClose() }
 
     /// Ends the stream without close_notify under TLS, as a cut connection does.
     package func cut() {
-        tls = nil
+        stream.dropTLS()
         _ = SystemCalls().shutdownWrite(descriptor)
     }
 
     func finish() {
-        tls?.sayClose()
+        stream.tls?.sayClose()
         _ = SystemCalls().shutdownWrite(descriptor)
     }
 
     func interrupt() {
-        _ = shutdown(socket.descriptor, Int32(SHUT_RDWR))
-    }
-
-    private func wait(forWriting: Bool) throws {
-        _ = socket.wait(forWriting: forWriting, until: .never)
+        _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
 }
 

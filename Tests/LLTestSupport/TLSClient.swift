@@ -4,8 +4,6 @@ package import LLSockets
 /// A TLS client for tests: every call waits, at most until a deadline.
 package final class TLSClient {
     private let transport: BlockingClient
-    private let connection: TLSConnection
-    private var buffer = [UInt8](repeating: 0, count: 65_536)
 
     /// How a read ended.
     package enum ReadEnd: Equatable, Sendable {
@@ -25,17 +23,13 @@ package final class TLSClient {
     /// Connects and shakes hands.
     package init(_ address: ListenAddress, authorityFile: String, hostName: String = "localhost") throws {
         transport = try BlockingClient(address)
-        connection = try TLSConnection(
+        let connection = try TLSConnection(
             client: TLSContext(clientTrusting: .authorities(file: authorityFile)),
             descriptor: transport.descriptor,
             hostName: hostName
         )
-        while true {
-            switch try connection.handshake() {
-            case .done: return
-            case .wantRead: try wait(forWriting: false)
-            case .wantWrite: try wait(forWriting: true)
-            }
+        guard try transport.stream.startTLS(connection, until: MonotonicClock.now() + patienceOfTests) else {
+            throw TestSupportError("the server does not answer")
         }
     }
 
@@ -60,19 +54,12 @@ package final class TLSClient {
     }
 
     /// The version in force, such as `TLSv1.3`.
-    package var version: String { connection.version }
+    package var version: String { transport.stream.tls?.version ?? "" }
 
     /// Sends everything.
     package func send(_ text: String) throws {
-        let bytes = Array(text.utf8)
-        var sent = 0
-        while sent < bytes.count {
-            switch try connection.write(bytes.span.extracting(sent..<bytes.count)) {
-            case .bytes(let count): sent += count
-            case .wantRead: try wait(forWriting: false)
-            case .wantWrite: try wait(forWriting: true)
-            case .closed: throw TestSupportError("the connection is closed")
-            }
+        guard try transport.stream.send(Array(text.utf8), until: MonotonicClock.now() + patienceOfTests) else {
+            throw TestSupportError("the connection is closed")
         }
     }
 
@@ -81,31 +68,11 @@ package final class TLSClient {
         timeout: Duration = patienceOfTests,
         until isEnough: ([UInt8]) -> Bool = { _ in false }
     ) -> (bytes: [UInt8], end: ReadEnd) {
-        var received: [UInt8] = []
-        let deadline = MonotonicClock.now() + timeout
-        while !isEnough(received) {
-            do {
-                switch try Self.readRecord(connection, into: &buffer) {
-                case .bytes(let count): received += buffer[..<count]
-                case .closed: return (received, .closed)
-                case .wantRead:
-                    if try !transport.wait(forWriting: false, until: deadline) { return (received, .timedOut) }
-                case .wantWrite:
-                    if try !transport.wait(forWriting: true, until: deadline) { return (received, .timedOut) }
-                }
-            } catch {
-                return (received, .broken)
-            }
-        }
-        return (received, .enough)
-    }
-
-    private static func readRecord(
-        _ connection: TLSConnection,
-        into buffer: inout [UInt8]
-    ) throws -> TLSConnection.Transfer {
-        var span = buffer.mutableSpan
-        return try connection.read(into: &span)
+        let (bytes, end) = transport.read(timeout: timeout, until: isEnough)
+        let ends: [BlockingClient.ReadEnd: ReadEnd] = [
+            .endOfStream: .closed, .reset: .broken, .timedOut: .timedOut, .enough: .enough,
+        ]
+        return (bytes, ends[end] ?? .broken)
     }
 
     /// Sends a request and reads its response.
@@ -120,20 +87,14 @@ package final class TLSClient {
     }
 
     /// Sends close_notify and keeps the connection.
-    package func sayClose() { connection.sayClose() }
+    package func sayClose() { transport.stream.tls?.sayClose() }
 
     /// Sends the first bytes of an encrypted record of application data, and not the rest.
     package func beginRecord(_ byteCount: Int) {
         let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
-        transport.send(Array(record.prefix(byteCount)))
+        _ = SystemCalls().send(transport.descriptor, Array(record.prefix(byteCount)))
     }
 
     /// Ends the sending direction without close_notify.
     package func endWithoutNotice() { transport.shutdownWrite() }
-
-    private func wait(forWriting: Bool) throws {
-        guard try transport.wait(forWriting: forWriting, until: MonotonicClock.now() + patienceOfTests) else {
-            throw TestSupportError("the server does not answer")
-        }
-    }
 }

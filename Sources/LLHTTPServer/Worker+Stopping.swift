@@ -8,7 +8,8 @@ extension Worker {
     /// Performs the tasks from other threads, and advances the stop.
     /// - Returns: False once the worker is done.
     mutating func takeCommands() -> Bool {
-        for task in handle.takeTasks() {
+        let tasks = handle.takeTasks()
+        for task in tasks {
             switch task {
             case .wakeParked:
                 // All lists are searched: a parked request behind unsent output counts as busy.
@@ -22,6 +23,8 @@ extension Worker {
             case .makeRoom(let peer): makeRoomElsewhere(for: peer)
             }
         }
+        // The next wait may be long.
+        if !tasks.isEmpty { publish() }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
             isDraining = true

@@ -6,7 +6,7 @@ package import LimitedLogin
 
 extension Rejection {
     convenience init(_ failure: HTTPFailure) {
-        self.init(Rejection.Code(serverStatus: Int(failure.status)), failure.sentence)
+        self.init(.ofServer(Int(failure.status)), failure.sentence)
     }
 
     /// The problem for a call to Graph that failed there or on the way.

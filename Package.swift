@@ -42,46 +42,31 @@ let package = Package(
             providers: [.apt(["libssl-dev"]), .brew(["openssl@3"])]
         ),
         .target(name: "CLLSystem"),
-        .target(name: "CLLOpenAPI", exclude: ["openapi.json"]),
-        .target(name: "CLLPage", exclude: ["page.html", "page.css", "page.js", "icon.svg"]),
-        .target(name: "LLBytes"),
-        .target(name: "LLCrypto", dependencies: ["CLLOpenSSL", "LLBytes"]),
-        .target(name: "LLJOSE", dependencies: ["LLBytes"]),
-        .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"]),
-        .target(name: "LLHTTP1", dependencies: ["LLBytes"]),
-        .target(name: "LLSockets", dependencies: ["CLLSystem", "CLLOpenSSL", "LLCrypto", "LLBytes"]),
-        .target(name: "LLHTTPServer", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
-        .target(name: "LLHTTPClient", dependencies: ["LLSockets", "LLHTTP1", "LLCrypto", "LLBytes"]),
-        .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLCrypto", "LLBytes"]),
-        .target(name: "LimitedLoginHTTPS", dependencies: ["LimitedLoginKeys", "LLSockets", "LLHTTPClient"]),
-        .target(name: "LimitedLoginTesting", dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes"]),
-        .target(name: "LLGraph", dependencies: ["LLJOSE", "LLCrypto", "LLSockets", "LLHTTPClient", "LLBytes"]),
-        .target(name: "LLStores", dependencies: ["LLCrypto", "LLSockets", "LLBytes"]),
         .target(
-            name: "LLStandIn",
-            dependencies: [
-                "LimitedLoginTesting", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer", "LLHTTPClient",
-                "LLBytes",
-            ]
+            name: "CLLDocuments",
+            exclude: ["openapi.json", "page.html", "page.css", "page.js", "icon.svg"]
         ),
+        .target(name: "LLBytes"),
+        .target(name: "LLJOSE", dependencies: ["CLLOpenSSL", "LLBytes"]),
+        .target(name: "LimitedLogin", dependencies: ["LLJOSE", "LLBytes"]),
+        .target(name: "LLHTTP", dependencies: ["CLLSystem", "CLLOpenSSL", "LLJOSE", "LLBytes"]),
+        .target(name: "LimitedLoginKeys", dependencies: ["LLJOSE", "LLBytes"]),
+        .target(name: "LimitedLoginHTTPS", dependencies: ["LimitedLoginKeys", "LLHTTP"]),
+        .target(name: "LimitedLoginTesting", dependencies: ["LimitedLogin", "LLJOSE", "LLBytes"]),
+        .target(name: "LLStores", dependencies: ["LLJOSE", "LLHTTP", "LLBytes"]),
+        .target(name: "LLStandIn", dependencies: ["LimitedLoginTesting", "LLJOSE", "LLHTTP", "LLBytes"]),
         .target(
             name: "LLService",
             dependencies: [
-                "CLLOpenAPI", "LimitedLogin", "LimitedLoginKeys", "LLGraph", "LLStores", "LLHTTP1", "LLSockets",
-                "LLHTTPServer",
-                "LLHTTPClient", "LLJOSE",
-                "LLCrypto", "LLBytes",
+                "CLLDocuments", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP", "LLJOSE", "LLBytes",
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]
         ),
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "LLCrypto", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLGraph", "LLStores", "LLHTTP1",
-                "LLSockets", "LLHTTPServer",
-                "LLHTTPClient", "LLJOSE",
-                "LLBytes", "LLService",
-                "LLStandIn", "CLLPage",
+                "CLLDocuments", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores", "LLHTTP", "LLJOSE",
+                "LLBytes", "LLService", "LLStandIn",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]
@@ -90,79 +75,71 @@ let package = Package(
         .target(
             name: "LLTestSupport",
             dependencies: [
-                "CLLTestProcess", "CLLOpenSSL", "LLJOSE", "LLCrypto", "LLHTTP1", "LLSockets", "LLHTTPServer",
-                "LLHTTPClient",
-                "LimitedLogin", "LLStandIn", "LLBytes",
+                "CLLTestProcess", "CLLOpenSSL", "LLJOSE", "LLHTTP", "LimitedLogin", "LLStandIn", "LLBytes",
             ],
             path: "Tests/LLTestSupport"
         ),
         .executableTarget(
             name: "http11-probe-server",
-            dependencies: ["LLSockets", "LLHTTPServer", "LLHTTPClient", "LLTestSupport"],
+            dependencies: ["LLHTTP", "LLTestSupport"],
             path: "Tests/Http11ProbeServer",
             exclude: ["README.md"]
         ),
         .executableTarget(
             name: "embedding-host",
-            dependencies: ["LimitedLoginKeys", "LLCrypto", "LLSockets"],
+            dependencies: ["LimitedLoginKeys", "LLJOSE", "LLHTTP"],
             path: "Tests/EmbeddingHost"
         ),
         .testTarget(name: "LLBytesTests", dependencies: ["LLBytes"]),
-        .testTarget(name: "LLCryptoTests", dependencies: ["LLCrypto", "LLTestSupport"]),
+        .testTarget(name: "LLCryptoTests", dependencies: ["LLJOSE", "LLTestSupport"]),
         .testTarget(
             name: "LLJOSETests",
-            dependencies: ["LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"]
+            dependencies: ["LLJOSE", "LLBytes", "LLStandIn", "LLTestSupport"]
         ),
         .testTarget(
             name: "LimitedLoginTests",
-            dependencies: ["LimitedLogin", "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport"]
+            dependencies: ["LimitedLogin", "LLJOSE", "LLBytes", "LLStandIn", "LLTestSupport"]
         ),
-        .testTarget(name: "LLHTTP1Tests", dependencies: ["LLHTTP1", "LLBytes", "LLTestSupport"]),
-        .testTarget(name: "LLSocketsTests", dependencies: ["LLSockets", "LLCrypto", "LLTestSupport"]),
+        .testTarget(name: "LLHTTP1Tests", dependencies: ["LLHTTP", "LLBytes", "LLTestSupport"]),
+        .testTarget(name: "LLSocketsTests", dependencies: ["LLHTTP", "LLJOSE", "LLTestSupport"]),
         .testTarget(
             name: "LLHTTPServerTests",
-            dependencies: ["LLHTTPServer", "LLSockets", "LLHTTP1", "LLCrypto", "LLBytes", "LLTestSupport"]
+            dependencies: ["LLHTTP", "LLJOSE", "LLBytes", "LLTestSupport"]
         ),
         .testTarget(
             name: "LLHTTPClientTests",
-            dependencies: ["LLHTTPClient", "LLHTTPServer", "LLSockets", "LLCrypto", "LLTestSupport"]
+            dependencies: ["LLHTTP", "LLJOSE", "LLTestSupport"]
         ),
         .testTarget(
             name: "LimitedLoginKeysTests",
             dependencies: [
-                "LimitedLoginKeys", "LimitedLoginHTTPS", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer",
-                "LLHTTPClient",
-                "LLBytes", "LLStandIn",
-                "LLTestSupport",
+                "LimitedLoginKeys", "LimitedLoginHTTPS", "LLJOSE", "LLHTTP", "LLBytes", "LLStandIn", "LLTestSupport",
             ]
         ),
         .testTarget(
             name: "LLGraphTests",
-            dependencies: ["LLGraph", "LLCrypto", "LLSockets", "LLHTTPClient", "LLTestSupport"]
+            dependencies: ["LLService", "LLJOSE", "LLHTTP", "LLTestSupport"]
         ),
-        .testTarget(name: "LLStoresTests", dependencies: ["LLStores", "LLCrypto", "LLSockets", "LLTestSupport"]),
+        .testTarget(name: "LLStoresTests", dependencies: ["LLStores", "LLJOSE", "LLHTTP", "LLTestSupport"]),
         .testTarget(
             name: "LLServiceTests",
             dependencies: [
-                "LLService", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLGraph", "LLStores", "LLHTTP1",
-                "LLSockets", "LLHTTPServer", "LLHTTPClient",
-                "LLJOSE", "LLCrypto", "LLBytes", "LLStandIn", "LLTestSupport",
+                "LLService", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores", "LLHTTP", "LLJOSE",
+                "LLBytes", "LLStandIn", "LLTestSupport",
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]
         ),
         .testTarget(
             name: "ConformanceTests",
             dependencies: [
-                "LLService", "LimitedLogin", "LLJOSE", "LLCrypto", "LLHTTP1", "LLHTTPServer", "LLBytes",
-                "LLStandIn", "LLTestSupport",
+                "LLService", "LimitedLogin", "LLJOSE", "LLHTTP", "LLBytes", "LLStandIn", "LLTestSupport",
             ],
             exclude: ["Differential"]
         ),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "limited-login", "embedding-host", "LLJOSE", "LLCrypto", "LLSockets", "LLHTTPServer", "LLStandIn",
-                "LLTestSupport",
+                "limited-login", "embedding-host", "LLJOSE", "LLHTTP", "LLStandIn", "LLTestSupport",
             ]
         ),
     ]
@@ -189,8 +166,8 @@ if Context.environment["LIMITED_LOGIN_BUILD_BENCHMARKS"] != nil {
         .executableTarget(
             name: "stages",
             dependencies: [
-                "LLService", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP1", "LLSockets", "LLHTTPServer",
-                "LLJOSE", "LLCrypto", "LLBytes", .product(name: "Logging", package: "swift-log", condition: service),
+                "LLService", "LimitedLogin", "LimitedLoginKeys", "LLStores", "LLHTTP", "LLJOSE", "LLBytes",
+                .product(name: "Logging", package: "swift-log", condition: service),
             ],
             path: "\(sources)/stages"
         ),
@@ -203,13 +180,13 @@ if Context.environment["LIMITED_LOGIN_BUILD_FUZZERS"] != nil {
     let sanitized = "-sanitize=fuzzer,address"
     let instrumented: [SwiftSetting] = [.unsafeFlags([sanitized, "-enable-testing"])]
     let programs: [(name: String, dependencies: [Target.Dependency])] = [
-        ("fuzz", ["LLJOSE", "LimitedLogin", "LLStores", "LLCrypto", "LLBytes"]),
-        ("fuzz-http", ["LLHTTP1", "LLHTTPServer", "LLHTTPClient", "LLSockets", "LLTestSupport", "LLBytes"]),
+        ("fuzz", ["LLJOSE", "LimitedLogin", "LLStores", "LLBytes"]),
+        ("fuzz-http", ["LLHTTP", "LLTestSupport", "LLBytes"]),
         (
             "fuzz-service",
             [
-                "LLService", "LLStandIn", "LimitedLoginKeys", "LimitedLogin", "LLJOSE", "LLSockets", "LLHTTPServer",
-                "LLTestSupport", .product(name: "Logging", package: "swift-log", condition: service),
+                "LLService", "LLStandIn", "LimitedLoginKeys", "LimitedLogin", "LLJOSE", "LLHTTP", "LLTestSupport",
+                .product(name: "Logging", package: "swift-log", condition: service),
             ]
         ),
     ]

@@ -1,7 +1,6 @@
 internal import LLBytes
-package import LLCrypto
-internal import LLJOSE
-internal import LLSockets
+internal import LLHTTP
+package import LLJOSE
 package import LimitedLoginTesting
 
 /// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.

@@ -1,5 +1,5 @@
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 
 /// The access tokens that Graph knows, and its answers about them: `debug_token` and `/me`.
 ///

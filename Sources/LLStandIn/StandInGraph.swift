@@ -1,9 +1,6 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 
 /// The stand-in's Graph: the permissions of people with a token of the stand-in, and the uninstall endpoint.
 ///

@@ -1,10 +1,7 @@
 internal import Dispatch
 internal import LLBytes
-internal import LLHTTP1
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LimitedLoginTesting
 
 /// The stand-in's callbacks. Like Facebook, it signs a request and sends it to the service.

@@ -1,10 +1,6 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 
 /// The login behind a code of the dialog, kept until the code is exchanged.
 struct DialogCode {

@@ -1,10 +1,6 @@
 internal import FoundationEssentials
-package import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPClient
-package import LLHTTPServer
-internal import LLJOSE
-package import LLSockets
+package import LLHTTP
+package import LLJOSE
 @_exported public import LimitedLoginTesting
 
 /// A small issuer that stands in for Facebook on a machine without network: discovery, JWK Set, tokens on demand and

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The time since which a server's memory is complete, as a key of the server holds it.
 package struct MemoryStart: Equatable, Sendable {

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 final class RedisChannel {
     let node: RedisNode

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The work of the store's thread: it connects, serves, and connects again.
 struct RedisConnector {

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLSockets
+internal import LLHTTP
 
 /// The reason why the store cannot be used. The description states the remedy and quotes no secret.
 package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {

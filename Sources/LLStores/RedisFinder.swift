@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// Finds the server that holds the keys, in a cluster or through sentinels, and opens the connections.
 ///

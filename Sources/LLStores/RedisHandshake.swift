@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The exchange that opens a connection. It checks the server, and reads and writes the start of its memory.
 struct RedisHandshake {

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLSockets
+internal import LLHTTP
 
 /// The place of one server: a node of a cluster, a sentinel, or a single primary.
 package struct RedisNode: Hashable, Sendable, CustomStringConvertible {

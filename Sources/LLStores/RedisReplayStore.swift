@@ -1,5 +1,5 @@
 internal import Dispatch
-package import LLSockets
+package import LLHTTP
 
 /// Remembers used nonces, tokens and proofs in a Redis or Valkey server, for any number of replicas.
 ///

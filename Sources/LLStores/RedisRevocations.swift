@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The exchange of revocations with Redis: the next commands to send, and the meaning of their answers. No I/O here.
 ///

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The facts from a Redis or Valkey server's INFO that matter here.
 package struct RedisServerFacts: Equatable, Sendable {

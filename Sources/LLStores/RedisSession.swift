@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// One connection to the server: questions in batches, several batches at a time.
 ///

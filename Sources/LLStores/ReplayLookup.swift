@@ -1,6 +1,6 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLSockets
+internal import LLHTTP
+internal import LLJOSE
 
 /// The name of a nonce, a token or a proof in a store: 128 bits of a SHA-256. The original cannot be read from it.
 package struct ReplayKey: Hashable, Sendable {

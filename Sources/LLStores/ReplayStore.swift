@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// The place in which used nonces, tokens and proofs are remembered.
 package enum ReplayStore: Sendable {

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLSockets
+internal import LLHTTP
 
 /// The address of a store: `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS.
 ///

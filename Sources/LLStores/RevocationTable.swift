@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 internal import Synchronization
 
 /// The values of the revoked logins.

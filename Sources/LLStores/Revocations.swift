@@ -1,4 +1,4 @@
-package import LLSockets
+package import LLHTTP
 internal import Synchronization
 
 /// The result of a revocation.

@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// A verified DPoP proof (RFC 9449): the request comes from the device with the key that the token is bound to.

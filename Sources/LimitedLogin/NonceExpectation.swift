@@ -1,4 +1,3 @@
-internal import LLCrypto
 internal import LLJOSE
 
 /// The nonce that the login of an access token must have been begun with, its `auth_nonce`.

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLCrypto
+internal import LLJOSE
 
 /// Issues nonces for login attempts, and recognises them later without storing them.
 ///

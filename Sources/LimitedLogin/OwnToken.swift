@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// A judged access token of a ``TokenIssuer``, with its claims as ranges into its payload.

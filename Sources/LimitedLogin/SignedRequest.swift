@@ -1,6 +1,5 @@
 internal import LLBytes
-package import LLCrypto
-internal import LLJOSE
+package import LLJOSE
 
 /// A signed request with a good signature: Facebook's message to the deauthorize and data-deletion callbacks.
 ///

@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows only the public

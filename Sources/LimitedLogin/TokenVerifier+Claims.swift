@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// The checks of the claims, after the signature was found good.

@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// The steps before any JSON is read.

@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 @_exported public import LLJOSE
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.

@@ -1,5 +1,4 @@
-package import LLHTTPClient
-internal import LLSockets
+package import LLHTTP
 public import LimitedLoginKeys
 
 /// A JWK Set at an `https` URL (or `http` of a loopback host), fetched over verified TLS.

@@ -1,6 +1,5 @@
 internal import Dispatch
 package import LLBytes
-internal import LLCrypto
 @_exported public import LLJOSE
 
 /// Keeps an issuer's JWK Set available. It refreshes the set in the background before it expires, fetches it again when

@@ -1,5 +1,4 @@
 internal import LLBytes
-internal import LLCrypto
 internal import LLJOSE
 
 /// The materials for the tokens of the catalogue: one login, the published keys, and one unpublished key.

@@ -1,6 +1,5 @@
 internal import LLBytes
-package import LLCrypto
-internal import LLJOSE
+package import LLJOSE
 
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {

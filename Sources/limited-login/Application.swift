@@ -1,8 +1,7 @@
 internal import Dispatch
 internal import FoundationEssentials
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LLStores
 internal import LimitedLoginKeys
 internal import Logging

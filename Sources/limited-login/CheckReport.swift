@@ -1,7 +1,6 @@
-internal import LLGraph
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 
 /// The report of `verify` and of the page on a credential: every check with its outcome, then the Profile or the reason

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 
 struct ClientKey: ParsableCommand {
     static let configuration = CommandConfiguration(

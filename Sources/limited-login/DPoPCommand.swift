@@ -1,6 +1,6 @@
 internal import ArgumentParser
-internal import LLCrypto
-internal import LLHTTP1
+internal import LLHTTP
+internal import LLJOSE
 internal import LLService
 internal import LLStandIn
 internal import LimitedLogin

@@ -2,12 +2,9 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 

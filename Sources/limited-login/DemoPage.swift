@@ -1,7 +1,5 @@
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 internal import LimitedLoginKeys

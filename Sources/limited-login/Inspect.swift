@@ -1,8 +1,7 @@
 internal import ArgumentParser
 internal import Dispatch
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 internal import LimitedLoginKeys
 

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
-internal import LLHTTPClient
-internal import LLSockets
+internal import LLHTTP
 internal import LLStandIn
 internal import LimitedLogin
 

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 
 /// Runs servers until the program is told to stop.
 enum Lifecycle {

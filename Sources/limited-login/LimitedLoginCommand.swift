@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import Dispatch
 internal import Glibc
-internal import LLCrypto
+internal import LLHTTP
+internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 
 struct LimitedLoginCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 internal import LimitedLogin
 
 /// Moments in a form for people: the local time, and the distance from now.

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import LLBytes
-internal import LLCrypto
+internal import LLHTTP
+internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 
 struct NonceCommand: ParsableCommand {

@@ -1,11 +1,8 @@
-internal import CLLPage
+internal import CLLDocuments
 internal import Dispatch
 internal import LLBytes
-internal import LLHTTP1
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 

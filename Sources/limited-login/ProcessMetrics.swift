@@ -1,7 +1,6 @@
 internal import Glibc
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LLStores
 internal import LimitedLoginKeys
 

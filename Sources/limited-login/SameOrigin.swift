@@ -1,7 +1,5 @@
 internal import LLBytes
-internal import LLHTTP1
-internal import LLHTTPServer
-internal import LLSockets
+internal import LLHTTP
 internal import LLStandIn
 
 /// Keeps pages of other origins away from a listener that only this machine reaches.

@@ -1,8 +1,6 @@
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 internal import LimitedLoginKeys

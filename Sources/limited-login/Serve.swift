@@ -1,7 +1,6 @@
 internal import ArgumentParser
-internal import LLHTTPClient
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import Logging
 
 struct Serve: ServingCommand {

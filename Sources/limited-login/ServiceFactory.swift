@@ -1,8 +1,6 @@
 internal import ArgumentParser
-internal import LLGraph
-internal import LLHTTPClient
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 internal import LimitedLoginHTTPS

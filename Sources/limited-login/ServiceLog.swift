@@ -1,6 +1,6 @@
 internal import Glibc
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 internal import LLStores
 internal import LimitedLoginKeys
 internal import Logging

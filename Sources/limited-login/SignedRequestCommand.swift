@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import LLGraph
 internal import LLService
 internal import LLStandIn
 internal import LimitedLogin

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import LLHTTP
 internal import LLService
-internal import LLSockets
 
 /// The three descriptors that every program has.
 enum StandardStreams {

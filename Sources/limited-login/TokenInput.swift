@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Glibc
 internal import LLBytes
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStandIn
 internal import LimitedLogin
 

@@ -1,4 +1,4 @@
-import LLCrypto
+import LLJOSE
 
 /// The public key of an issuer in the forms attackers use as a shared secret.
 enum DER {

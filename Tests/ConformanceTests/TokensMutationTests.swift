@@ -1,4 +1,4 @@
-import LLCrypto
+import LLJOSE
 import LLService
 import LLStandIn
 import LLTestSupport

@@ -1,6 +1,5 @@
 import FoundationEssentials
 import LLBytes
-import LLCrypto
 import LLJOSE
 import LLStandIn
 import LLTestSupport

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import LLCrypto
 import LLJOSE
 import LLTestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Glibc
-import LLCrypto
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LimitedLoginKeys
 
 /// A program that embeds the libraries and ignores OpenSSL: it exits while another thread could still use OpenSSL.

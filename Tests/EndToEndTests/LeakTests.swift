@@ -1,6 +1,6 @@
 import Foundation
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLStandIn
 import LLTestSupport
 import Testing

@@ -118,7 +118,7 @@ struct PageTests {
         #expect(try page.curl(["-X", "POST"]).status == "405")
         #expect(try page.curl([], path: "/run").status == "405")
         for file in ["page.html", "page.css", "page.js", "icon.svg"] {
-            let text = try ProjectFiles.text("Sources/CLLPage/\(file)").replacing(
+            let text = try ProjectFiles.text("Sources/CLLDocuments/\(file)").replacing(
                 "http://www.w3.org/2000/svg",
                 with: ""
             )

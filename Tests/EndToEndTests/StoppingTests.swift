@@ -1,6 +1,6 @@
 import Dispatch
 import Foundation
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Foundation
-import LLCrypto
-import LLHTTPServer
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLTestSupport
 import Testing
 

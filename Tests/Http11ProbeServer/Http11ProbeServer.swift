@@ -1,6 +1,5 @@
 import Glibc
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 
 /// The server alone, answering by the contract of Http11Probe, so that outside tools can score and load it.

@@ -1,5 +1,5 @@
 import LLBytes
-import LLCrypto
+import LLJOSE
 import Testing
 
 @Suite("P-256 keys")

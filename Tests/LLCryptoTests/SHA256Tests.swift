@@ -1,4 +1,4 @@
-import LLCrypto
+import LLJOSE
 import Testing
 
 @Suite("Digests and comparisons")

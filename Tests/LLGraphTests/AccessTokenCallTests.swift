@@ -1,5 +1,5 @@
-import LLGraph
-import LLHTTPClient
+import LLHTTP
+import LLService
 import LLTestSupport
 import Testing
 

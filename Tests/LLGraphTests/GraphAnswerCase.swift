@@ -1,4 +1,4 @@
-import LLGraph
+import LLService
 import LLTestSupport
 import Testing
 

@@ -1,7 +1,6 @@
-import LLCrypto
-import LLGraph
-import LLHTTPClient
-import LLSockets
+import LLHTTP
+import LLJOSE
+import LLService
 import LLTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import LLGraph
+import LLService
 import Testing
 
 @Suite("Names from a caller reach Graph only in the right form")

@@ -1,5 +1,5 @@
 import LLBytes
-import LLHTTP1
+import LLHTTP
 import LLTestSupport
 import Testing
 

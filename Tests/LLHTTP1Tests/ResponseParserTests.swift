@@ -1,4 +1,4 @@
-import LLHTTP1
+import LLHTTP
 import Testing
 
 @Suite("The response parser")

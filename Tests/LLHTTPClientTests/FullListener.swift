@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import LLTestSupport
 
 /// A loopback address with a listener that accepts nothing and has a full queue: a connect to it hangs.

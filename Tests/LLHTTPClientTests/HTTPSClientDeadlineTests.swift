@@ -1,6 +1,5 @@
 import Dispatch
-import LLHTTPClient
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

@@ -1,7 +1,5 @@
-import LLCrypto
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLTestSupport
 import Testing
 

@@ -1,9 +1,7 @@
-import LLHTTPServer
-import LLSockets
 import LLTestSupport
 import Testing
 
-@testable import LLHTTPClient
+@testable import LLHTTP
 
 @Suite("The HTTPS client goes through a proxy", .live)
 struct HTTPSClientProxyTests {

@@ -1,8 +1,7 @@
-import LLSockets
 import LLTestSupport
 import Testing
 
-@testable import LLHTTPClient
+@testable import LLHTTP
 
 @Suite("The HTTPS client follows redirects", .live)
 struct HTTPSClientRedirectTests {

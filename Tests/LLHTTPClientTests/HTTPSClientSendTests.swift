@@ -1,5 +1,4 @@
-import LLHTTPClient
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

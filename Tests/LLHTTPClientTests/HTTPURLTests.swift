@@ -1,4 +1,4 @@
-import LLHTTPClient
+import LLHTTP
 import Testing
 
 @Suite("A URL of a key set")

@@ -1,6 +1,4 @@
-import LLHTTP1
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

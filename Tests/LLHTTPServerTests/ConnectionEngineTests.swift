@@ -1,5 +1,4 @@
-import LLHTTP1
-import LLHTTPServer
+import LLHTTP
 import LLTestSupport
 import Testing
 

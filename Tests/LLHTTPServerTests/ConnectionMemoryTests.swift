@@ -1,10 +1,8 @@
 import Dispatch
-import LLHTTP1
 import LLTestSupport
 import Testing
 
-@testable import LLHTTPServer
-@testable import LLSockets
+@testable import LLHTTP
 
 @Suite("The memory of connections", .live)
 struct ConnectionMemoryTests {

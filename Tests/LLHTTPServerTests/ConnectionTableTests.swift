@@ -1,8 +1,7 @@
 import LLTestSupport
 import Testing
 
-@testable import LLHTTPServer
-@testable import LLSockets
+@testable import LLHTTP
 
 @Suite("The table of connections")
 struct ConnectionTableTests {

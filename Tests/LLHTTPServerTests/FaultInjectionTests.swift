@@ -1,5 +1,4 @@
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import Dispatch
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Synchronization
 import Testing

@@ -1,8 +1,7 @@
 import LLTestSupport
 import Testing
 
-@testable import LLHTTPServer
-@testable import LLSockets
+@testable import LLHTTP
 
 @Suite("The order in which connections are closed if they hold too much", .live)
 struct MemoryOrderTests {

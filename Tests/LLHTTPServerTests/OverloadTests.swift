@@ -1,8 +1,6 @@
 import Dispatch
 import LLBytes
-import LLHTTP1
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

@@ -1,7 +1,5 @@
 import Dispatch
-import LLHTTP1
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

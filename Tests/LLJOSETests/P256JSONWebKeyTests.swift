@@ -1,4 +1,3 @@
-import LLCrypto
 import LLJOSE
 import Testing
 

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import LLSockets
+import LLHTTP
 import LLStores
 import LLTestSupport
 import LimitedLogin

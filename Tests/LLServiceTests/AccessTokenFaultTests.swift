@@ -1,9 +1,6 @@
 import Foundation
-import LLGraph
-import LLHTTP1
-import LLHTTPServer
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLTestSupport
 import LimitedLogin
 import Testing

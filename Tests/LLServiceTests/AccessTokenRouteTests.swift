@@ -1,7 +1,6 @@
 import Foundation
-import LLCrypto
-import LLGraph
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLStores
 import LLTestSupport
 import Testing

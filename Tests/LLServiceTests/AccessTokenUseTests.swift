@@ -1,6 +1,6 @@
 import LLBytes
-import LLCrypto
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLStores
 import LLTestSupport
 import Testing

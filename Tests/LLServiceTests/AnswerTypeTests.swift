@@ -1,5 +1,5 @@
 import Foundation
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

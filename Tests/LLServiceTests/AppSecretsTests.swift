@@ -1,4 +1,3 @@
-import LLGraph
 import Testing
 
 @testable import LLService

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import Logging

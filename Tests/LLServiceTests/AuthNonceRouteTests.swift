@@ -1,5 +1,4 @@
-import LLGraph
-import LLSockets
+import LLHTTP
 import LLStores
 import LLTestSupport
 import LimitedLogin

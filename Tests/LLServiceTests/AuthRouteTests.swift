@@ -1,6 +1,4 @@
-import LLHTTP1
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

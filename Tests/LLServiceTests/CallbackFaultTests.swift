@@ -1,8 +1,6 @@
 import Foundation
 import LLBytes
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

@@ -1,8 +1,7 @@
 import Foundation
 import LLBytes
-import LLCrypto
-import LLHTTPClient
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLStandIn
 import LLStores
 import LLTestSupport

@@ -1,8 +1,5 @@
 import LLBytes
-import LLHTTP1
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import LimitedLogin
 import LimitedLoginKeys

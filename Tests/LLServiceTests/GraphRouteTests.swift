@@ -1,6 +1,5 @@
 import Foundation
-import LLGraph
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

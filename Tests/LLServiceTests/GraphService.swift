@@ -1,8 +1,4 @@
-import LLGraph
-import LLHTTP1
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLStores
 import LLTestSupport
 import LimitedLogin

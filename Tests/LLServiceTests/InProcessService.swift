@@ -1,5 +1,3 @@
-import LLHTTP1
-import LLSockets
 import LLStandIn
 import LLStores
 import LLTestSupport
@@ -8,7 +6,7 @@ import LimitedLoginKeys
 import Logging
 import Testing
 
-@testable import LLHTTPServer
+@testable import LLHTTP
 @testable import LLService
 
 /// A JWK Set source that answers as a test says and counts the fetches.

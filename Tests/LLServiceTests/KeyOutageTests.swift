@@ -1,6 +1,5 @@
 import LLBytes
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLoginKeys

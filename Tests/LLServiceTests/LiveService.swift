@@ -1,7 +1,4 @@
-import LLHTTP1
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

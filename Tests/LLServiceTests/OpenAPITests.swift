@@ -1,8 +1,5 @@
 import Foundation
-import LLGraph
-import LLHTTP1
-import LLHTTPClient
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

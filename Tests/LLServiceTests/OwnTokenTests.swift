@@ -1,6 +1,6 @@
 import FoundationEssentials
 import LLBytes
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLStores
 import LLTestSupport

@@ -1,5 +1,4 @@
-import LLGraph
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

@@ -1,4 +1,4 @@
-import LLHTTP1
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

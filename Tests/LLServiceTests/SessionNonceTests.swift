@@ -1,5 +1,5 @@
-import LLCrypto
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLStores
 import LLTestSupport
 import LimitedLogin

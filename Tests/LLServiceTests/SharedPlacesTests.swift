@@ -1,6 +1,5 @@
-import LLCrypto
-import LLHTTPServer
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLStores
 import LLTestSupport

@@ -1,6 +1,5 @@
 import Foundation
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

@@ -1,5 +1,5 @@
 import Foundation
-import LLSockets
+import LLHTTP
 import Testing
 
 @Suite("The limits of a control group")

@@ -1,9 +1,9 @@
 import CLLOpenSSL.TLS
-import LLCrypto
+import LLJOSE
 import LLTestSupport
 import Testing
 
-@testable import LLSockets
+@testable import LLHTTP
 
 @Suite("TLS")
 struct TLSConnectionTests {

@@ -1,5 +1,5 @@
 import Glibc
-import LLSockets
+import LLHTTP
 import LLTestSupport
 
 /// A client's and a server's connection over a pair of sockets, driven in turn on one thread.

@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import Testing
 
 @Suite("The path of a Unix socket, and its permissions")

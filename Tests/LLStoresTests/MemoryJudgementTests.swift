@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import Testing
 
 @testable import LLStores

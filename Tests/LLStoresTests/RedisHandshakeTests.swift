@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

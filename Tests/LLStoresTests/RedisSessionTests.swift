@@ -1,5 +1,5 @@
 import Glibc
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Dispatch
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

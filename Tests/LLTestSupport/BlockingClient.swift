@@ -1,4 +1,4 @@
-package import LLSockets
+package import LLHTTP
 
 /// A client of a stream socket for tests: every call waits, at most until a deadline.
 package final class BlockingClient {

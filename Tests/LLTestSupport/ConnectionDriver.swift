@@ -1,5 +1,4 @@
-package import LLHTTPServer
-package import LLSockets
+package import LLHTTP
 
 /// Drives one connection's state machine as a worker would, but without a socket and with a clock that tests move.
 package final class ConnectionDriver {

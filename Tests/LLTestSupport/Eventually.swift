@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 package import Testing
 
 /// How long ``eventually(_:within:sourceLocation:_:)`` waits. Ten minutes are enough for a slow machine, and a run that

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Foundation
-internal import LLSockets
+internal import LLHTTP
 package import Testing
 
 /// Limits how many tests with servers, stores or processes of their own run at the same time.

@@ -1,4 +1,4 @@
-package import LLCrypto
+package import LLJOSE
 package import LLStandIn
 
 /// The claims of a token to mint. Nil leaves a claim out.

@@ -1,5 +1,5 @@
 import LLBytes
-import LLCrypto
+import LLJOSE
 package import LLStandIn
 
 /// A valid DPoP proof. Each test changes it.

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 package import Testing
 
 /// A real `redis-server` on a loopback port, with its own folder. The process is a child of the test; `deinit` kills

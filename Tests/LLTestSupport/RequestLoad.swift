@@ -1,5 +1,5 @@
 internal import Dispatch
-package import LLSockets
+package import LLHTTP
 internal import Synchronization
 
 /// Clients that send one request over and over, each on its own thread, until the server is gone.

@@ -1,4 +1,4 @@
-package import LLHTTP1
+package import LLHTTP
 
 /// Reads a stream of requests by the grammar alone, without a server, a handler or a socket.
 package struct RequestStream: ~Copyable {

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// A server on loopback that answers as a test's script says, rightly or wrongly, and records the requests.
 ///

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 internal import Synchronization
 
 /// A listener on loopback. Its own thread accepts connections until ``stop()``.

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LLSockets
+internal import LLHTTP
 
 /// The server's end of one scripted connection. Only the connection's own thread uses it. Other threads call only
 /// ``interrupt()``, which only calls `shutdown(2)`; hence `@unchecked Sendable`.

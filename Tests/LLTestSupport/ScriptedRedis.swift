@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// A server on loopback that answers Redis commands as a test's script says.
 package final class ScriptedRedis: Sendable {

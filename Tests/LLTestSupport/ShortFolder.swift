@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
-package import LLSockets
+package import LLHTTP
 
 /// A temporary folder, removed with this object. Its path is short enough for a socket's path.
 package final class ShortFolder: Sendable {

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLCrypto
+internal import LLJOSE
 
 /// Signed requests for tests, as Facebook makes them.
 package enum TestSignedRequest {

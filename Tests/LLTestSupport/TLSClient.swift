@@ -1,5 +1,5 @@
 internal import Glibc
-package import LLSockets
+package import LLHTTP
 
 /// A TLS client for tests: every call waits, at most until a deadline.
 package final class TLSClient {

@@ -1,5 +1,5 @@
 internal import Glibc
-package import LLSockets
+package import LLHTTP
 
 /// Certificates for one test run, in their own directory: an authority, and good and bad certificates of servers.
 package struct TestCertificates: Sendable {

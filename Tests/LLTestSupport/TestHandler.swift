@@ -1,7 +1,5 @@
 internal import LLBytes
-package import LLHTTP1
-package import LLHTTPServer
-internal import LLSockets
+package import LLHTTP
 
 /// Answers as a test says. Without closures it accepts any body and answers every request with 200 and no body. Any
 /// other status is then the server's own.

@@ -1,5 +1,4 @@
-package import LLHTTPServer
-package import LLSockets
+package import LLHTTP
 
 extension HTTPServerLimits {
     /// Limits so large that no request is shed, no connection counts as slow and no connection times out, even on a

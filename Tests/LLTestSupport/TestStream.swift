@@ -1,5 +1,5 @@
 internal import Glibc
-package import LLSockets
+package import LLHTTP
 
 extension Socket {
     /// Waits until the socket is readable (or writable), or until `deadline`.

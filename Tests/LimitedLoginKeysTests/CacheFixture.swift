@@ -1,7 +1,7 @@
 import Dispatch
 import LLBytes
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLStandIn
 import LLTestSupport
 

@@ -1,8 +1,6 @@
 import Dispatch
-import LLCrypto
-import LLHTTPClient
-import LLHTTPServer
-import LLSockets
+import LLHTTP
+import LLJOSE
 import LLTestSupport
 import LimitedLoginHTTPS
 import Testing

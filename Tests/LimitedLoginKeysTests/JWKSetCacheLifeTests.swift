@@ -1,8 +1,8 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLTestSupport
 import Testing
 

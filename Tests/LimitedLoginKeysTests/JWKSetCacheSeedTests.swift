@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import Testing
 

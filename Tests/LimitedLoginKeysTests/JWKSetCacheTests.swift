@@ -1,6 +1,6 @@
 import Dispatch
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLTestSupport
 import Synchronization
 import Testing

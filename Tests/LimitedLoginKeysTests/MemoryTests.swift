@@ -1,6 +1,5 @@
 import FoundationEssentials
-import LLHTTPClient
-import LLSockets
+import LLHTTP
 import LLTestSupport
 import LimitedLoginHTTPS
 import Testing

@@ -1,4 +1,4 @@
-import LLSockets
+import LLHTTP
 import LimitedLoginKeys
 
 /// A source that gives the test's answer and counts the fetches.

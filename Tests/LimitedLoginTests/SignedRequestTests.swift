@@ -1,5 +1,5 @@
 import LLBytes
-import LLCrypto
+import LLJOSE
 import LLTestSupport
 import LimitedLogin
 import Testing

@@ -39,7 +39,7 @@ def symbol_graphs(folder):
         command = [
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
             "-I", str(ROOT / "Sources/CLLOpenSSL"), "-I", f"{modules}/CLLSystem.build",
-            "-I", f"{modules}/CLLOpenAPI.build",
+            "-I", f"{modules}/CLLDocuments.build",
             "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
         ]
         subprocess.run(command, cwd=ROOT, check=True)

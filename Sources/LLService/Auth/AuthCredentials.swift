@@ -1,4 +1,4 @@
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
 internal import LimitedLogin
 

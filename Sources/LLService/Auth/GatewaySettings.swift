@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
 package import LimitedLogin
 

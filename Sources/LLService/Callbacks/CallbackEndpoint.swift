@@ -1,7 +1,5 @@
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 

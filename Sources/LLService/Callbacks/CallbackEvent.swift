@@ -1,9 +1,7 @@
 internal import FoundationEssentials
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LimitedLogin
 internal import Logging
 

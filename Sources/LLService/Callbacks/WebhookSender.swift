@@ -1,6 +1,5 @@
-internal import LLCrypto
-package import LLHTTPClient
-internal import LLSockets
+package import LLHTTP
+internal import LLJOSE
 package import Logging
 
 /// Every limit of a webhook's delivery, with its default and reason.

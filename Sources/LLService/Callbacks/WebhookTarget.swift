@@ -1,6 +1,5 @@
 internal import LLBytes
-internal import LLCrypto
-package import LLHTTPClient
+package import LLHTTP
 internal import LLJOSE
 
 package struct WebhookTarget: Sendable, Equatable {

@@ -1,6 +1,6 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
+internal import LLHTTP
+internal import LLJOSE
 
 /// The callers that may use the service: names, and the SHA-256 of each one's key. The keys themselves are not stored.
 ///

@@ -1,5 +1,5 @@
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 
 package struct LoadedConfiguration: Sendable {
     package let configuration: ServiceConfiguration

@@ -1,4 +1,4 @@
-package import LLSockets
+package import LLHTTP
 
 /// The origin of a value. The order of precedence is flags, environment, file, default.
 package enum ConfigurationOrigin: Sendable, Equatable {

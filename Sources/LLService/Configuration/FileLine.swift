@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 
 /// A line of a file named by a setting, with a secret or a client.
 package struct FileLine {

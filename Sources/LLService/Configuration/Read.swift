@@ -1,6 +1,4 @@
-internal import LLGraph
-internal import LLHTTPClient
-internal import LLSockets
+internal import LLHTTP
 internal import LLStores
 internal import LimitedLogin
 

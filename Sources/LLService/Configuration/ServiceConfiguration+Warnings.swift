@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LLBytes
-internal import LLSockets
+internal import LLHTTP
 internal import LLStores
 
 extension ServiceConfiguration {

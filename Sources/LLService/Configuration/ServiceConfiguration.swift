@@ -1,7 +1,4 @@
-internal import LLGraph
-package import LLHTTPClient
-internal import LLHTTPServer
-internal import LLSockets
+package import LLHTTP
 internal import LLStores
 package import LimitedLogin
 

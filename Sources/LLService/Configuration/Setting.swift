@@ -1,4 +1,4 @@
-internal import LLHTTPClient
+internal import LLHTTP
 
 /// A setting whose value has the type `Value`. ``Settings`` has all of them.
 package struct Setting<Value: Sendable>: AnySetting {

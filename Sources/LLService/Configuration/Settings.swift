@@ -1,7 +1,4 @@
-internal import LLGraph
-package import LLHTTPClient
-internal import LLHTTPServer
-package import LLSockets
+package import LLHTTP
 package import LLStores
 package import LimitedLogin
 internal import LimitedLoginKeys

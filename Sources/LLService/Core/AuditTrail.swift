@@ -1,7 +1,5 @@
-internal import LLCrypto
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LimitedLogin
 internal import Logging
 

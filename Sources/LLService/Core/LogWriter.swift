@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-package import LLSockets
+package import LLHTTP
 
 /// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log.
 ///

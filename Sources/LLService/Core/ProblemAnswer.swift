@@ -1,6 +1,4 @@
-package import LLGraph
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 package import LimitedLogin
 

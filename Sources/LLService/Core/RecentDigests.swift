@@ -1,4 +1,4 @@
-package import LLCrypto
+package import LLJOSE
 package import LimitedLogin
 
 /// The most recently used digests, each with a value, in two generations. When the newer one has half of ``capacity``,

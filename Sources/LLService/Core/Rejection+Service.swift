@@ -1,4 +1,3 @@
-package import LLGraph
 package import LimitedLogin
 
 /// The service's own rows of the catalogue, listed in `openapi.json`; those of credentials are the library's.

@@ -1,6 +1,5 @@
 internal import LLBytes
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LimitedLogin
 

@@ -1,7 +1,6 @@
-internal import CLLOpenAPI
+internal import CLLDocuments
 internal import LLBytes
-package import LLHTTP1
-internal import LLHTTPServer
+package import LLHTTP
 package import LimitedLogin
 
 /// One path that the service answers. Its row in ``table`` has its methods, callers and answers.

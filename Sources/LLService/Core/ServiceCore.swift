@@ -1,8 +1,5 @@
 internal import LLBytes
-package import LLGraph
-internal import LLHTTP1
-internal import LLHTTPServer
-package import LLSockets
+package import LLHTTP
 package import LLStores
 package import LimitedLogin
 package import LimitedLoginKeys

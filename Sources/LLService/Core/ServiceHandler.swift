@@ -1,8 +1,5 @@
 internal import LLBytes
-internal import LLGraph
-package import LLHTTP1
-package import LLHTTPServer
-package import LLSockets
+package import LLHTTP
 internal import LimitedLogin
 internal import Logging
 

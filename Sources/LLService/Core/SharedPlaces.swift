@@ -1,6 +1,5 @@
 internal import Dispatch
-internal import LLHTTPServer
-internal import LLSockets
+internal import LLHTTP
 
 /// A few places for work that blocks, such as asking another server, and a bounded list of jobs that wait for one. Each
 /// place is a serial queue, which exists while there is work.

@@ -1,9 +1,6 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTPClient
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStores
 package import LimitedLogin
 internal import LimitedLoginKeys

@@ -1,4 +1,4 @@
-internal import LLHTTP1
+internal import LLHTTP
 
 /// The caller's `traceparent` (W3C Trace Context, section 3.2): its trace id joins this service's log lines with those
 /// of the services before it.

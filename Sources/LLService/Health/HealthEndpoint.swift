@@ -1,8 +1,6 @@
 internal import LLBytes
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 package import LLStores
 internal import LimitedLogin
 package import LimitedLoginKeys

@@ -1,4 +1,4 @@
-internal import LLSockets
+internal import LLHTTP
 internal import Synchronization
 
 /// The metrics of the service. It keeps every series as long as the process, since the code bounds their label sets, and

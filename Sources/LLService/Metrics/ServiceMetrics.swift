@@ -1,6 +1,4 @@
-internal import LLGraph
-internal import LLHTTP1
-internal import LLSockets
+internal import LLHTTP
 package import LLStores
 internal import LimitedLogin
 

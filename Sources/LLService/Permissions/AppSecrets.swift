@@ -1,5 +1,3 @@
-package import LLGraph
-
 /// The secrets of the configured apps; the service authenticates to Graph with them. They are never printed.
 ///
 /// The file has a line for each app: its id, white space, its secret. Empty lines and lines that begin with `#` are

@@ -1,9 +1,5 @@
 internal import Dispatch
-package import LLGraph
-internal import LLHTTP1
-internal import LLHTTPClient
-internal import LLHTTPServer
-internal import LLSockets
+internal import LLHTTP
 package import LLStores
 internal import LimitedLogin
 

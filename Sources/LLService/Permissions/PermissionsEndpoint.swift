@@ -1,7 +1,5 @@
 internal import LLBytes
-package import LLGraph
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LimitedLogin
 

@@ -1,8 +1,5 @@
-internal import LLGraph
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 

@@ -1,7 +1,5 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LLStores
 package import LimitedLogin

@@ -1,9 +1,6 @@
 internal import FoundationEssentials
-internal import LLGraph
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LLStores
 package import LimitedLogin
 

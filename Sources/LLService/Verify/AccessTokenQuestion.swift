@@ -1,6 +1,5 @@
-package import LLGraph
+package import LLHTTP
 internal import LLJOSE
-package import LLSockets
 internal import LLStores
 package import LimitedLogin
 

@@ -1,5 +1,4 @@
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
 internal import LLJOSE
 internal import LLStores
 package import LimitedLogin

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 internal import LLBytes
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
 internal import LimitedLogin

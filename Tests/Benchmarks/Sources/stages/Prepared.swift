@@ -1,6 +1,5 @@
-internal import LLCrypto
+internal import LLHTTP
 internal import LLJOSE
-internal import LLSockets
 internal import LimitedLogin
 
 /// The values that the stages need, and that a worker has before the first request.

@@ -1,10 +1,8 @@
 internal import Dispatch
 internal import FoundationEssentials
-internal import LLCrypto
-internal import LLHTTP1
-internal import LLHTTPServer
+internal import LLHTTP
+internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LLStores
 internal import LimitedLogin
 internal import LimitedLoginKeys

@@ -1,9 +1,7 @@
 internal import LLBytes
-internal import LLCrypto
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 
 /// The parts of a request that can be measured alone.

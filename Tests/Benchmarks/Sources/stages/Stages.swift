@@ -1,8 +1,7 @@
 internal import FoundationEssentials
-internal import LLHTTP1
+internal import LLHTTP
 internal import LLJOSE
 internal import LLService
-internal import LLSockets
 internal import LimitedLogin
 
 /// `stages STAGE COUNT REQUESTS KEYS APP`: runs one stage of a request COUNT times and prints the nanoseconds of each.

@@ -1,6 +1,4 @@
-import LLHTTP1
-import LLHTTPServer
-import LLSockets
+import LLHTTP
 import LLTestSupport
 
 /// Feeds any bytes in any pieces to the connection machine, with time passing, a slow reader, wakes and the peer's end

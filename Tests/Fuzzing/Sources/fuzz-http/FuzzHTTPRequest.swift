@@ -1,4 +1,4 @@
-import LLHTTP1
+import LLHTTP
 import LLTestSupport
 
 /// Parses any bytes as a request. The verdict must not depend on the splits, and an accepted request must come out the

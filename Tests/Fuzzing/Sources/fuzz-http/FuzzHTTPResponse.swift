@@ -1,5 +1,4 @@
-import LLHTTP1
-import LLHTTPClient
+import LLHTTP
 
 /// Parses any bytes as a response. The ranges must lie within the bytes, and the outcome must not depend on the splits.
 func fuzzResponse(_ input: [UInt8]) {

@@ -1,6 +1,5 @@
-import LLHTTP1
+import LLHTTP
 import LLJOSE
-import LLSockets
 import LLStandIn
 import LLTestSupport
 import LimitedLogin

@@ -1,5 +1,4 @@
 import LLBytes
-import LLCrypto
 import LLJOSE
 
 @testable import LLStores

@@ -1,0 +1,152 @@
+internal import LLBytes
+
+/// A minimal HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size
+/// against any peer. Concurrent connections share the trust store, which takes about 10 ms to read. It is read again
+/// after 60 s, and after all connections that share it have ended. A renewed authority is therefore noticed, and an
+/// idle client holds no memory for it.
+package final class HTTPSClient: Sendable {
+    private let trust: TLSContext.Trust
+    private let shared = Locked(SharedContext())
+    let proxy: ProxySettings
+    let names: NameResolver
+    let cancellation = WakeSignal()
+
+    /// - Parameters:
+    ///   - trust: The authorities to trust. Verification itself cannot be turned off.
+    ///   - proxy: The proxy that receives CONNECT. Plain `http` to loopback never goes through a proxy.
+    package init(
+        trust: TLSContext.Trust = .system,
+        proxy: ProxySettings = .none,
+        names: NameResolver = NameResolver()
+    ) {
+        self.trust = trust
+        self.proxy = proxy
+        self.names = names
+    }
+
+    /// Fetches a URL and follows redirects within the same host. Only the body of a 2xx response is read.
+    package func get(
+        _ url: HTTPURL,
+        headers: [HTTPSResponse.Field] = [],
+        limits: HTTPSClientLimits = .init()
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let deadline = MonotonicClock.now() + limits.fetchTimeout
+        var url = url
+        for _ in 0...max(limits.redirectCount, 0) {
+            let request = HTTPSRequest(.get, url, headers: headers)
+            let response = try perform(request, limits, deadline) { (200..<300).contains($0) }
+            // RFC 9110, 15.4: only these redirects name another location of the same resource.
+            guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
+            guard let location = response.value(of: "location") else {
+                throw .redirectRefused(reason: "it names no place")
+            }
+            url = try url.redirected(to: location)
+        }
+        throw .redirectRefused(reason: "there are more than \(limits.redirectCount) in a row")
+    }
+
+    /// Sends one request once and reads the body of the response, whatever its status. Redirects are not followed.
+    /// - Parameters:
+    ///   - deadline: The latest end of the call; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
+    ///   - needsBody: False if the status is enough: a fault of the body is then reported in
+    ///     ``HTTPSResponse/bodyFault``.
+    ///   - sent: Called once the whole request is sent. After a later error the server may have acted on the request.
+    package func send(
+        _ request: HTTPSRequest,
+        limits: HTTPSClientLimits = .init(),
+        until deadline: MonotonicInstant = .never,
+        needsBody: Bool = true,
+        sent: () -> Void = {}
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
+        return try perform(request, limits, deadline, needsBody: needsBody, sent: sent) { _ in true }
+    }
+
+    /// - Parameter wanted: Whether to read the body of a response with this status.
+    private func perform(
+        _ request: HTTPSRequest,
+        _ limits: HTTPSClientLimits,
+        _ deadline: MonotonicInstant,
+        needsBody: Bool = true,
+        sent: () -> Void = {},
+        bodyOf wanted: (_ status: Int) -> Bool
+    ) throws(HTTPSClientError) -> HTTPSResponse {
+        let bytes = try request.encoded()
+        let exchange = try HTTPSExchange(with: request.url, client: self, limits: limits, deadline: deadline)
+        try exchange.write(bytes, .sending)
+        sent()
+        let response = try exchange.readResponse(bodyOf: wanted, needsBody: needsBody)
+        exchange.stream.close()
+        return response
+    }
+
+    /// The settings that concurrent connections share.
+    private struct SharedContext {
+        weak var context: TLSContext?
+        var isOldAt = MonotonicInstant(nanoseconds: 0)
+    }
+
+    func context() throws(StreamError) -> TLSContext {
+        do throws(TLSError) {
+            // Other connections wait meanwhile, because they need the context too.
+            return try shared.withLock { shared throws(TLSError) in
+                let now = MonotonicClock.now()
+                if let context = shared.context, now < shared.isOldAt { return context }
+                let context = try TLSContext(clientTrusting: trust)
+                shared = SharedContext(context: context, isOldAt: now + .seconds(60))
+                return context
+            }
+        } catch {
+            throw .tls(reason: error.description)
+        }
+    }
+
+    /// Waits until the moment. Cancelling the client ends the wait at once.
+    package func pause(until moment: MonotonicInstant) throws(HTTPSClientError) {
+        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .stream(.cancelled) }
+    }
+
+    /// Ends the running request and every later one at once, from any thread.
+    package func cancel() { cancellation.set() }
+}
+
+/// Every limit of the HTTPS client, with its default and reason.
+package struct HTTPSClientLimits: Sendable, Equatable {
+    package var race = ClientStream.RaceLimits()
+    /// The duration of the whole fetch, including name look-ups, redirects and body. 10 s.
+    package var fetchTimeout: Duration = .seconds(10)
+    /// Bytes of a decoded body. 64 KiB: Facebook's two keys take 1 KiB.
+    package var bodyBytes = 64 * 1024
+    /// Bytes of a status line and header section. 32 KiB, the same as the server's own limit.
+    package var headBytes = 32 * 1024
+    /// Fields in a header section. 100, the same as the server's own limit.
+    package var fieldCount = 100
+    /// Redirects followed, all within the same host. 3.
+    package var redirectCount = 3
+
+    package init() {}
+}
+
+/// Why a fetch yielded no response. `description` is one sentence fit for a log line. It quotes nothing from the peer.
+package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The connection could not be made, or it broke.
+    case stream(StreamError)
+    case proxyFailed(reason: String)
+    case malformedRequest
+    case malformedResponse(reason: String)
+    case headTooLarge(limit: Int)
+    case bodyTooLarge(limit: Int)
+    case redirectRefused(reason: String)
+
+    package var description: String {
+        switch self {
+        case .stream(let error): error.description
+        case .proxyFailed(let reason): "the proxy did not open a tunnel: \(reason)"
+        case .malformedRequest: "a header field holds a byte that is not allowed"
+        case .malformedResponse(let reason): "the answer is not HTTP: \(reason)"
+        case .headTooLarge(let limit): "the answer's head is larger than \(DecimalNumber.grouped(limit)) bytes"
+        case .bodyTooLarge(let limit): "the answer's body is larger than \(DecimalNumber.grouped(limit)) bytes"
+        case .redirectRefused(let reason): "the redirect was not followed: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,136 @@
+internal import Glibc
+internal import LLBytes
+
+/// The proxy and the hosts it serves (`HTTPS_PROXY`, `NO_PROXY`).
+package struct ProxySettings: Sendable, Equatable {
+    struct Server: Sendable, Equatable {
+        let host: String
+        let port: UInt16
+        /// The value of `Proxy-Authorization`, made from the user information in the proxy's URL. A secret.
+        let authorization: String?
+    }
+
+    /// Why the settings cannot be used. The value is not quoted, because it may hold a password.
+    package struct ParsingError: Error, Equatable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    let server: Server?
+    let exceptions: [ProxyException]
+
+    package static let none = ProxySettings(server: nil, exceptions: [])
+
+    /// The proxy for a URL. Loopback hosts and plain `http` URLs never use a proxy.
+    func server(for url: HTTPURL) -> Server? {
+        guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
+        return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
+    }
+}
+
+extension ProxySettings {
+    /// The settings from environment variables. Each name is tried in lower case first, as most programs do.
+    package init(environment: (_ name: String) -> String?) throws(ParsingError) {
+        func value(_ name: String) -> String? {
+            [name.lowercased(), name].lazy.compactMap(environment).first { !$0.isEmpty }
+        }
+        guard let proxy = value("HTTPS_PROXY") else {
+            self = .none
+            return
+        }
+        let exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
+        self.init(server: try Server(parsing: proxy), exceptions: exceptions)
+    }
+
+    /// The settings in this process's environment.
+    package static func ofProcess() throws(ParsingError) -> ProxySettings {
+        // The text of the environment is copied at once.
+        try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
+    }
+}
+
+extension ProxySettings.Server {
+    /// Reads `http://[user[:password]@]host[:port][/]`, or the same without the scheme. The default port is 80.
+    init(parsing text: String) throws(ProxySettings.ParsingError) {
+        var rest = Substring(text)
+        if let separator = text.firstRange(of: "://") {
+            guard text[..<separator.lowerBound].lowercased() == "http" else {
+                throw .init(description: "HTTPS_PROXY names a proxy that is not plain http")
+            }
+            rest = text[separator.upperBound...]
+        }
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        var authorization: String?
+        if let at = rest.lastIndex(of: "@") {
+            guard let decoded = Self.percentDecoded(rest[..<at]) else {
+                throw .init(description: "HTTPS_PROXY has malformed user information")
+            }
+            // RFC 7617: `user:password` in base64.
+            authorization = "Basic \(Base64.encode(decoded))"
+            rest = rest[rest.index(after: at)...]
+        }
+        guard let place = try? HostAndPort(parsing: Array(rest.utf8)[...]) else {
+            throw .init(description: "HTTPS_PROXY is no URL of a proxy")
+        }
+        self.init(host: place.host, port: place.port ?? 80, authorization: authorization)
+    }
+
+    /// The decoded bytes; nil if an escape is malformed or the result holds a control character.
+    private static func percentDecoded(_ text: Substring) -> [UInt8]? {
+        let bytes = Array(text.utf8)
+        guard let decoded = PercentEncoding.decode(bytes.span, bytes.indices),
+            decoded.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        else { return nil }
+        return decoded
+    }
+}
+
+/// One element of `NO_PROXY`: `*`, a domain, an address or a CIDR block. A domain includes its subdomains, and a
+/// leading dot changes nothing. A domain or address may have a port.
+enum ProxyException: Sendable, Equatable {
+    case everything
+    case domain(String, port: UInt16?)
+    case block(AddressPrefix, port: UInt16?)
+
+    init?(_ text: String) {
+        let text = text.lowercased().filter { $0 != " " && $0 != "\t" }
+        if text == "*" {
+            self = .everything
+            return
+        }
+        let isBlock = text.contains("/")
+        let (host, port) = isBlock ? (text, nil) : Self.split(text)
+        if let block = AddressPrefix(host, isStrict: false) {
+            self = .block(block, port: port)
+            return
+        }
+        if isBlock { return nil }
+        let domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
+        guard !domain.isEmpty else { return nil }
+        self = .domain(domain, port: port)
+    }
+
+    func matches(host: String, port: UInt16) -> Bool {
+        switch self {
+        case .everything:
+            return true
+        case .domain(let domain, let only):
+            let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+            return (only == nil || only == port) && (name == domain || name.hasSuffix("." + domain))
+        case .block(let block, let only):
+            guard only == nil || only == port, let address = SocketAddress(host: host) else { return false }
+            return block.contains(address)
+        }
+    }
+
+    /// Splits off a port. An IPv6 address with a port must have brackets.
+    private static func split(_ text: String) -> (host: String, port: UInt16?) {
+        var host = Substring(text)
+        var port: UInt16?
+        if let colon = text.lastIndex(of: ":"), text.hasPrefix("[") || text.filter({ $0 == ":" }).count == 1 {
+            port = DecimalNumber.parse(text[text.index(after: colon)...].utf8).flatMap(UInt16.init(exactly:))
+            if port != nil { host = text[..<colon] }
+        }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        return (String(host), port)
+    }
+}

@@ -1,0 +1,191 @@
+/// The origin of a connection. A site with IPv6 has at least a /64 to itself (RFC 6177), so one client could use each of
+/// its addresses in turn: the /64 counts as one peer.
+package struct Peer: Hashable, Sendable {
+    private let bits: UInt64
+    private let isIPv6: Bool
+
+    package init(_ address: SocketAddress) {
+        isIPv6 = address.isIPv6
+        bits = address.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// The connections of one worker in numbered slots, with the list and the peer of each.
+///
+/// A served request costs a few stores. A search for the oldest connection of a list goes through all slots, some 20 µs
+/// for 10,000; only connections that must make room and TLS handshakes that wait cause one.
+struct ConnectionTable: ~Copyable {
+    enum List: Int, CaseIterable {
+        /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
+        /// begun it and wait until earlier ones are done. Handshakes of a peer with more connections than its share are
+        /// in lists of their own.
+        case none, idle, busy, parked, silent, waiting, overShareWaiting, handshaking, overShareHandshaking
+    }
+
+    private struct Slot {
+        var connection: Connection?
+        var list = List.none
+        /// The number of moves before the connection came into its list.
+        var order: UInt64 = 0
+        var peer: Peer?
+    }
+
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+    private var moves: UInt64 = 0
+    private var listCounts = [Int](repeating: 0, count: List.allCases.count)
+    private var peerCounts: [Peer: Int] = [:]
+
+    var count: Int { slots.count - free.count }
+
+    func count(of list: List) -> Int { listCounts[list.rawValue] }
+
+    /// Puts a connection into a slot of its own.
+    /// - Parameter peer: Nil for a connection that counts for no peer.
+    mutating func insert(_ connection: Connection, from peer: Peer?) {
+        let slot = free.popLast() ?? slots.count
+        if slot == slots.count { slots.append(Slot()) }
+        slots[slot] = Slot(connection: connection, peer: peer)
+        connection.slot = slot
+        listCounts[List.none.rawValue] += 1
+        if let peer { peerCounts[peer, default: 0] += 1 }
+    }
+
+    /// Removes a connection; tags made for it find nothing from now on.
+    mutating func remove(_ connection: Connection) {
+        let slot = connection.slot
+        guard self.connection(at: slot) === connection else { return }
+        listCounts[slots[slot].list.rawValue] -= 1
+        if let peer = slots[slot].peer {
+            let left = (peerCounts[peer] ?? 1) - 1
+            peerCounts[peer] = left > 0 ? left : nil
+        }
+        slots[slot] = Slot()
+        free.append(slot)
+        connection.slot = -1
+    }
+
+    /// The event queue's tag for a connection: its slot, and as many bits of its number as fit beside it.
+    func tag(of connection: Connection) -> UInt64 {
+        connection.id << 32 | UInt64(UInt32(truncatingIfNeeded: connection.slot))
+    }
+
+    /// The connection that a tag was made for; nil if it has been removed.
+    func find(tag: UInt64) -> Connection? {
+        guard let connection = connection(at: Int(tag & 0xFFFF_FFFF)), connection.id & 0xFFFF_FFFF == tag >> 32 else {
+            return nil
+        }
+        return connection
+    }
+
+    func connection(at slot: Int) -> Connection? {
+        slot >= 0 && slot < slots.count ? slots[slot].connection : nil
+    }
+
+    /// The connection that has been longest in a list, or in any; with `peer` of that peer's alone.
+    func oldest(in list: List? = nil, from peer: Peer? = nil) -> Connection? {
+        if let list, count(of: list) == 0 { return nil }
+        var oldest: (order: UInt64, slot: Int)?
+        for slot in slots.indices where slots[slot].connection != nil {
+            if let list, slots[slot].list != list { continue }
+            if let peer, slots[slot].peer != peer { continue }
+            let order = slots[slot].order
+            if oldest.map({ order < $0.order }) ?? true { oldest = (order, slot) }
+        }
+        return oldest.flatMap { connection(at: $0.slot) }
+    }
+
+    /// Every connection of a list, the oldest first, as a copy: the lists may change during the walk.
+    func all(in list: List) -> [Connection] {
+        let found = slots.indices.filter { slots[$0].list == list && slots[$0].connection != nil }
+        return found.sorted { slots[$0].order < slots[$1].order }.compactMap { slots[$0].connection }
+    }
+
+    func all() -> [Connection] { slots.compactMap(\.connection) }
+
+    mutating func move(_ connection: Connection, to list: List) {
+        let slot = connection.slot
+        guard slot >= 0 else { return }
+        listCounts[slots[slot].list.rawValue] -= 1
+        listCounts[list.rawValue] += 1
+        moves += 1
+        slots[slot].list = list
+        slots[slot].order = moves
+    }
+
+    func list(for connection: Connection) -> List {
+        if connection.isWriting { return .busy }
+        switch connection.phase {
+        case .idle: return connection.hasPartialInput ? .busy : .idle
+        // A lingering connection may be closed at any time.
+        case .lingering: return .idle
+        case .head, .body, .discarding: return .busy
+        case .parked: return .parked
+        case .closing, .ended: return .none
+        case .silent: return .silent
+        case .waiting, .handshaking: return list(of: connection)
+        }
+    }
+
+    func list(of connection: Connection) -> List { connection.slot >= 0 ? slots[connection.slot].list : .none }
+
+    /// The peer with the most connections, and their number; nil if there is none.
+    func greatestPeer() -> (peer: Peer, count: Int)? {
+        peerCounts.max { $0.value < $1.value }.map { ($0.key, $0.value) }
+    }
+
+    func isFrom(_ peer: Peer, _ connection: Connection) -> Bool {
+        connection.slot >= 0 && slots[connection.slot].peer == peer
+    }
+
+    /// The number of connections from the same peer as this one; 0 if it counts for no peer.
+    func countOfPeer(_ connection: Connection) -> Int {
+        guard connection.slot >= 0, let peer = slots[connection.slot].peer else { return 0 }
+        return peerCounts[peer] ?? 0
+    }
+}
+
+/// Deadlines of numbered entries: a list that is searched when the earliest of them may have come.
+///
+/// Setting a deadline costs two stores. A search goes through all entries, 10 µs for 10,000.
+package struct DeadlineList: ~Copyable {
+    private var deadlines: [MonotonicInstant] = []
+    private var earliest = MonotonicInstant.never
+    /// The next entry of the search; each comes up once at most.
+    private var position = 0
+
+    package init() {}
+
+    /// Makes the entry come up at `deadline`, and no more at an earlier one.
+    package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
+        while deadlines.count <= entry { deadlines.append(.never) }
+        deadlines[entry] = deadline
+        earliest = min(earliest, deadline)
+    }
+
+    package mutating func remove(_ entry: Int) {
+        guard entry < deadlines.count, deadlines[entry] != .never else { return }
+        let wasEarliest = deadlines[entry] == earliest
+        deadlines[entry] = .never
+        // Nothing wakes the worker for an entry that is gone.
+        if wasEarliest { earliest = deadlines.min() ?? .never }
+    }
+
+    /// Removes and returns one due entry; nil if there is none (any more) at `now`.
+    package mutating func popDue(now: MonotonicInstant) -> Int? {
+        guard earliest <= now else { return nil }
+        while position < deadlines.count {
+            position += 1
+            if deadlines[position - 1] <= now {
+                deadlines[position - 1] = .never
+                return position - 1
+            }
+        }
+        position = 0
+        earliest = deadlines.min() ?? .never
+        return nil
+    }
+
+    /// The moment of the next call of ``popDue(now:)``; nil if there is no deadline.
+    package func nextDeadline() -> MonotonicInstant? { earliest == .never ? nil : earliest }
+}

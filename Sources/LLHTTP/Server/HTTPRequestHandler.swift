@@ -1,0 +1,185 @@
+/// Answers the requests of one worker. A handler serves one worker and is only called on that worker's thread.
+///
+/// Every span is valid only during the call; the handler copies the bytes that it needs longer.
+package protocol HTTPRequestHandler: AnyObject {
+    /// Called once, before any request. The handler's background work wakes a parked request with `waker`.
+    func attach(_ waker: RequestWaker)
+
+    /// The head is complete and valid, the body not yet read.
+    ///
+    /// Answer at once if the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a body
+    /// may be answered here too. The body of a request answered here is read and dropped, or the connection is closed.
+    /// - Parameter exchange: Its response is empty; filled in by the handler for ``HeadDecision/respond``.
+    func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision
+
+    /// The whole request is there. Called again on the same bytes after parking, with another
+    /// ``RequestContext/visit``.
+    /// - Parameter exchange: Its response is empty; filled in by the handler for ``RequestDecision/respond``.
+    func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision
+
+    /// The server itself refuses the request. The response has its status set and the fields that the status needs
+    /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
+    /// - Parameter exchange: Its head is empty if it was not read completely.
+    func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>)
+
+    /// True for requests that are answered even while the server refuses others for overload: health checks.
+    func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
+
+    /// The response to a request of this handler has been encoded and is sent next; for durations and metrics.
+    /// - Parameters:
+    ///   - status: The status sent.
+    ///   - context: The context of the request's first call, with `now` set to the present moment.
+    func didRespond(status: UInt16, context: RequestContext)
+
+    /// The connection of a parked request is closed: no client waits for its answer any more.
+    func didAbandon(_ request: ParkedRequest)
+
+    /// Called before the worker waits for events, to do what is due without a request.
+    /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
+    ///   nothing is due.
+    func willWait(at now: MonotonicInstant) -> MonotonicInstant
+}
+
+extension HTTPRequestHandler {
+    package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool { false }
+    package func didRespond(status: UInt16, context: RequestContext) {}
+    package func attach(_ waker: RequestWaker) {}
+    package func didAbandon(_ request: ParkedRequest) {}
+    package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
+
+    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+        exchange.response.addField("Content-Type: text/plain; charset=utf-8")
+        exchange.response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
+    }
+}
+
+package enum HeadDecision: Equatable, Sendable {
+    case respond
+    /// Read the body; a body above this number of bytes is answered 413. ``HTTPLimits/bodyBytes`` bounds it further.
+    case readBody(atMost: Int)
+    /// The head is the whole request, whatever body it declares: for gateways that pass on only the head of a client's
+    /// request. A declared body may or may not be in the stream, so the connection ends after the answer.
+    case ignoreBody
+}
+
+package enum RequestDecision: Equatable, Sendable {
+    case respond
+    /// The answer is not ready: call again after ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)``, and at this
+    /// moment at the latest. Parking again on a visit that is ``RequestVisit/expired`` is an error, answered 503.
+    case park(until: MonotonicInstant)
+}
+
+package enum RequestVisit: Equatable, Sendable {
+    case first
+    case woken
+    /// The parked request's time is over: it must be answered now.
+    case expired
+}
+
+/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept.
+///
+/// One value serves many requests, so that its storage is reused. It is handed on `inout`, even to be read: a function
+/// that borrows it would be given a copy, 224 bytes.
+package struct HTTPExchange: ~Copyable {
+    package internal(set) var head = RequestHead()
+    /// The content, without chunked coding; empty before it is read, and if there is none.
+    package internal(set) var body = 0..<0
+    package var context: RequestContext
+    package var response = HTTPResponse()
+
+    package init(context: RequestContext) { self.context = context }
+}
+
+/// The context of a request: every fact besides its bytes.
+package struct RequestContext: Sendable {
+    /// The moment at which the first byte of the request was read.
+    package let firstByteAt: MonotonicInstant
+    /// The present moment, read at the last event of this worker.
+    package var now: MonotonicInstant
+    package var visit: RequestVisit
+    package let worker: Int
+    /// The identity of this request, used to wake it once it is parked.
+    package let request: ParkedRequest
+    package let isDraining: Bool
+    let descriptor: Int32
+
+    package init(
+        firstByteAt: MonotonicInstant,
+        now: MonotonicInstant,
+        visit: RequestVisit = .first,
+        worker: Int,
+        request: ParkedRequest,
+        isDraining: Bool,
+        descriptor: Int32
+    ) {
+        self.firstByteAt = firstByteAt
+        self.now = now
+        self.visit = visit
+        self.worker = worker
+        self.request = request
+        self.isDraining = isDraining
+        self.descriptor = descriptor
+    }
+
+    /// The client's address; each read costs a system call. Nil if the client has disconnected, if there is no socket,
+    /// or if it is a Unix socket, since clients have no address there.
+    package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
+}
+
+/// A refusal by the server itself, before or instead of its handler.
+package enum HTTPFailure: Equatable, Sendable {
+    /// The grammar refuses the request: 400, 413, 414, 417, 431, 501 or 505.
+    case refused(HTTPRefusal)
+    /// The body exceeds the length that the handler asked for: 413.
+    case bodyTooLarge
+    /// Head or body did not arrive in time: 408.
+    case timedOut
+    /// Requests wait too long, or there are too many connections: 503 with Retry-After.
+    case overloaded
+    /// The handler broke its contract (a status out of range, parking for ever): 500.
+    case handlerFailed
+
+    package var status: UInt16 { facts.status }
+    package var sentence: String { facts.sentence }
+
+    private var facts: (status: UInt16, sentence: String) {
+        switch self {
+        case .refused(let refusal): (refusal.status, refusal.rawValue)
+        case .bodyTooLarge: (413, "The body is larger than this path takes.")
+        case .timedOut: (408, "The request did not arrive whole in time.")
+        case .overloaded: (503, "Too many requests are waiting; try again shortly.")
+        case .handlerFailed: (500, "The service failed to answer.")
+        }
+    }
+}
+
+/// The identity of one parked request: no other request of this server has or had the same.
+package struct ParkedRequest: Hashable, Sendable {
+    /// The number of the connection it came on; no other connection of the process has had it.
+    package let connectionID: UInt64
+    /// The number of requests before it on that connection.
+    package let requestsBefore: Int
+    /// The slot in which the worker finds the connection without a search. Another connection may use the slot later,
+    /// hence the two numbers above.
+    let slot: Int
+
+    package init(connectionID: UInt64, requestsBefore: Int, slot: Int = -1) {
+        self.connectionID = connectionID
+        self.requestsBefore = requestsBefore
+        self.slot = slot
+    }
+}
+
+/// Wakes single parked requests of one worker, from any thread.
+///
+/// Requests that are never parked have no cost. A wake has no effect if the request was answered meanwhile or its
+/// client disconnected. A wake before the request has been parked (its handler has not returned yet) is kept until
+/// then.
+package struct RequestWaker: Sendable {
+    private let handle: WorkerHandle
+
+    init(_ handle: WorkerHandle) { self.handle = handle }
+
+    /// Makes the worker call the handler again with ``RequestVisit/woken`` for this request and no other.
+    package func wake(_ request: ParkedRequest) { handle.send(.wake(request)) }
+}

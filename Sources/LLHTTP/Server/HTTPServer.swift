@@ -1,0 +1,263 @@
+internal import Dispatch
+internal import Synchronization
+
+/// An HTTP/1.1 server: one worker for each processor, each with its own listeners, epoll set and handler. The first worker
+/// accepts the connections of a Unix socket and distributes them.
+package final class HTTPServer: Sendable {
+    package let configuration: HTTPServerConfiguration
+    private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
+    private let system = SystemCalls()
+    private let shared = WorkerShared()
+    private let addresses = Locked<[ListenAddress]>([])
+    private let workers = DispatchGroup()
+
+    /// - Parameters:
+    ///   - makeHandler: Makes the handler of the worker with the given number, from 0. It is called on that worker's
+    ///     queue.
+    package init(
+        configuration: HTTPServerConfiguration,
+        makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
+    ) {
+        var configuration = configuration
+        let most = configuration.tls == nil ? .max : configuration.limits.secureConnections
+        configuration.limits.connections = min(configuration.limits.connections, most)
+        self.configuration = configuration
+        self.makeHandler = makeHandler
+    }
+
+    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
+    /// - Throws: The error of an address that cannot be bound, or of a descriptor that cannot be created. Nothing is
+    ///   left open then, and the server may be started again.
+    package func start() throws(SocketError) {
+        let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
+        var handles: [WorkerHandle] = []
+        do throws(SocketError) {
+            for listeners in listening.listeners { handles.append(try prepare(listeners)) }
+        } catch {
+            for listener in listening.listeners.joined() { listener.close(system) }
+            for handle in handles {
+                system.close(handle.poll)
+                if handle.spareDescriptor >= 0 { system.close(handle.spareDescriptor) }
+            }
+            throw error
+        }
+        shared.runningWorkers.store(handles.count, ordering: .relaxed)
+        shared.handles.withLock { $0 = handles }
+        addresses.withLock { $0 = listening.addresses }
+        for (index, handle) in handles.enumerated() {
+            // A queue of its own for each worker, which keeps one of Dispatch's threads until the worker ends.
+            DispatchQueue(label: "http-worker-\(index)").async(group: workers) { [self] in
+                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
+                worker.run()
+                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
+        let poll = system.createPoll()
+        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
+        let wake = WakeSignal(system)
+        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners, system)
+        if let failure {
+            system.close(poll)
+            throw failure
+        }
+        let spare = system.makeSpareDescriptor()
+        return WorkerHandle(wake: wake, poll: poll, listeners: listeners, spareDescriptor: spare)
+    }
+
+    /// The bound addresses, with the ports the system chose; empty before ``start()``.
+    package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
+
+    /// The number of workers; 0 before ``start()``.
+    package var workerCount: Int { shared.handles.withLock { $0.count } }
+
+    /// Makes every worker visit its parked requests; may be called on any thread.
+    package func wakeParked() {
+        for handle in shared.handles.withLock({ $0 }) { handle.send(.wakeParked) }
+    }
+
+    /// True once ``stop(drainDelay:grace:)`` was called.
+    package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
+
+    /// Does the same as ``stop(drainDelay:grace:)`` for tasks; blocks the calling thread meanwhile.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        waitUntilEnded()
+        return cutOffRequests
+    }
+
+    /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
+    /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
+    /// - Returns: The number of connections that were cut off within a request; 0 if all were answered.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        await untilEnded()
+        return cutOffRequests
+    }
+
+    /// Does the same as ``stop(drainDelay:grace:)``, without waiting for the end. The first call sets the time at which
+    /// the listeners close; the last call sets the end of the grace.
+    package func beginStop(drainDelay: Duration, grace: Duration) {
+        let listenersCloseAt = MonotonicClock.now() + drainDelay
+        shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
+        shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
+        shared.isDraining.store(true, ordering: .releasing)
+        for handle in shared.handles.withLock({ $0 }) { handle.wake.set() }
+    }
+
+    /// The number of connections cut off within a request, known once the server has ended.
+    package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
+
+    package func untilEnded() async {
+        await withCheckedContinuation { continuation in
+            workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }
+        }
+    }
+
+    /// Blocks the calling thread until every worker has ended.
+    package func waitUntilEnded() { workers.wait() }
+
+    /// The number of a worker with a loop that has not run for longer than `limit`; nil if all run.
+    package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
+        // Stopped workers end one after the other, so a silent worker is not a fault.
+        if isDraining { return nil }
+        return shared.handles.withLock { $0 }.firstIndex { handle in
+            !handle.isRunning(at: now, within: limit)
+        }
+    }
+
+    package var counters: HTTPServerCounters {
+        var sum = HTTPServerCounters()
+        for handle in shared.handles.withLock({ $0 }) { handle.counters.withLock { sum.add($0) } }
+        return sum
+    }
+}
+
+/// The listeners of a server. Each worker has one on each TCP port, with its own queue. The first worker has those on Unix
+/// sockets.
+struct ListenerSet {
+    private(set) var listeners: [[Listener]]
+    /// The bound addresses, in the order of the configuration.
+    private(set) var addresses: [ListenAddress] = []
+
+    /// Binds everything, or nothing.
+    init(_ configuration: HTTPServerConfiguration, workerCount: Int) throws(SocketError) {
+        listeners = Array(repeating: [], count: workerCount)
+        let backlog = configuration.limits.backlog
+        do throws(SocketError) {
+            for address in configuration.addresses {
+                switch address {
+                case .network(let address): try add(address, backlog: backlog)
+                case .unix(let path): try add(path, mode: configuration.socketMode, backlog: backlog)
+                }
+            }
+        } catch {
+            for listener in listeners.joined() { listener.close(SystemCalls()) }
+            throw error
+        }
+    }
+
+    private mutating func add(_ address: SocketAddress, backlog: Int32) throws(SocketError) {
+        var bound = address
+        // SO_REUSEPORT would also share the port with another process of the same user, without an error.
+        let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
+        defer { if claim >= 0 { SystemCalls().close(claim) } }
+        for worker in listeners.indices {
+            let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
+            // Accepted sockets inherit the option, which saves one call per accept.
+            socket.setNoDelay()
+            if worker == 0 { bound = try socket.localAddress() }
+            listeners[worker].append(Listener(descriptor: socket.release(), file: nil))
+        }
+        addresses.append(.network(bound))
+    }
+
+    private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+        let made = try UnixListener(on: path, mode: mode, backlog: backlog)
+        let file = made.file
+        listeners[0].append(Listener(descriptor: made.release(), file: file))
+        addresses.append(.unix(path))
+    }
+}
+
+struct Listener: Sendable {
+    /// The worker closes it.
+    let descriptor: Int32
+    /// The file of a Unix socket: its connections are for all workers. Nil for a port, where each worker has its own queue
+    /// (`SO_REUSEPORT`).
+    let file: UnixSocketFile?
+
+    /// Closes the socket. The file is removed first: no other process takes the path while a socket listens.
+    func close(_ system: SystemCalls) {
+        file?.remove()
+        system.close(descriptor)
+    }
+}
+
+/// Counts of a server, summed over its workers. Each worker's count is exact at the moment it was read.
+package struct HTTPServerCounters: Equatable, Sendable {
+    /// Connections accepted since the start.
+    package var accepted: UInt64 = 0
+    /// Requests with a response encoded since the start.
+    package var requests: UInt64 = 0
+    /// Connections open now, of every kind.
+    package var open = 0
+    /// Open connections that are between requests.
+    package var idle = 0
+    /// Open connections with a parked request.
+    package var parked = 0
+    /// Connections with a request or response under way.
+    package var active: Int { max(0, open - idle - parked) }
+    /// The memory that the connections hold now, in bytes.
+    package var heldBytes = 0
+    /// Requests refused for overload since the start.
+    package var overloaded: UInt64 = 0
+    /// Connections closed since the start, by cause.
+    package var closed: [ConnectionCloseCause: UInt64] = [:]
+
+    package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }
+
+    mutating func add(_ other: HTTPServerCounters) {
+        accepted += other.accepted
+        requests += other.requests
+        open += other.open
+        idle += other.idle
+        parked += other.parked
+        heldBytes += other.heldBytes
+        overloaded += other.overloaded
+        closed.merge(other.closed, uniquingKeysWith: +)
+    }
+}
+
+/// The reason why a connection ended. The cases are the metric's labels.
+package enum ConnectionCloseCause: String, CaseIterable, Sendable {
+    /// The client closed between requests.
+    case client
+    /// A response said `Connection: close`.
+    case finished
+    /// The client went away within a request or response.
+    case disconnected
+    /// No byte came between requests for too long.
+    case idle
+    /// Head or body did not arrive in time.
+    case requestTimeout = "request_timeout"
+    /// The client did not read its response.
+    case writeStalled = "write_stalled"
+    /// The TLS handshake failed or took too long.
+    case handshake = "tls_handshake"
+    /// A request was refused by the grammar.
+    case refused
+    /// Closed to make room for a new connection, or refused at the limit.
+    case limit
+    /// The connection exceeded the memory of one connection, or was closed because all connections together did.
+    case memory
+    /// Closed to make room: its peer address had the most connections.
+    case peer = "peer_limit"
+    case stopped
+    /// A system call failed.
+    case failed
+}

@@ -1,0 +1,202 @@
+internal import Synchronization
+
+extension Worker {
+    /// Adds the listeners and the wake descriptor of a worker to its epoll set.
+    /// - Returns: The error if one could not be added.
+    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
+        var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
+        for (position, listener) in listeners.enumerated() where result >= 0 {
+            result = system.add(poll, listener.descriptor, ReadyEvents.Bits.readable, tag: tag(at: position))
+        }
+        return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
+    }
+
+    private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
+
+    /// Accepts connections from a listener's queue.
+    /// - Returns: False if the queue is empty or accepting must pause.
+    @discardableResult
+    mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
+        for _ in 0..<most {
+            var address: SocketAddress?
+            let result = system.accept(listener.descriptor, peer: &address)
+            if result >= 0 {
+                if listener.file != nil, assign(result) { continue }
+                handle.load.wrappingAdd(1, ordering: .relaxed)
+                admit(result, from: countedPeer(address))
+                continue
+            }
+            switch -result {
+            case ErrorNumber.again: return false
+            // The client disconnected before it was accepted, or a signal came: another connection may wait.
+            case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
+            case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
+                if makeRoom(for: nil) { continue }
+                shedWithSpareDescriptor(listener.descriptor)
+                pauseAccepting(for: limits.acceptPause)
+                return false
+            default:
+                pauseAccepting(for: limits.acceptPause)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Hands a connection of a Unix socket to the worker with the fewest connections.
+    /// - Returns: False if that is this worker.
+    private func assign(_ descriptor: Int32) -> Bool {
+        let handles = shared.handles.withLock { $0 }
+        let least = handles.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) }
+        guard let least, least !== handle, !isDraining, least.send(.serve(descriptor)) else { return false }
+        least.load.wrappingAdd(1, ordering: .relaxed)
+        return true
+    }
+
+    /// Keeps to the limit. Another connection makes room; otherwise the new one is held in the reserve for one answer
+    /// (503, or that of a health check). Beyond the reserve it gets 503 and is closed.
+    mutating func admit(_ descriptor: Int32, from peer: Peer?) {
+        now = MonotonicClock.now()
+        acceptedCount += 1
+        let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
+        if open <= limits.connections || evictFromLargestPeer(for: peer, open) || makeRoom(for: peer) {
+            add(descriptor, from: peer, isOverLimit: false)
+        } else if open <= limits.connections + limits.reservedConnections {
+            add(descriptor, from: peer, isOverLimit: true)
+        } else {
+            // No connection may wait here, so neither a request is read nor a TLS handshake made; only the bytes that
+            // the socket takes at once are sent.
+            if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
+            system.close(descriptor)
+            didClose(.limit)
+        }
+    }
+
+    /// A connection that was counted has ended.
+    func didClose(_ cause: ConnectionCloseCause) {
+        shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
+        handle.load.wrappingSubtract(1, ordering: .relaxed)
+        handle.counters.withLock { $0.closed[cause, default: 0] += 1 }
+    }
+
+    /// RFC 9110 §15.6.4.
+    private static let fullAnswer = Array(
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
+    )
+
+    /// Nil for a peer without a count of its connections: a trusted one, and one without an address.
+    private func countedPeer(_ address: SocketAddress?) -> Peer? {
+        guard let address else { return nil }
+        return limits.trustedPeers.contains { $0.contains(address) } ? nil : Peer(address)
+    }
+
+    /// Asks another worker to close a connection of its largest peer for a new one here. The system chooses the worker of each
+    /// connection, so one peer's may all be on another worker. The new connection is admitted meanwhile, within the
+    /// reserve.
+    private func evictFromLargestPeer(for peer: Peer?, _ open: Int) -> Bool {
+        guard open <= limits.connections + limits.reservedConnections, !isOverShare(table.greatestPeer()?.count ?? 0)
+        else {
+            return false
+        }
+        let others = shared.handles.withLock { $0.filter { $0 !== handle } }
+        guard let other = others.first(where: { $0.hasPeerOverShare.load(ordering: .relaxed) }) else { return false }
+        return other.send(.makeRoom(peer), unless: limits.reservedConnections)
+    }
+
+    /// Another worker has admitted a connection of this peer: one of the largest peer's is closed here, if there are too
+    /// many in all.
+    mutating func makeRoomElsewhere(for peer: Peer?) {
+        now = MonotonicClock.now()
+        guard shared.openConnections.load(ordering: .relaxed) > limits.connections else { return }
+        guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
+            return handle.hasPeerOverShare.store(false, ordering: .relaxed)
+        }
+        let isOwn = greatest.peer == peer
+        if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
+    }
+
+    /// Closes one connection for a new one from `peer`. The first choice is a connection of the peer with the most,
+    /// then the oldest one before its TLS handshake, then the oldest one that is idle or too slow.
+    /// - Returns: False if none may be closed.
+    private mutating func makeRoom(for peer: Peer?) -> Bool {
+        if let greatest = table.greatestPeer(), greatest.count > 1 {
+            let isOwn = greatest.peer == peer
+            let isOverShare = isOverShare(greatest.count)
+            if let victim = victim(of: greatest.peer, evenBusy: isOverShare && !isOwn) {
+                close(victim, isOwn ? .limit : .peer)
+                return true
+            }
+            // A further connection of a peer over its share closes no other peer's.
+            if isOverShare, isOwn { return false }
+        }
+        guard let victim = victim() else { return false }
+        close(victim, .limit)
+        return true
+    }
+
+    /// The connection to close for another one, of `peer` alone if it is given: the oldest before its TLS handshake, else
+    /// the oldest that is idle or too slow; with `evenBusy` the oldest, if there is none.
+    private func victim(of peer: Peer? = nil, evenBusy: Bool = false) -> Connection? {
+        let lists: [ConnectionTable.List] = [
+            .silent, .idle, .busy, .overShareWaiting, .waiting, .overShareHandshaking, .handshaking,
+        ]
+        for list in lists {
+            if let oldest = table.oldest(in: list, from: peer), list == .silent || isEvictable(oldest) { return oldest }
+        }
+        return evenBusy ? table.oldest(from: peer) : nil
+    }
+
+    /// True if the connection may be closed for a new one: it is idle, or too slow with its requests, its answers or
+    /// its handshake.
+    private func isEvictable(_ connection: Connection) -> Bool {
+        let isSlow = engine.isSlow(connection, now)
+        if connection.isWriting { return isSlow }
+        switch connection.phase {
+        case .idle: return !connection.hasBufferedInput || isSlow
+        case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
+        case .lingering: return true
+        case .parked, .closing, .ended: return false
+        }
+    }
+
+    /// True if this number of one peer's connections is more than its share of them all.
+    func isOverShare(_ count: Int) -> Bool { count > max(limits.connections / limits.peerShare / workerCount, 1) }
+
+    private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
+
+    /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
+    /// readable. The worker closes its spare descriptor to accept that connection and close it.
+    private mutating func shedWithSpareDescriptor(_ listener: Int32) {
+        guard spareDescriptor >= 0 else { return }
+        system.close(spareDescriptor)
+        var address: SocketAddress?
+        let result = system.accept(listener, peer: &address)
+        if result >= 0 {
+            system.close(result)
+            handle.counters.withLock { $0.closed[.limit, default: 0] += 1 }
+        }
+        spareDescriptor = system.makeSpareDescriptor()
+    }
+
+    private mutating func pauseAccepting(for time: Duration) {
+        if acceptPausedUntil != .never { return }
+        acceptPausedUntil = now + time
+        setListeners(watched: false)
+    }
+
+    mutating func resumeAccepting() {
+        acceptPausedUntil = .never
+        if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
+        // A Unix socket that refuses connections would be readable for ever.
+        if !listenersAreRefusing { setListeners(watched: true) }
+    }
+
+    private mutating func setListeners(watched: Bool) {
+        for (position, listener) in listeners.enumerated() {
+            let events = watched ? ReadyEvents.Bits.readable : 0
+            let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
+            // The worker tries again when the pause is over.
+            if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+internal import Synchronization
+
+extension Worker {
+    private static let gone = ReadyEvents.Bits.error | ReadyEvents.Bits.hangUp
+    private static let readable = ReadyEvents.Bits.readable | ReadyEvents.Bits.readHangUp
+
+    mutating func handle(_ connection: Connection, _ events: UInt32) {
+        if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
+        let isGone = events & Self.gone != 0
+        switch connection.interest {
+        case .input:
+            // Buffered bytes go first; epoll is level-triggered and will report again.
+            if !connection.isQueuedToResume || isGone { receive(connection) }
+        case _ where isGone: close(connection, .disconnected)
+        case .outputSpace: if events & ReadyEvents.Bits.writable != 0 { resumeSending(connection) }
+        case .hangUp, .nothing:
+            if events & ReadyEvents.Bits.readHangUp == 0 { return }
+            // The client may have ended only its own direction: it still gets its answer.
+            engine.inputEnded(connection)
+            flush(connection)
+        }
+    }
+
+    mutating func receive(_ connection: Connection) {
+        let room = engine.room(for: connection)
+        if room == 0 {
+            close(connection, .memory)
+            return
+        }
+        var storage: [UInt8] = []
+        swap(&storage, &receiveBuffer)
+        defer { swap(&storage, &receiveBuffer) }
+        let result =
+            connection.tls == nil
+            ? system.receive(connection.descriptor, into: &storage, atMost: room)
+            : receiveTLS(connection, into: &storage, atMost: room)
+        if result > 0 {
+            engine.received(connection, storage.span.extracting(0..<result), now: now)
+            flush(connection)
+        } else if result == 0 {
+            engine.inputEnded(connection)
+            flush(connection)
+        } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
+            if connection.tls != nil { receivedPartOfRecord(connection) }
+        } else {
+            // A reset of a lingering connection does not change its close cause.
+            close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: result))
+        }
+    }
+
+    /// Sends the output of an event, then does the engine's next step.
+    mutating func flush(_ connection: Connection) {
+        if connection.phase == .ended {
+            engine.output.removeAll(keepingCapacity: true)
+            engine.sharedOutput = nil
+        } else if !engine.output.isEmpty {
+            guard sendOutput(connection) else { return }
+        }
+        perform(connection)
+    }
+
+    /// - Returns: False if the connection was closed.
+    private mutating func sendOutput(_ connection: Connection) -> Bool {
+        defer { trimOutput() }
+        if connection.isWriting {
+            connection.pendingOutput.append(contentsOf: engine.output)
+        } else {
+            guard let sent = taken(send(connection, engine.output), by: connection) else {
+                engine.sharedOutput = nil
+                return false
+            }
+            if sent == engine.output.count, engine.sharedOutput == nil { return true }
+            connection.pendingOutput = Array(engine.output[sent...])
+            connection.pendingOffset = 0
+            engine.outputBlocked(connection, sent: sent, now: now)
+        }
+        // No request is answered behind a shared body, so no other one waits already.
+        if let shared = engine.sharedOutput.take() {
+            connection.pendingShared = shared
+            connection.sharedOffset = 0
+        }
+        if connection.pendingOutput.isEmpty { return sendPending(connection) }
+        // Bytes that the socket did not take are kept, within the bound of one connection.
+        guard connection.pendingOutput.count - connection.pendingOffset <= limits.waitingAnswerBytes else {
+            close(connection, .memory)
+            return false
+        }
+        engine.account(connection)
+        return true
+    }
+
+    /// Sends as much of the waiting output as the socket takes.
+    /// - Returns: False if the connection was closed.
+    private mutating func sendPending(_ connection: Connection) -> Bool {
+        var sent = 0
+        if connection.pendingOffset < connection.pendingOutput.count {
+            let result = send(connection, connection.pendingOutput, from: connection.pendingOffset)
+            guard let count = taken(result, by: connection) else { return false }
+            sent = count
+            connection.pendingOffset += count
+            if connection.pendingOffset == connection.pendingOutput.count {
+                connection.pendingOutput = []
+                connection.pendingOffset = 0
+                engine.account(connection)
+            }
+        }
+        if connection.pendingOutput.isEmpty, let shared = connection.pendingShared {
+            let result = send(connection, shared, from: connection.sharedOffset)
+            guard let count = taken(result, by: connection) else { return false }
+            sent += count
+            connection.sharedOffset += count
+            if connection.sharedOffset == shared.count { connection.pendingShared = nil }
+        }
+        if connection.pendingOutput.isEmpty, connection.pendingShared == nil {
+            engine.outputSent(connection, now: now)
+        } else {
+            engine.outputBlocked(connection, sent: sent, now: now)
+        }
+        return true
+    }
+
+    mutating func resumeSending(_ connection: Connection) {
+        if sendPending(connection) { perform(connection) }
+    }
+
+    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted if the connection is.
+    private func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        connection.tls == nil
+            ? system.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
+    }
+
+    /// - Parameter result: The result of a send.
+    /// - Returns: The number of bytes that the socket took, 0 if it has no space; nil if the connection was closed
+    ///   because of an error.
+    private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
+        if result >= 0 { return result }
+        switch Int32(truncatingIfNeeded: -result) {
+        case ErrorNumber.again, ErrorNumber.interrupted, ErrorNumber.noBufferSpace: return 0
+        default:
+            close(connection, Self.closeCause(of: result))
+            return nil
+        }
+    }
+
+    private mutating func perform(_ connection: Connection) {
+        switch engine.next(connection, now: now) {
+        case .close(let cause):
+            close(connection, cause)
+            return
+        case .shutdownWrite:
+            endTLS(connection)
+            // Later input is dropped, which needs no decryption.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            engine.account(connection)
+            let result = system.shutdownWrite(connection.descriptor)
+            if result < 0 {
+                close(connection, connection.closeCause)
+                return
+            }
+        case .resume: queueToResume(connection)
+        case .wait: break
+        }
+        let list = table.list(for: connection)
+        // A busy connection keeps its place from the moment it became busy, whatever events follow.
+        if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
+            table.move(connection, to: list)
+        }
+        deadlines.schedule(connection.slot, at: connection.deadline)
+        updateInterest(connection)
+        if connection.tls != nil {
+            engine.account(connection)
+            // Decrypted bytes in memory do not make the socket readable.
+            if Self.hasReadableTLS(connection) { queueToResume(connection) }
+        }
+    }
+
+    private mutating func queueToResume(_ connection: Connection) {
+        if connection.isQueuedToResume { return }
+        connection.isQueuedToResume = true
+        resumeQueue.append(connection)
+    }
+
+    mutating func updateInterest(_ connection: Connection) {
+        let events: UInt32 =
+            switch connection.tlsInterest ?? connection.interest {
+            case .input: Self.readable
+            case .outputSpace: ReadyEvents.Bits.writable
+            case .hangUp: ReadyEvents.Bits.readHangUp
+            case .nothing: 0
+            }
+        if events == connection.registeredEvents { return }
+        let result = system.modify(poll, connection.descriptor, events, tag: table.tag(of: connection))
+        if result < 0 {
+            close(connection, .failed)
+        } else {
+            connection.registeredEvents = events
+        }
+    }
+
+    mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
+        let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
+        let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
+        table.insert(connection, from: peer)
+        if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
+        let result = system.add(poll, descriptor, Self.readable, tag: table.tag(of: connection))
+        guard result >= 0 else {
+            close(connection, .failed)
+            return
+        }
+        connection.registeredEvents = Self.readable
+        if tls != nil {
+            // It uses no TLS memory before the first byte of its handshake, and no handshake waits for it.
+            connection.phase = .silent
+            connection.phaseDeadline = now + limits.handshakeDeadline
+        }
+        if isDraining { engine.beginDrain(connection, now: now) }
+        engine.account(connection)
+        perform(connection)
+    }
+
+    /// Closes the socket (which removes it from the epoll set) and drops the connection.
+    mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
+        guard connection.slot >= 0 else { return }
+        if connection.phase == .parked { engine.handler.didAbandon(connection.request) }
+        deadlines.remove(connection.slot)
+        engine.releaseBuffer(of: connection)
+        table.remove(connection)
+        engine.account(connection)
+        endTLS(connection)
+        connection.tls = nil
+        system.close(connection.descriptor)
+        didClose(cause)
+    }
+
+    /// Frees memory after an unusually long output.
+    private mutating func trimOutput() {
+        if engine.output.capacity > 4 * limits.outputBytes {
+            engine.output = []
+        } else {
+            engine.output.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// The close cause for a socket that reported this negated error number.
+    private static func closeCause(of result: Int) -> ConnectionCloseCause {
+        switch Int32(truncatingIfNeeded: -result) {
+        case ErrorNumber.connectionReset, ErrorNumber.brokenPipe, ErrorNumber.timedOut: .disconnected
+        default: .failed
+        }
+    }
+}

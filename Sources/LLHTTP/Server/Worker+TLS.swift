@@ -1,0 +1,202 @@
+extension Worker {
+    /// The first byte has come: the handshake begins, or waits with its bytes in the socket. Those of a peer over its share wait
+    /// in a list of their own, so that one peer's many handshakes do not delay other peers.
+    private mutating func requestHandshake(_ connection: Connection) {
+        let isOverShare = isOverShare(table.countOfPeer(connection))
+        let list = isOverShare ? ConnectionTable.List.overShareWaiting : .waiting
+        guard table.count(of: list) == 0, mayBeginHandshake(waitingIn: list) else {
+            connection.phase = .waiting
+            table.move(connection, to: list)
+            updateInterest(connection)
+            return
+        }
+        beginHandshake(connection, overShare: isOverShare)
+    }
+
+    private func mayBeginHandshake(waitingIn list: ConnectionTable.List) -> Bool {
+        let overShare = table.count(of: .overShareHandshaking)
+        guard overShare + table.count(of: .handshaking) < limits.handshakes else { return false }
+        return list == .waiting || overShare < limits.overShareHandshakes
+    }
+
+    private mutating func beginHandshake(_ connection: Connection, overShare: Bool) {
+        if let held = tls, held.isOld { tls = held.renewed }
+        guard let context = tls?.value,
+            let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
+        else {
+            close(connection, .failed)
+            return
+        }
+        connection.tls = made
+        connection.phase = .handshaking
+        connection.busySince = now
+        table.move(connection, to: overShare ? .overShareHandshaking : .handshaking)
+        engine.account(connection)
+        continueHandshake(connection)
+    }
+
+    /// Begins waiting handshakes, oldest first, if others have ended or take too long. The events of the last poll have
+    /// been handled before, however long that took.
+    mutating func beginWaitingHandshakes() {
+        guard handshakesWait else { return }
+        // A handshake of a peer over its share comes first if no other such one is in progress: many of other peers
+        // would otherwise delay it without end.
+        if table.count(of: .overShareHandshaking) == 0 { _ = beginWaitingHandshake(in: .overShareWaiting) }
+        for list in [ConnectionTable.List.waiting, .overShareWaiting] {
+            while beginWaitingHandshake(in: list) {}
+        }
+    }
+
+    /// - Returns: False if none waits in this list, or if no handshake can make room for it.
+    private mutating func beginWaitingHandshake(in list: ConnectionTable.List) -> Bool {
+        guard let next = table.oldest(in: list) else { return false }
+        while !mayBeginHandshake(waitingIn: list) {
+            guard let slow = handshakeInTheWay(of: list), isSlow(slow) else { return false }
+            close(slow, .handshake)
+        }
+        beginHandshake(next, overShare: list == .overShareWaiting)
+        return true
+    }
+
+    /// True if a handshake waits; read in every turn of every worker.
+    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
+
+    /// The handshake that makes room for one waiting in this list, once it is slow: one of a peer over its share before
+    /// another one. For such a peer another one makes room only if no handshake of such a peer is in progress.
+    private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
+        let overShare = table.oldest(in: .overShareHandshaking)
+        let other = table.oldest(in: .handshaking)
+        guard let overShare, let other else { return overShare ?? other }
+        return list == .overShareWaiting || isSlow(overShare) || overShare.busySince <= other.busySince
+            ? overShare : other
+    }
+
+    func isSlow(_ handshake: Connection) -> Bool { handshake.busySince + limits.slowHandshakeAge <= polledAt }
+
+    /// The moment at which a handshake must make room for a waiting one.
+    func nextHandshakeTurn() -> MonotonicInstant {
+        guard handshakesWait else { return .never }
+        let waiting = [ConnectionTable.List.waiting, .overShareWaiting].filter { table.count(of: $0) > 0 }
+        let slow = waiting.compactMap { handshakeInTheWay(of: $0)?.busySince }.min()
+        return slow.map { $0 + limits.slowHandshakeAge } ?? .never
+    }
+
+    /// Handles the events that TLS itself waits for, before those of the connection.
+    /// - Returns: False if the event is the connection's own.
+    mutating func handleTLS(_ connection: Connection) -> Bool {
+        if connection.isHandshaking {
+            switch connection.phase {
+            case .silent: requestHandshake(connection)
+            // The handshake has not begun, and the client has disconnected.
+            case .waiting: close(connection, .handshake)
+            default: continueHandshake(connection)
+            }
+            return true
+        }
+        guard connection.tlsInterest != nil else { return false }
+        connection.tlsInterest = nil
+        if connection.isWriting { resumeSending(connection) } else { receive(connection) }
+        if connection.slot >= 0 { updateInterest(connection) }
+        return true
+    }
+
+    private mutating func continueHandshake(_ connection: Connection) {
+        guard let tls = connection.tls else { return }
+        do throws(TLSError) {
+            switch try tls.handshake() {
+            case .done:
+                connection.tlsInterest = nil
+                engine.secured(connection, clientIsVerified: tls.verifiesClient, now: now)
+                flush(connection)
+                return
+            case .wantRead: connection.tlsInterest = .input
+            case .wantWrite: connection.tlsInterest = .outputSpace
+            }
+            updateInterest(connection)
+        } catch {
+            // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            engine.account(connection)
+            if case .system = error {
+                close(connection, .handshake)
+            } else {
+                engine.close(connection, cause: .handshake)
+                flush(connection)
+            }
+        }
+    }
+
+    /// Does the same as ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
+    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
+        guard let tls = connection.tls else { return 0 }
+        do throws(TLSError) {
+            var span = buffer.mutableSpan
+            switch try tls.read(into: &span, atMost: most) {
+            case .bytes(let count): return count
+            case .closed: return 0
+            case .wantRead: return -Int(ErrorNumber.again)
+            case .wantWrite:
+                connection.tlsInterest = .outputSpace
+                updateInterest(connection)
+                return -Int(ErrorNumber.again)
+            }
+        } catch {
+            connection.tlsHasFailed = true
+            // Requests carry their length, so an end without close_notify truncates no request (RFC 9112 §9.8).
+            return error == .truncated ? 0 : Self.errorNumber(of: error)
+        }
+    }
+
+    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted.
+    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+        guard let tls = connection.tls, offset >= 0 else { return 0 }
+        var sent = offset
+        do throws(TLSError) {
+            // 0 <= sent < count, so the range is within the array.
+            while sent < bytes.count {
+                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
+                case .bytes(let count): sent += count
+                case .wantWrite: return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .wantRead:
+                    connection.tlsInterest = .input
+                    return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .closed: return -Int(ErrorNumber.brokenPipe)
+                }
+            }
+            return sent - offset
+        } catch {
+            connection.tlsHasFailed = true
+            return Self.errorNumber(of: error)
+        }
+    }
+
+    /// Sends close_notify (RFC 8446, 6.1), unless the connection is already lost; the worker waits for no answer.
+    func endTLS(_ connection: Connection) {
+        guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
+        tls.sayClose()
+    }
+
+    /// Receives the waiting decrypted bytes, unless earlier requests must be answered first.
+    /// - Returns: False if there are none.
+    mutating func receivePendingTLS(_ connection: Connection) -> Bool {
+        guard Self.hasReadableTLS(connection), !(connection.hasBufferedInput && connection.phase == .idle) else {
+            return false
+        }
+        receive(connection)
+        return true
+    }
+
+    static func hasReadableTLS(_ connection: Connection) -> Bool {
+        guard let tls = connection.tls, !connection.isHandshaking, connection.interest == .input else { return false }
+        return tls.hasPendingBytes
+    }
+
+    private static func errorNumber(of error: TLSError) -> Int {
+        switch error {
+        case .system(let number): -Int(number)
+        case .truncated: -Int(ErrorNumber.connectionReset)
+        case .certificate, .protocolFailure, .configuration: -Int(ErrorNumber.protocolError)
+        }
+    }
+}

@@ -1,0 +1,293 @@
+internal import Synchronization
+
+/// One serial queue of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
+///
+/// It is a value for the same reason as ``ConnectionEngine``.
+struct Worker: ~Copyable {
+    static let wakeTag = UInt64.max
+    /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
+    static let firstListenerTag = UInt64.max - 1_000
+    static let eventCapacity = 256
+    /// Memory is freed after half of at least this many connections have closed: 128. Each of the few that stay may
+    /// hold a page.
+    private static let releaseThreshold = 128
+
+    let limits: HTTPServerLimits
+    let shared: WorkerShared
+    let handle: WorkerHandle
+    let system: SystemCalls
+    var engine: ConnectionEngine
+    /// The memory that receives bytes, for one event at a time.
+    var receiveBuffer: [UInt8]
+    let poll: Int32
+    var listeners: [Listener]
+    var table = ConnectionTable()
+    var deadlines = DeadlineList()
+    var tls: Published<TLSContext>.Copy?
+    var resumeQueue: [Connection] = []
+    var spareDescriptor: Int32
+    var acceptPausedUntil = MonotonicInstant.never
+    var acceptedCount: UInt64 = 0
+    var now: MonotonicInstant
+    /// The moment at which the current events were reported.
+    var polledAt: MonotonicInstant
+    private var events: ReadyEvents
+    private var drainedAt: MonotonicInstant
+    var isDraining = false
+    var listenersCloseAt = MonotonicInstant.never
+    var cutOffAt = MonotonicInstant.never
+    var listenersAreRefusing = false
+    /// The memory that this worker's connections may hold, in bytes.
+    let memoryShare: Int
+    /// The greatest number of connections since memory was last returned to the system.
+    private var peakCount = 0
+    /// The least memory that the connections held since memory was last returned to the system.
+    private var releasedBytes = 0
+
+    init(
+        _ handle: WorkerHandle,
+        _ index: Int,
+        _ configuration: HTTPServerConfiguration,
+        _ shared: WorkerShared,
+        _ system: SystemCalls,
+        handler: any HTTPRequestHandler
+    ) {
+        poll = handle.poll
+        listeners = handle.listeners
+        self.handle = handle
+        var limits = configuration.limits
+        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        limits.fitHandshakes(into: memoryShare)
+        self.limits = limits
+        self.shared = shared
+        self.system = system
+        tls = configuration.tls.map { Published.Copy($0) }
+        engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
+        handler.attach(RequestWaker(handle))
+        now = MonotonicClock.now()
+        polledAt = now
+        drainedAt = now
+        spareDescriptor = handle.spareDescriptor
+        events = ReadyEvents(capacity: Self.eventCapacity)
+    }
+
+    /// Serves until stopped, then closes everything that belongs to the worker.
+    mutating func run() {
+        while takeCommands() {
+            runOnce()
+        }
+        closeEverything()
+    }
+
+    /// Waits for events and handles them, then handles all that is due.
+    private mutating func runOnce() {
+        let before = now
+        let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
+        now = MonotonicClock.now()
+        polledAt = now
+        engine.unixSeconds = WallClock.unixSeconds()
+        // These events came after the last poll that reported all there were; after a real wait they came just now.
+        let waited = now.nanoseconds(since: before) > 200_000
+        engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
+        if count < Self.eventCapacity { drainedAt = now }
+        if count > 0 {
+            for position in 0..<min(count, events.capacity) {
+                handle(events[position])
+                keepToShare()
+            }
+        }
+        resumeQueued()
+        handleDeadlines()
+        beginWaitingHandshakes()
+        engine.endTurn()
+        publish()
+        releaseMemory()
+    }
+
+    /// Returns memory to the system after half of many connections have closed. It does the same each time the connections
+    /// hold a sixteenth of the share more, because growing buffers leave holes.
+    private mutating func releaseMemory() {
+        peakCount = max(peakCount, table.count)
+        releasedBytes = min(releasedBytes, engine.heldBytes)
+        let halfIsGone = peakCount >= Self.releaseThreshold && table.count < peakCount / 2
+        guard halfIsGone || engine.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        peakCount = table.count
+        releasedBytes = engine.heldBytes
+        system.releaseMemory()
+    }
+
+    private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
+        if event.tag == Self.wakeTag {
+            handle.wake.clear()
+            handle.answerCheck()
+        } else if event.tag >= Self.firstListenerTag {
+            let position = Int(event.tag - Self.firstListenerTag)
+            if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
+        } else if let connection = table.find(tag: event.tag) {
+            now = MonotonicClock.now()
+            handle(connection, event.bits)
+        }
+    }
+
+    /// Milliseconds until the next due time, rounded up; -1 if there is none, so that an idle server sleeps.
+    private func timeout() -> Int32 {
+        if !resumeQueue.isEmpty { return 0 }
+        let next = min(
+            deadlines.nextDeadline() ?? .never,
+            nextHandshakeTurn(),
+            min(acceptPausedUntil, listenersCloseAt, cutOffAt, engine.handler.willWait(at: now))
+        )
+        if next == .never { return -1 }
+        let left = next.nanoseconds(since: now)
+        return Int32(min(left / 1_000_000 + 1, 86_400_000))
+    }
+
+    /// Continues with pipelined requests of connections that used up their share of the last turn.
+    private mutating func resumeQueued() {
+        if resumeQueue.isEmpty { return }
+        let queue = resumeQueue
+        resumeQueue.removeAll(keepingCapacity: true)
+        for connection in queue where connection.slot >= 0 {
+            connection.isQueuedToResume = false
+            if connection.tls == nil || !receivePendingTLS(connection) {
+                engine.resume(connection, now: now)
+                flush(connection)
+            }
+            keepToShare()
+        }
+    }
+
+    private mutating func handleDeadlines() {
+        if now >= acceptPausedUntil { resumeAccepting() }
+        while let slot = deadlines.popDue(now: now) {
+            guard let connection = table.connection(at: slot) else { continue }
+            if connection.deadline <= now {
+                engine.deadlinePassed(connection, now: now)
+                flush(connection)
+                keepToShare()
+            } else {
+                deadlines.schedule(slot, at: connection.deadline)
+            }
+        }
+    }
+
+    func publish() {
+        handle.counters.withLock { counters in
+            counters.accepted = acceptedCount
+            counters.requests = engine.requestCount
+            counters.overloaded = engine.overloadedCount
+            counters.open = table.count
+            counters.idle = table.count(of: .idle)
+            counters.parked = table.count(of: .parked)
+            counters.heldBytes = engine.heldBytes
+        }
+    }
+
+    /// Called after each step that may make a connection hold more: one turn can fill thousands of them.
+    mutating func keepToShare() {
+        if engine.heldBytes > memoryShare { freeMemory() }
+    }
+}
+
+/// The state shared by the workers of a server and its other threads. It is not touched while a
+/// request is served, except for the connection count when one opens or closes.
+final class WorkerShared: Sendable {
+    let openConnections = Atomic<Int>(0)
+    /// Source of connection numbers, for all servers of the process: they identify requests.
+    static let nextConnectionID = Atomic<UInt64>(1)
+    let runningWorkers = Atomic<Int>(0)
+    /// All workers, as other threads see them; empty before the start.
+    let handles = Locked<[WorkerHandle]>([])
+    let cutOffRequests = Atomic<Int>(0)
+    let isDraining = Atomic<Bool>(false)
+    /// The moments at which the listeners close and at which open requests are cut off; in nanoseconds of the monotonic
+    /// clock.
+    let listenersCloseAt = Atomic<UInt64>(.max)
+    let cutOffAt = Atomic<UInt64>(.max)
+}
+
+/// A task that another thread gives to a worker.
+enum WorkerTask {
+    /// Visit all parked requests.
+    case wakeParked
+    /// Visit this request, if it is still parked.
+    case wake(ParkedRequest)
+    /// Serve a connection that the first worker has accepted.
+    case serve(Int32)
+    /// Close a connection of the largest peer: another worker has admitted one from this peer at the limit.
+    case makeRoom(Peer?)
+}
+
+/// One worker as other threads see it.
+final class WorkerHandle: Sendable {
+    let wake: WakeSignal
+    /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
+    let poll: Int32
+    let listeners: [Listener]
+    let spareDescriptor: Int32
+    /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
+    private let checkedAt = Atomic<UInt64>(0)
+    /// The tasks that the worker has not taken yet; nil once it ends.
+    private let tasks = Locked<[WorkerTask]?>([])
+    private let hasTasks = Atomic<Bool>(false)
+    /// True if one peer had more connections here than its share at the last check.
+    let hasPeerOverShare = Atomic<Bool>(false)
+    /// The worker's connections, with those that it has not taken yet.
+    let load = Atomic<Int>(0)
+    /// The worker's counts; it writes them once a turn.
+    let counters = Locked(HTTPServerCounters())
+
+    init(wake: WakeSignal, poll: Int32, listeners: [Listener], spareDescriptor: Int32) {
+        self.wake = wake
+        self.poll = poll
+        self.listeners = listeners
+        self.spareDescriptor = spareDescriptor
+    }
+
+    /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later
+    /// check sees the answer.
+    func isRunning(at now: MonotonicInstant, within limit: Duration) -> Bool {
+        let checked = checkedAt.load(ordering: .acquiring)
+        guard checked == 0 else { return now <= MonotonicInstant(nanoseconds: checked) + limit }
+        checkedAt.store(max(now.nanoseconds, 1), ordering: .releasing)
+        wake.set()
+        return true
+    }
+
+    func answerCheck() { checkedAt.store(0, ordering: .releasing) }
+
+    /// - Returns: False if the worker takes no more tasks, or if `most` wait already.
+    @discardableResult
+    func send(_ task: WorkerTask, unless most: Int = .max) -> Bool {
+        let isTaken = tasks.withLock { tasks in
+            guard let count = tasks?.count, count < most else { return false }
+            tasks?.append(task)
+            return true
+        }
+        guard isTaken else { return false }
+        hasTasks.store(true, ordering: .releasing)
+        wake.set()
+        return true
+    }
+
+    /// Takes the pending tasks in their order; one relaxed load if there are none.
+    func takeTasks() -> [WorkerTask] {
+        guard hasTasks.load(ordering: .relaxed), hasTasks.exchange(false, ordering: .acquiringAndReleasing) else {
+            return []
+        }
+        return tasks.withLock { tasks in
+            defer { tasks = [] }
+            return tasks ?? []
+        }
+    }
+
+    /// Takes no more tasks.
+    /// - Returns: False if one waits.
+    func endTasks() -> Bool {
+        tasks.withLock { tasks in
+            if tasks?.isEmpty == true { tasks = nil }
+            return tasks == nil
+        }
+    }
+}

@@ -1,0 +1,193 @@
+package import LLHTTP
+
+/// Asks Graph for a person's permissions and revokes them, with the app's own access token. It also asks Graph about a
+/// person's access token.
+///
+/// Each call blocks its thread until it is answered or its time is over. The token and the id token are sent in fields
+/// and forms; only `debug_token` and `access_token_info` take the person's token in their URL. The secret itself is never in a URL, only its
+/// proof.
+package final class GraphClient: Sendable {
+    package let callTimeout: Duration
+    private let configuration: GraphConfiguration
+    private let client: HTTPSClient
+    /// A random number below its argument, or 0. It sets the length of the pauses.
+    private let random: @Sendable (UInt64) -> UInt64
+
+    package init(
+        configuration: GraphConfiguration,
+        client: HTTPSClient,
+        callTimeout: Duration = GraphLimits.callTimeout,
+        random: @escaping @Sendable (UInt64) -> UInt64 = { $0 > 0 ? UInt64.random(in: 0..<$0) : 0 }
+    ) {
+        self.configuration = configuration
+        self.client = client
+        self.callTimeout = callTimeout
+        self.random = random
+    }
+
+    /// `GET /{user-id}/permissions`.
+    package func permissions(
+        of user: GraphUserID,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> UserPermissions {
+        let request = try authorized(.get, "\(user.text)/permissions", by: app.accessToken, app)
+        return try answered(request, until: deadline, GraphAnswer.permissions)
+    }
+
+    /// `DELETE /{user-id}/permissions/{permission}`. Without a permission it revokes the whole login.
+    package func revoke(
+        _ permission: GraphPermission?,
+        of user: GraphUserID,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) {
+        let tail = permission.map { "/\($0.name)" } ?? ""
+        let request = try authorized(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
+        try answered(request, until: deadline, GraphAnswer.revocation)
+    }
+
+    /// Uninstalls the app for a person through Limited Login's own endpoint, which leaves the permissions unchanged. It
+    /// is a POST, so it is sent only once.
+    package func uninstall(
+        idToken: String,
+        appID: String,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) {
+        let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
+        let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
+        try answered(request, until: deadline, GraphAnswer.uninstallation)
+    }
+
+    /// `GET /debug_token`: Graph's information about a person's access token, requested with the app's own token.
+    /// - Returns: The answer's JSON object; nil if Graph discloses this token only to another app.
+    package func inspection(
+        of token: GraphAccessToken,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8]? {
+        let query = [("input_token", token.text)]
+        let request = try authorized(.get, "debug_token", query, by: app.accessToken, app)
+        return try answered(request, until: deadline, GraphAnswer.inspection)
+    }
+
+    /// `GET /me`: the person of an access token, requested with that token.
+    /// - Parameter fields: The names of the fields. The permissions that they need must be granted.
+    package func me(
+        _ fields: [String],
+        with token: GraphAccessToken,
+        app: AppSecret,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8] {
+        // By default Graph returns only 25 friends, with their names.
+        let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
+        let query = [("fields", names.joined(separator: ","))]
+        let request = try authorized(.get, "me", query, by: token.text, app)
+        return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
+    }
+
+    /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
+    /// known clients do (developers.facebook.com/documentation/facebook-login/guides/advanced/re-authentication).
+    package func loginInfo(
+        of token: GraphAccessToken,
+        appID: String,
+        until deadline: MonotonicInstant = .never
+    ) throws(GraphFailure) -> [UInt8] {
+        let query = [(name: "client_id", value: appID), (name: "access_token", value: token.text)]
+        guard let url = try? configuration.url("oauth/access_token_info", query) else {
+            throw GraphFailure(.other, reason: "the request cannot be made")
+        }
+        return try answered(HTTPSRequest(.get, url, headers: Self.fields), until: deadline, GraphAnswer.object)
+    }
+
+    /// Ends the running calls and every later one at once, from any thread.
+    package func cancel() { client.cancel() }
+
+    private static let fields = [(name: "accept", value: "application/json")]
+
+    private func authorized(
+        _ method: HTTPSRequest.Method,
+        _ path: String,
+        _ query: [(name: String, value: String)] = [],
+        by accessToken: String,
+        _ app: AppSecret
+    ) throws(GraphFailure) -> HTTPSRequest {
+        guard let proof = try? app.proof(of: accessToken),
+            let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
+        else { throw GraphFailure(.other, reason: "the request cannot be made") }
+        // RFC 6750, 2.1. Graph accepts the token in this field as well as in a parameter.
+        let token = (name: "authorization", value: "Bearer \(accessToken)")
+        return HTTPSRequest(method, url, headers: Self.fields + [token])
+    }
+
+    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause.
+    private func answered<Answer>(
+        _ request: HTTPSRequest,
+        bodyBytes: Int = GraphLimits.bodyBytes,
+        until deadline: MonotonicInstant,
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        let deadline = min(deadline, MonotonicClock.now() + callTimeout)
+        var pause = GraphLimits.firstPause.wholeNanoseconds
+        var mayBeDone = false
+        for attempt in 1... {
+            do throws(GraphFailure) {
+                return try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
+            } catch {
+                var error = error
+                // A refusal of a later attempt does not undo the possible effect of an earlier one.
+                mayBeDone = mayBeDone || error.mayBeDone
+                error.mayBeDone = mayBeDone
+                guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
+                    error.retryAfterSeconds == nil
+                else { throw error }
+                let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
+                // If no time is left for another attempt, this attempt's error is more useful than a timeout.
+                guard moment < deadline, (try? client.pause(until: moment)) != nil else { throw error }
+                pause &*= 2
+            }
+        }
+        throw GraphFailure(.unavailable)
+    }
+
+    private func attemptOnce<Answer>(
+        _ request: HTTPSRequest,
+        bodyBytes: Int,
+        until deadline: MonotonicInstant,
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
+        var httpLimits = HTTPSClientLimits()
+        httpLimits.fetchTimeout = callTimeout
+        httpLimits.bodyBytes = bodyBytes
+        var isSent = false
+        let response: HTTPSResponse
+        do throws(HTTPSClientError) {
+            response = try client.send(request, limits: httpLimits, until: deadline) { isSent = true }
+        } catch {
+            var failure = GraphFailure(Self.error(of: error), reason: error.description)
+            failure.mayBeDone = isSent
+            throw failure
+        }
+        do throws(GraphFailure) {
+            return try read(response)
+        } catch {
+            var failure = error
+            failure.mayBeDone =
+                switch error.error {
+                case .appNotInstalled, .unknownFault, .unavailable: true
+                case .unreadableAnswer: (200..<300).contains(response.status)
+                default: false
+                }
+            throw failure
+        }
+    }
+
+    private static func error(of error: HTTPSClientError) -> GraphError {
+        switch error {
+        case .stream(.timedOut): .timedOut
+        case .stream(.tls): .tlsFailed
+        case .stream, .proxyFailed: .unreachable
+        case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
+        }
+    }
+}

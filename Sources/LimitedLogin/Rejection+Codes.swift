@@ -6,9 +6,6 @@ extension Rejection {
     /// A code is one row of the catalogue: the status and the title of the service's answer, the party at fault, and the
     /// sentences of a refusal that has no more precise ones. The service adds its own rows to those of this library.
     public final class Code: Hashable, Sendable, CustomStringConvertible {
-        /// The name of this type within its own extensions.
-        package typealias Code = Rejection.Code
-
         /// The code in answers and logs.
         public let rawValue: String
         /// The status code of the service's answer (RFC 9110 section 15, RFC 6585).
@@ -109,7 +106,7 @@ extension Rejection {
 /// The codes of refused id tokens; some are of access tokens too.
 extension Rejection.Code {
     /// The token is longer than the limit.
-    public static let tokenTooLong = Code("token_too_long", [], .size)
+    public static let tokenTooLong = Rejection.Code("token_too_long", [], .size)
         .detail(
             "The token is longer than \(DecimalNumber.grouped(VerificationLimits.tokenByteCount)) bytes, so it is not read."
         )
@@ -118,48 +115,48 @@ extension Rejection.Code {
                 + "each friend into it."
         )
     /// The token is no JWS of JSON.
-    public static let malformedToken = Code("malformed_token")
+    public static let malformedToken = Rejection.Code("malformed_token")
     /// The token is of another kind.
-    public static let notAnIDToken = Code("not_an_id_token")
+    public static let notAnIDToken = Rejection.Code("not_an_id_token")
     /// The value of `alg` is not RS256; of a DPoP proof, not ES256; of a signed request, not HMAC-SHA256.
-    public static let unsupportedAlgorithm = Code("unsupported_algorithm", [], .algorithm)
+    public static let unsupportedAlgorithm = Rejection.Code("unsupported_algorithm", [], .algorithm)
     /// The header has `crit` or `b64`.
-    public static let unsupportedCriticalHeader = Code("unsupported_critical_header", [], .criticalHeader)
+    public static let unsupportedCriticalHeader = Rejection.Code("unsupported_critical_header", [], .criticalHeader)
         .detail("The header demands an extension with crit or b64; an id token from Facebook has neither.")
         .hint(
             "Facebook's tokens demand no extension, so find out who made this one, and take the token from "
                 + "AuthenticationToken.current.tokenString instead."
         )
     /// The header has no `kid`.
-    public static let missingKeyID = Code("missing_key_id", [], .keyID)
+    public static let missingKeyID = Rejection.Code("missing_key_id", [], .keyID)
         .detail("The header does not name its key: kid is missing, empty or not a string.")
         .hint("Facebook's tokens always name their key with kid, so find out who made this one.")
     /// No published key has that ID.
-    public static let unknownKey = Code("unknown_key", [], .key)
+    public static let unknownKey = Rejection.Code("unknown_key", [], .key)
     /// The signature is wrong.
-    public static let invalidSignature = Code("invalid_signature", [], .signature)
+    public static let invalidSignature = Rejection.Code("invalid_signature", [], .signature)
     /// A claim is missing.
-    public static let missingClaim = Code("missing_claim")
+    public static let missingClaim = Rejection.Code("missing_claim")
     /// A claim has the wrong type or range.
-    public static let malformedClaim = Code("malformed_claim")
+    public static let malformedClaim = Rejection.Code("malformed_claim")
     /// The issuer is not trusted.
-    public static let invalidIssuer = Code("invalid_issuer", [], .issuer, .issuer)
+    public static let invalidIssuer = Rejection.Code("invalid_issuer", [], .issuer, .issuer)
     /// The token is for another app.
-    public static let invalidAudience = Code("invalid_audience", .accessTokens)
+    public static let invalidAudience = Rejection.Code("invalid_audience", .accessTokens)
     /// The token has expired.
-    public static let expired = Code("expired", [], .times, .expiration)
+    public static let expired = Rejection.Code("expired", [], .times, .expiration)
     /// The token is not valid yet.
-    public static let notYetValid = Code("not_yet_valid")
+    public static let notYetValid = Rejection.Code("not_yet_valid")
     /// The token was issued too long ago.
-    public static let tooOld = Code("too_old", .accessTokens)
+    public static let tooOld = Rejection.Code("too_old", .accessTokens)
     /// The token belongs to another login.
-    public static let nonceMismatch = Code("nonce_mismatch", .nonces)
+    public static let nonceMismatch = Rejection.Code("nonce_mismatch", .nonces)
     /// The token's nonce was not issued here for this app.
-    public static let nonceNotIssued = Code("nonce_not_issued", .nonces)
+    public static let nonceNotIssued = Rejection.Code("nonce_not_issued", .nonces)
     /// The token's nonce was issued too long ago.
-    public static let nonceExpired = Code("nonce_expired", .nonces)
+    public static let nonceExpired = Rejection.Code("nonce_expired", .nonces)
     /// The token's nonce was used before.
-    public static let nonceUsed = Code("nonce_used", .nonces, .binding, .nonce)
+    public static let nonceUsed = Rejection.Code("nonce_used", .nonces, .binding, .nonce)
         .detail(
             "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
                 + "session, give the session's user as subject beside the nonce."
@@ -169,16 +166,16 @@ extension Rejection.Code {
                 + "POST /nonces."
         )
     /// The token was accepted before.
-    public static let tokenReplayed = Code("token_replayed", [.login, .accessTokens])
+    public static let tokenReplayed = Rejection.Code("token_replayed", [.login, .accessTokens])
     /// The login was revoked after the token was issued.
-    public static let loginRevoked = Code("login_revoked", .accessTokens, .times, .issuedAt)
+    public static let loginRevoked = Rejection.Code("login_revoked", .accessTokens, .times, .issuedAt)
         .detail("The login was revoked after this token was issued, or in the same second.")
         .hint("The person or your backend ended this login: end its session, and have the person log in anew.")
     /// The token belongs to another person.
-    public static let subjectMismatch = Code("subject_mismatch", [.login, .accessTokens])
+    public static let subjectMismatch = Rejection.Code("subject_mismatch", [.login, .accessTokens])
         .hint("End the session of that subject and begin one with a new login.")
     /// The token is bound to another key, or to none.
-    public static let keyThumbprintMismatch = Code("key_thumbprint_mismatch", .login, .device, .confirmation)
+    public static let keyThumbprintMismatch = Rejection.Code("key_thumbprint_mismatch", .login, .device, .confirmation)
         .detail(
             "The token is not bound to the key given: it comes from another device, or from an app without such a key."
         )
@@ -187,19 +184,24 @@ extension Rejection.Code {
                 + "SDK is older than 18.1 has none."
         )
     /// The access token was not issued together with the token.
-    public static let accessTokenHashMismatch = Code("at_hash_mismatch", .login, .accessToken, .accessTokenHash)
-        .detail("The access token given was not issued together with this id token: at_hash is missing or another's.")
-        .hint(
-            "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
-                + "token none of its own."
-        )
+    public static let accessTokenHashMismatch = Rejection.Code(
+        "at_hash_mismatch",
+        .login,
+        .accessToken,
+        .accessTokenHash
+    )
+    .detail("The access token given was not issued together with this id token: at_hash is missing or another's.")
+    .hint(
+        "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
+            + "token none of its own."
+    )
     /// The login was not a Limited Login.
-    public static let trackingNotAllowed = Code("tracking_not_allowed", [], .tracking, .accessTokenHash)
+    public static let trackingNotAllowed = Rejection.Code("tracking_not_allowed", [], .tracking, .accessTokenHash)
         .detail("The token came with an access token, so this was not a Limited Login; only that is allowed here.")
         .hint("Have the app log in with LoginConfiguration(tracking: .limited), or set LIMITED_LOGIN_TRACKING to any.")
 
     /// All codes of refused id tokens.
-    package static let ofTokens: [Code] = [
+    package static let ofTokens: [Rejection.Code] = [
         .tokenTooLong, .malformedToken, .notAnIDToken, .unsupportedAlgorithm, .unsupportedCriticalHeader,
         .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim, .invalidIssuer,
         .invalidAudience, .expired, .notYetValid, .tooOld, .nonceMismatch, .nonceNotIssued, .nonceExpired,
@@ -211,27 +213,47 @@ extension Rejection.Code {
 /// The codes of refused access tokens alone.
 extension Rejection.Code {
     /// Graph does not confirm the token, or it is not a person's token.
-    public static let accessTokenInvalid = Code("access_token_invalid", 401, .token, "The access token is refused")
-        .hint(
-            "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
-                + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
-                + "token."
-        )
+    public static let accessTokenInvalid = Rejection.Code(
+        "access_token_invalid",
+        401,
+        .token,
+        "The access token is refused"
+    )
+    .hint(
+        "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
+            + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
+            + "token."
+    )
     /// The token expired.
-    public static let accessTokenExpired = Code("access_token_expired", 401, .token, "The access token is refused")
-        .detail("The access token expired: have the app log in again.")
-        .hint("Have the app log in again; the SDK renews a token that the app uses once a day.")
+    public static let accessTokenExpired = Rejection.Code(
+        "access_token_expired",
+        401,
+        .token,
+        "The access token is refused"
+    )
+    .detail("The access token expired: have the app log in again.")
+    .hint("Have the app log in again; the SDK renews a token that the app uses once a day.")
     /// The person or Facebook revoked the token.
-    public static let accessTokenRevoked = Code("access_token_revoked", 401, .token, "The access token is refused")
-        .hint("End the person's session, and have the person log in again.")
+    public static let accessTokenRevoked = Rejection.Code(
+        "access_token_revoked",
+        401,
+        .token,
+        "The access token is refused"
+    )
+    .hint("End the person's session, and have the person log in again.")
 }
 
 /// The codes of refused DPoP proofs; ``unsupportedAlgorithm``, ``unsupportedCriticalHeader`` and ``invalidSignature`` are
 /// theirs too.
 extension Rejection.Code {
     /// The code of the service's answer to all of them.
-    package static let invalidDPoPProof = Code("invalid_dpop_proof", 401, .client, "The DPoP proof is refused")
-        .hint("Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2).")
+    package static let invalidDPoPProof = Rejection.Code(
+        "invalid_dpop_proof",
+        401,
+        .client,
+        "The DPoP proof is refused"
+    )
+    .hint("Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2).")
     /// The request has no proof.
     public static let missingProof = ofProofs("missing_proof")
     /// The request has more than one proof.
@@ -257,14 +279,16 @@ extension Rejection.Code {
     /// A bound token came as a Bearer.
     public static let boundBearer = ofProofs("bound_bearer")
 
-    private static func ofProofs(_ rawValue: String) -> Code { Code(rawValue, 401, .client, invalidDPoPProof.title) }
+    private static func ofProofs(_ rawValue: String) -> Rejection.Code {
+        Rejection.Code(rawValue, 401, .client, invalidDPoPProof.title)
+    }
 }
 
 /// The codes of refused signed requests; ``unsupportedAlgorithm``, ``invalidSignature``, ``outOfTime`` and ``expired`` are
 /// theirs too.
 extension Rejection.Code {
     /// The code of the service's answer to all of them.
-    package static let invalidSignedRequest = Code(
+    package static let invalidSignedRequest = Rejection.Code(
         "invalid_signed_request",
         403,
         .caller,
@@ -287,17 +311,17 @@ extension Rejection.Code {
     /// `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
     public static let noPerson = ofRequests("no_person")
 
-    private static func ofRequests(_ rawValue: String) -> Code {
-        Code(rawValue, 403, .client, invalidSignedRequest.title)
+    private static func ofRequests(_ rawValue: String) -> Rejection.Code {
+        Rejection.Code(rawValue, 403, .client, invalidSignedRequest.title)
     }
 }
 
 extension Rejection.Code {
-    package static let invalidRequest = Code("invalid_request", 400, .caller, "The request is malformed")
+    package static let invalidRequest = Rejection.Code("invalid_request", 400, .caller, "The request is malformed")
         .hint("Mend the request as detail says; GET /openapi.json describes each route's.")
-    package static let invalidNonce = Code("invalid_nonce", 400, .caller, "The nonce is malformed")
+    package static let invalidNonce = Rejection.Code("invalid_nonce", 400, .caller, "The nonce is malformed")
         .hint("Give the nonce exactly as your backend made it: a string, not empty and without white space.")
-    package static let unknownApp = Code(
+    package static let unknownApp = Rejection.Code(
         "unknown_app",
         400,
         .caller,
@@ -306,13 +330,20 @@ extension Rejection.Code {
     )
     .detail("The app ID given is not one of the configured apps.")
     .hint("Give an app id that LIMITED_LOGIN_APP_IDS names, or none.")
-    package static let invalidTarget = Code("invalid_target", 400, .caller, "The audience is not configured")
+    package static let invalidTarget = Rejection.Code("invalid_target", 400, .caller, "The audience is not configured")
         .detail("The audience is none of token_audiences.")
         .hint("Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience, or none.")
     package static let keysUnavailable =
-        Code("keys_unavailable", 503, .outage, "The issuer's keys are not available", check: .key, retryAfter: 2)
+        Rejection.Code(
+            "keys_unavailable",
+            503,
+            .outage,
+            "The issuer's keys are not available",
+            check: .key,
+            retryAfter: 2
+        )
         .detail("The issuer's keys could not be fetched; try again shortly.")
         .hint("Try again when the issuer's keys can be fetched; limited-login keys shows why they cannot.")
-    package static let internalError = Code("internal_error", 500, .outage, "The service failed")
+    package static let internalError = Rejection.Code("internal_error", 500, .outage, "The service failed")
         .hint("Try again, and look into the log of the service for the request id.")
 }

@@ -18,6 +18,7 @@ struct fault_plan {
     int error_number;
     long first, most;
     atomic_long end, open_descriptors, counts[FAULT_CALL_COUNT];
+    struct fault_plan *earlier;
 };
 
 enum { DESCRIPTORS = 65536 };
@@ -26,6 +27,9 @@ enum { DESCRIPTORS = 65536 };
 static _Thread_local struct fault_plan *plan;
 /* The plan of each descriptor. */
 static _Atomic(struct fault_plan *) owners[DESCRIPTORS];
+
+/* All plans: none is freed, since a descriptor may outlive its test, and the sanitizer reports what nothing points to. */
+static _Atomic(struct fault_plan *) latest;
 
 /* The C library's function of the same name. */
 #define ORIGINAL(name)                              \
@@ -45,6 +49,9 @@ struct fault_plan *fault_plan_make(enum fault_call call, long first, long end, i
     made->first = first;
     made->most = most;
     made->end = end;
+    made->earlier = latest;
+    while (!atomic_compare_exchange_weak(&latest, &made->earlier, made)) {
+    }
     return made;
 }
 

@@ -211,7 +211,7 @@ struct ReplicaTests {
         for service in replicas.services {
             service.process.terminate()
             #expect(service.process.waitForExit() == 0)
-            #expect(service.process.errorText.components(separatedBy: "replay store up").count == 2)
+            #expect(service.process.errorText.contains("replay store up"))
         }
     }
 

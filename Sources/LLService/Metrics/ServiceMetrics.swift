@@ -189,29 +189,31 @@ extension PrometheusRegistry {
 
 /// One worker's timers, by route, method and status, found without joining labels again.
 final class RequestDurations {
-    private struct Key: Hashable {
+    private struct Key: Equatable {
         let route: Int
         let method: HTTPMethod
         let status: UInt16
     }
 
     private let metrics: ServiceMetrics
-    private var timers: [Key: Timer] = [:]
+    /// A few: a worker serves some routes, and each has some statuses.
+    private var timers: [(key: Key, timer: Timer)] = []
 
     init(metrics: ServiceMetrics) { self.metrics = metrics }
 
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
         let key = Key(route: route, method: method, status: status)
-        let timer =
-            timers[key]
-            ?? metrics.registry.timer(
-                "http_server_request_duration_seconds",
-                [
-                    ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
-                    ("http_response_status_code", "\(status)"),
-                ]
-            )
-        timers[key] = timer
+        if let known = timers.first(where: { $0.key == key }) {
+            return known.timer.recordNanoseconds(Int64(clamping: nanoseconds))
+        }
+        let timer = metrics.registry.timer(
+            "http_server_request_duration_seconds",
+            [
+                ("http_request_method", "\(method.name)"), ("http_route", "\(path)"),
+                ("http_response_status_code", "\(status)"),
+            ]
+        )
+        timers.append((key, timer))
         timer.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 }

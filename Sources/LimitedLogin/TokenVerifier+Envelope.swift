@@ -159,7 +159,7 @@ extension TokenVerifier {
     func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> RSAPublicKey
     {
         guard !keys.isEmpty else { throw .keysUnavailable }
-        if let key = keys.key(withID: workspace.keyID) { return key }
+        if let key = try keys.key(withID: workspace.keyID) { return key }
         let refusal = Rejection.unknownKey(workspace.keyID)
         // No set has a longer key ID, so a fetch for it would be useless.
         if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }

@@ -209,20 +209,21 @@ extension TokenVerifier {
 package final class VerificationKeys {
     private struct Entry {
         let keyID: [UInt8]
-        let key: RSAPublicKey
+        /// Nil if OpenSSL failed to prepare it.
+        let key: RSAPublicKey?
     }
 
     private let entries: [Entry]
     /// The same keys as they were published. Other workers share their memory, so no request touches them.
     private let published: [JSONWebKey]
 
-    /// Prepares each usable key of the set. A key that OpenSSL refuses is left out, like the set's other unusable keys.
+    /// Prepares each key of the set.
     package init(_ set: JSONWebKeySet) {
-        let ready = set.keys.compactMap { key in
-            (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { (key, $0) }
+        published = set.keys
+        entries = published.map { key in
+            let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+            return Entry(keyID: Array(key.keyID.utf8), key: ready)
         }
-        published = ready.map(\.0)
-        entries = ready.map { Entry(keyID: Array($0.keyID.utf8), key: $1) }
     }
 
     /// True if both are the same keys under the same names, in the same order.
@@ -234,13 +235,20 @@ package final class VerificationKeys {
 
     package var isEmpty: Bool { entries.isEmpty }
 
+    /// False if OpenSSL failed to prepare a key.
+    var isWhole: Bool { entries.allSatisfy { $0.key != nil } }
+
     package var count: Int { entries.count }
 
     /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
     ///
     /// The ID is only compared here: no path, query or address is made from it.
-    func key(withID keyID: [UInt8]) -> RSAPublicKey? {
-        for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) { return entry.key }
+    func key(withID keyID: [UInt8]) throws(Rejection) -> RSAPublicKey? {
+        for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) {
+            // The set has only valid keys, so a failure is one of OpenSSL and not the token's fault.
+            guard let key = entry.key else { throw .cryptographyFailed }
+            return key
+        }
         return nil
     }
 }

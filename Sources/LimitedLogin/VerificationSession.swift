@@ -8,11 +8,11 @@ final class VerificationSession: @unchecked Sendable {
     var workspace = VerificationWorkspace()
     private var last: (set: JSONWebKeySet, keys: VerificationKeys)?
 
-    /// The prepared keys of a set; those of the latest set are kept.
+    /// The prepared keys of a set; those of the latest set are kept if OpenSSL could prepare all.
     func keys(of set: JSONWebKeySet) -> VerificationKeys {
         if let last, last.set == set { return last.keys }
         let keys = VerificationKeys(set)
-        last = (set, keys)
+        if keys.isWhole { last = (set, keys) }
         return keys
     }
 }

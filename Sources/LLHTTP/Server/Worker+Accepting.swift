@@ -43,12 +43,15 @@ extension Worker {
         return true
     }
 
-    /// Hands a connection of a Unix socket to the worker with the fewest connections.
-    /// - Returns: False if that is this worker.
+    /// Hands a connection of a Unix socket to the worker with the fewest connections. At most the reserve waits there, which
+    /// the limit of connections does not count yet.
+    /// - Returns: False if that is this worker, or if it takes no more.
     private func assign(_ descriptor: Int32) -> Bool {
         let handles = shared.handles.withLock { $0 }
         let least = handles.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) }
-        guard let least, least !== handle, !isDraining, least.send(.serve(descriptor)) else { return false }
+        guard let least, least !== handle, !isDraining,
+            least.send(.serve(descriptor), unless: limits.reservedConnections)
+        else { return false }
         least.load.wrappingAdd(1, ordering: .relaxed)
         return true
     }

@@ -3,9 +3,10 @@
 `judge` takes a token and the nonce of the login, and raises if the library refuses the token."""
 
 import importlib.metadata
+import json
 import subprocess
 
-import requests
+import harness
 
 APP_ID = "123456789012345"
 
@@ -143,10 +144,11 @@ class LimitedLogin(Library):
         return f"limited-login {self.version}"
 
     def judge(self, token, nonce):
-        answer = requests.post(f"http://{self.service.address}/verify", json={"id_token": token, "nonce": nonce}, timeout=20)
-        if answer.status_code == 401:
-            raise Refused(answer.json()["code"])
-        answer.raise_for_status()
+        status, answer = harness.request(self.service.port, "POST", "/verify", json.dumps({"id_token": token, "nonce": nonce}))
+        if status == 401:
+            raise Refused(json.loads(answer)["code"])
+        if status != 200:
+            raise RuntimeError(answer)
 
 
 def set_up_django():

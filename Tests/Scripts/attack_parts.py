@@ -1,13 +1,14 @@
-"""Parts that the attacks on the running service share: its issuer, tokens, an honest client, certificates."""
+"""Parts that the attacks on the running service share: its issuer, tokens, an honest client, held connections, certificates."""
+import contextlib
 import json
 import multiprocessing
 import socket
-import subprocess
 import threading
 import time
 
+import harness
 import live
-from live import read_answer
+from harness import read_answer
 
 NONCE = "n-1"
 # The most data memory of the process in bytes (RLIMIT_DATA), with its threads' stacks of 8 MB each.
@@ -21,10 +22,15 @@ BASE_KIB = 4 * 1024
 KEYS_PATH = "/.well-known/oauth/openid/jwks/"
 
 
+def post(path, body, fields=None):
+    """The bytes of a request with this text as its body, JSON unless the fields name another type."""
+    fields = {"Host": "a", "Content-Type": "application/json", "Content-Length": len(body)} | (fields or {})
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"POST {path} HTTP/1.1\r\n{head}\r\n{body}".encode()
+
+
 def post_verify(token):
-    body = json.dumps({"id_token": token, "nonce": NONCE}).encode()
-    return (b"POST /verify HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-            % len(body)) + body
+    return post("/verify", json.dumps({"id_token": token, "nonce": NONCE}))
 
 
 def ask(port, request, timeout=10):
@@ -40,16 +46,15 @@ class Issuer:
     def __init__(self, binary):
         with live.Issuer(binary) as minting:
             port = int(minting.address.rsplit(":", 1)[1])
-            keys = f"GET {KEYS_PATH} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-            self.set, self.token = ask(port, keys)[1], minting.token(nonce=NONCE)
-            ask(port, b"POST /rotate HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
-            self.rotated_set, self.rotated_token = ask(port, keys)[1], minting.token(nonce=NONCE)
+            self.set, self.token = harness.request(port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
+            minting.rotate()
+            self.rotated_set, self.rotated_token = harness.request(port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
         self.fetches = 0
         # The seconds between a request and its answer, which has the key set of the request's time.
         self.delay = 0
-        self.url = f"http://127.0.0.1:{live.serve(self.answer).server_port}{KEYS_PATH}"
+        self.url = harness.serve(self.answer).url + KEYS_PATH
 
-    def answer(self):
+    def answer(self, _request):
         content = self.set
         self.fetches += 1
         time.sleep(self.delay)
@@ -64,7 +69,11 @@ class Service(live.Server):
         self.wait_until_ready()
 
 
-def known_latency(port, request, seconds, out, connect=lambda port: socket.create_connection(("127.0.0.1", port), 10)):
+def connected(port):
+    return socket.create_connection(("127.0.0.1", port), 30)
+
+
+def known_latency(port, request, seconds, out, connect=connected):
     """Runs an honest client with 200 requests a second; puts its p50 and p99 in ms, the requests, and those without a 200.
 
     At the limit of connections the service closes idle ones. The client then asks once more on a new one, as HTTP clients do.
@@ -129,13 +138,37 @@ def bound(goal, full):
     return goal if full else WORST_P99_MS + pause
 
 
+def held(service, count, send, seconds=1, connect=None):
+    """Opens connections and calls `send` with each; gives them, and the service's most resident KiB until some seconds later."""
+    clients, most = [], 0
+    for number in range(count):
+        with contextlib.suppress(OSError):
+            clients.append((connect or service.connect)())
+            send(clients[-1])
+        if number % 50 == 0:
+            most = max(most, service.resident())
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        most = max(most, service.resident())
+        time.sleep(0.1)
+    return clients, most
+
+
+def at_once(data):
+    """Sends as much of the bytes as the connection takes now."""
+    def send(client):
+        client.setblocking(False)
+        client.send(data)
+    return send
+
+
+def close(clients):
+    for client in clients:
+        client.close()
+
+
 def openssl(folder, *arguments):
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def write(folder, name, text):
-    with open(f"{folder}/{name}", "w", encoding="ascii") as file:
-        file.write(text)
+    harness.output(["openssl", *arguments], cwd=folder.path)
 
 
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
@@ -149,8 +182,8 @@ def authority(folder):
 def certificate(folder, file, names, usage="serverAuth"):
     """Makes a certificate of the authority for these names."""
     openssl(folder, "req", *NEW_KEY, "-keyout", f"{file}.key", "-out", f"{file}.csr", "-subj", "/CN=localhost")
-    write(folder, "names", f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
-          f"basicConstraints=critical,CA:FALSE\nextendedKeyUsage={usage}\n")
+    folder.write("names", f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+                 f"basicConstraints=critical,CA:FALSE\nextendedKeyUsage={usage}\n")
     openssl(folder, "x509", "-req", "-in", f"{file}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{file}.pem",
             "-days", "30", "-extfile", "names")
 
@@ -159,4 +192,4 @@ def certificates(folder):
     """Makes an authority and a certificate for localhost; returns the service's settings for it."""
     authority(folder)
     certificate(folder, "server", "DNS:localhost,IP:127.0.0.1")
-    return {"tls_certificate_file": f"{folder}/server.pem", "tls_key_file": f"{folder}/server.key"}
+    return {"tls_certificate_file": folder.path / "server.pem", "tls_key_file": folder.path / "server.key"}

@@ -1,8 +1,6 @@
 """A browser without a window, driven by the WebDriver protocol (W3C WebDriver 2) and Chromium's own commands."""
 
-import base64
 import json
-import pathlib
 import re
 import shutil
 import subprocess
@@ -118,10 +116,6 @@ class Browser:
         return [
             event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
         ]
-
-    def screenshot(self, path):
-        shot = self.command("Page.captureScreenshot", captureBeyondViewport=True, format="png")
-        pathlib.Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):
         try:

@@ -5,8 +5,6 @@
   2. Every relative link leads to an existing file, and its anchor to a heading.
   3. The README has at most 130 lines.
   4. Every page about a login's nonce has the sentence `NONCE_RULE` about the origin of a nonce.
-
-usage: check_documents.py [--self-test]
 """
 
 import pathlib
@@ -157,8 +155,7 @@ def self_test() -> None:
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--self-test"]:
-        return self_test()
+    self_test()
     found = findings(ROOT, NONCE_PAGES)
     print("\n".join(found) or f"{len(documents(ROOT))} Markdown files: nothing stands twice, every link leads somewhere")
     sys.exit(1 if found else 0)

@@ -10,11 +10,11 @@
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from harness import ROOT, output, run
+
 PRODUCTS = ["LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LimitedLoginTesting"]
 CATALOGS = [*PRODUCTS, "LLService"]
 MODULES = [*CATALOGS, "LLJOSE"]
@@ -28,21 +28,17 @@ CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
 
 def symbol_graphs(folder):
     """Lets the compiler write the public symbols of each module."""
-    command = ["swift", "build", "--show-bin-path"]
-    modules = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-    target = subprocess.run(["swiftc", "-print-target-info"], check=True, capture_output=True, text=True).stdout
-    triple = json.loads(target)["target"]["triple"]
-    subprocess.run(["swift", "build"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    modules = output(["swift", "build", "--show-bin-path"], cwd=ROOT).strip()
+    triple = json.loads(output(["swiftc", "-print-target-info"]))["target"]["triple"]
+    output(["swift", "build"], cwd=ROOT)
     for module in MODULES:
         place = pathlib.Path(folder) / module
         place.mkdir()
-        command = [
+        output([
             "swift-symbolgraph-extract", "-module-name", module, "-target", triple, "-I", f"{modules}/Modules",
-            "-I", str(ROOT / "Sources/CLLOpenSSL"), "-I", f"{modules}/CLLSystem.build",
-            "-I", f"{modules}/CLLDocuments.build",
-            "-output-dir", str(place), "-minimum-access-level", "public", "-skip-synthesized-members",
-        ]
-        subprocess.run(command, cwd=ROOT, check=True)
+            "-I", ROOT / "Sources/CLLOpenSSL", "-I", f"{modules}/CLLSystem.build", "-I", f"{modules}/CLLDocuments.build",
+            "-output-dir", place, "-minimum-access-level", "public", "-skip-synthesized-members",
+        ], cwd=ROOT)
 
 
 def undocumented(folder):
@@ -71,8 +67,8 @@ def build(product, folder):
         "--fallback-display-name", product, "--fallback-bundle-identifier", f"limited-login.{product}",
         "--warnings-as-errors",
     ]
-    run = subprocess.run(command, capture_output=True, text=True)
-    return [] if run.returncode == 0 and "warning" not in run.stderr else [run.stdout + run.stderr]
+    done = run(command)
+    return [] if done.returncode == 0 and "warning" not in done.stderr else [done.stdout + done.stderr]
 
 
 def snippets():

@@ -1,36 +1,34 @@
 #!/usr/bin/env python3
 """Lets /auth judge the DPoP proofs of other implementations, and lets these judge ours.
 
-usage: dpop_test.py [--binary FILE] [--tools FOLDER] [--module FILE] [NAME...]     (default: every test)
+usage: dpop_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every test)
   makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and changed ones are refused
   judges    pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
   oauth2    mod_oauth2 (Debian: libapache2-mod-oauth2) asks /introspect, and its verdict on each proof is that of /auth
-`--tools` makes a virtual environment there with the packages. `--module` gives another path of mod_oauth2.so. A test is named
-and skipped if its programs are not installed. The exit code is 1 if anything fails.
+`--tools` makes a virtual environment there with the packages. A test is named and skipped if its programs are not installed. The
+exit code is 1 if anything fails.
 """
 
-import argparse
+import contextlib
 import http.client
 import json
 import os
-import pathlib
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.parse
 
+import harness
 import live
+import proxies
 import wsgi_application
-from live import failures, free_port
+from harness import failures
 
 PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
-MODULE = "/usr/lib/apache2/modules/mod_oauth2.so"
 
 
 def check(holds, sentence, facts=""):
-    live.check(holds, sentence if holds else f"{sentence}: {facts}")
+    harness.check(holds, sentence if holds else f"{sentence}: {facts}")
 
 
 def forwarded(method, url):
@@ -43,16 +41,12 @@ def forwarded(method, url):
     }
 
 
-def ask(address, token, proof, method="GET", url="https://api.example.com/orders", scheme="DPoP"):
+def ask(port, token, proof, method="GET", url="https://api.example.com/orders", scheme="DPoP"):
     """The answer of /auth: the status, its code and its sentence."""
     fields = forwarded(method, url) | {"Authorization": f"{scheme} {token}"} | ({"DPoP": proof} if proof else {})
-    connection = http.client.HTTPConnection(address, timeout=live.ANSWER_SECONDS)
-    connection.request("GET", "/auth", headers=fields)
-    answer = connection.getresponse()
-    text = answer.read()
-    connection.close()
+    status, text = harness.request(port, "GET", "/auth", fields=fields)
     problem = json.loads(text) if text else {}
-    return answer.status, problem.get("code"), problem.get("detail")
+    return status, problem.get("code"), problem.get("detail")
 
 
 # This program runs in the virtual environment. It reads one job from each line, and answers with one line.
@@ -84,9 +78,8 @@ class Helper:
     """The other implementations, in a process of their own. `is_there` is false if they are not installed."""
 
     def __init__(self, tools):
-        python = live.environment_with(tools, PACKAGES) if tools else sys.executable
-        command = [python, "-W", "ignore", "-c", "import pydpop, atproto_oauth.dpop"]
-        self.is_there = subprocess.run(command, capture_output=True).returncode == 0
+        python = harness.environment_with(tools, PACKAGES) if tools else sys.executable
+        self.is_there = harness.run([python, "-W", "ignore", "-c", "import pydpop, atproto_oauth.dpop"]).returncode == 0
         if self.is_there:
             self.process = subprocess.Popen([python, "-W", "ignore", "-c", HELPER], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, text=True)
@@ -117,7 +110,7 @@ def makers(program, helper, **_):
             accepted = 0
             for method, url in URLS:
                 proof = helper.ask(do="make", maker=maker, method=method, url=url, token=token)
-                answer = ask(service.address, token, proof, method, url)
+                answer = ask(service.port, token, proof, method, url)
                 accepted += answer[0] == 200
                 if answer[0] != 200:
                     print(f"  {maker} {method} {url}: {answer}")
@@ -126,97 +119,75 @@ def makers(program, helper, **_):
             for part in range(3):
                 parts = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=token).split(".")
                 parts[part] = ("B" if parts[part][5] == "A" else "A").join([parts[part][:5], parts[part][6:]])
-                refused += ask(service.address, token, ".".join(parts))[:2] == (401, "invalid_dpop_proof")
+                refused += ask(service.port, token, ".".join(parts))[:2] == (401, "invalid_dpop_proof")
             other = issuer.bound()
             proof = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=other)
-            refused += ask(service.address, other, proof)[:2] == (401, "invalid_dpop_proof")
-            refused += ask(service.address, token, None, scheme="Bearer")[:2] == (401, "invalid_dpop_proof")
+            refused += ask(service.port, other, proof)[:2] == (401, "invalid_dpop_proof")
+            refused += ask(service.port, token, None, scheme="Bearer")[:2] == (401, "invalid_dpop_proof")
             check(refused == 5, f"{maker}: {refused} of 5 refused: a changed part, a token of another device, no proof")
 
 
 def judges(program, helper, **_):
-    with live.Issuer(program) as issuer, tempfile.TemporaryDirectory() as folder:
-        key, file = f"{folder}/device.pem", f"{folder}/token"
-        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True)
+    with live.Issuer(program) as issuer, harness.Folder() as folder:
+        key = folder.path / "device.pem"
+        harness.output(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key])
         for method, url in URLS[:4]:
-            pathlib.Path(file).write_text(issuer.token())
-            command = [program, "dpop", "make", "--key-file", key, "--method", method, "--url", url, "--token-file", file]
-            run = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-            made = json.loads(run.stdout)
-            token = pathlib.Path(file).read_text()
+            token = issuer.token()
+            asked = ["--method", method, "--url", url, "--token-file", folder.write("token", token)]
+            made = json.loads(harness.output([program, "dpop", "make", "--key-file", key, *asked, "--json"]))
             for title, answer in [("dpop make", made), ("the stand-in", issuer.proof(token, url, method))]:
                 thumbprint = helper.ask(do="judge", proof=answer["proof"], method=method, url=url, token=token)
                 check(thumbprint == answer["key_thumbprint"], f"pydpop accepts {title}'s proof for {method} {url}", thumbprint)
-            command = [program, "dpop", "judge", made["proof"], "--method", method, "--url", url, "--token-file", file]
-            run = subprocess.run([*command, "--key-thumbprint", made["key_thumbprint"]], capture_output=True, text=True)
+            command = [program, "dpop", "judge", made["proof"], *asked]
+            run = harness.run([*command, "--key-thumbprint", made["key_thumbprint"]])
             check(run.returncode == 0, "and so does dpop judge", run.stdout + run.stderr)
-            run = subprocess.run(command, capture_output=True, text=True)
+            run = harness.run(command)
             check(run.returncode == 1 and "bound to no key" in run.stdout, "which misses the token's cnf.jkt", run.stdout)
 
 
-class Apache:
-    """httpd in front of an application. `lines` decide about access, and `modules` (name: file) are the modules for them. With
-    a file `authority`, httpd alone sees it as the system's certificates: some modules trust no others."""
+class Apache(live.Process):
+    """httpd in front of an application. `lines` decide about access, and `module` is the module for them. With a file
+    `authority`, httpd alone sees it as the system's certificates: some modules trust no others."""
 
-    def __init__(self, modules, lines, application, authority=None):
-        self.folder = tempfile.TemporaryDirectory(prefix="apache-")
-        folder = self.folder.name
-        os.chmod(folder, 0o755)
-        self.port = free_port()
-        names = ["mpm_event", "authz_core", "authn_core", "authz_user", "proxy", "proxy_http"]
-        modules = {name: f"/usr/lib/apache2/modules/mod_{name}.so" for name in names} | modules
-        lines = [
-            *(f"LoadModule {name}_module {file}" for name, file in modules.items()), f"ServerRoot {folder}",
-            f"PidFile {folder}/pid", "ServerName localhost", "ErrorLog /dev/stderr", f"DefaultRuntimeDir {folder}",
-            "User www-data", "Group www-data", f"Listen 127.0.0.1:{self.port}", *lines, f"ProxyPass / http://{application}/",
-        ]
-        pathlib.Path(f"{folder}/httpd.conf").write_text("\n".join(lines) + "\n")
-        command = ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
+    def __init__(self, module, lines, application, authority=None):
+        self.folder, self.port = harness.Folder(), harness.free_port()
+        modules = ["authn_core", "authz_user", "proxy", "proxy_http", module]
+        lines = [f"Listen 127.0.0.1:{self.port}", *lines, f"ProxyPass / http://{application}/"]
+        command = proxies.apache(self.folder, modules, *lines)
         if authority:
             mount = 'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt && exec "$@"'
             command = ["unshare", "--mount", "sh", "-c", mount, str(authority), *command]
-        self.process = live.Process(command, directory=folder)
-        deadline = time.monotonic() + live.START_SECONDS
-        while time.monotonic() < deadline and self.process.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("Apache does not listen:\n" + self.process.output())
+        super().__init__(command, directory=self.folder.path)
+        if not harness.listens(self.port, self.process):
+            raise RuntimeError("Apache does not listen:\n" + self.output())
 
-    def ask(self, token, proofs, path, method="GET"):
+    def ask(self, token, proofs, path):
         """The status that a client gets."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=live.ANSWER_SECONDS)
-        connection.putrequest(method, path)
-        connection.putheader("Authorization", f"DPoP {token}")
-        for proof in proofs:
-            connection.putheader("DPoP", proof)
-        connection.endheaders()
-        status = connection.getresponse().status
-        connection.close()
-        return status
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=harness.ANSWER_SECONDS)) as connection:
+            connection.putrequest("GET", path)
+            connection.putheader("Authorization", f"DPoP {token}")
+            for proof in proofs:
+                connection.putheader("DPoP", proof)
+            connection.endheaders()
+            return connection.getresponse().status
 
     def stop(self):
-        self.process.stop()
-        self.folder.cleanup()
+        super().stop()
+        self.folder.__exit__()
 
 
-def oauth2(program, module, **_):
-    if not os.path.exists(module) or not os.path.exists("/usr/sbin/apache2"):
-        return print("SKIPPED: oauth2: libapache2-mod-oauth2 is not installed")
+def oauth2(program, **_):
+    if not os.path.exists(f"{proxies.MODULES}/mod_oauth2.so") or not os.path.exists(proxies.APACHE):
+        return harness.skip("oauth2: libapache2-mod-oauth2 is not installed")
     application = f"127.0.0.1:{wsgi_application.start().server_port}"
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
         service.wait_until_ready()
         # mod_oauth2 asks /introspect about the token, and judges the proof itself.
-        options = "&".join([
-            "introspect.auth=client_secret_basic", "client_id=backend", f"client_secret={service.key}", "type=dpop",
-        ])
-        apache = Apache({"oauth2": module}, [
+        options = f"introspect.auth=client_secret_basic&client_id=backend&client_secret={service.key}&type=dpop"
+        with Apache("oauth2", [
             f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
             "OAuth2AcceptTokenIn header type=dpop", "<Location />", "AuthType oauth2", "Require valid-user", "</Location>",
-        ], application)
-        try:
+        ], application) as apache:
             now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
             token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})
             expired = issuer.bound(iat=now - 7200, exp=now - 3600)
@@ -235,37 +206,27 @@ def oauth2(program, module, **_):
                 if is_broken:
                     proof = proof[:-20] + ("A" if proof[-20] != "A" else "B") + proof[-19:]
                 theirs = apache.ask(shown, [proof], "/orders")
-                ours = ask(service.address, shown, proof, "GET", url)[0]
+                ours = ask(service.port, shown, proof, "GET", url)[0]
                 check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
             # liboauth2 1.4.5 does not read `ath`, so it accepts a proof for another token of the same key.
             proof = issuer.proof(issuer.bound(), url)["proof"]
-            check(ask(service.address, token, proof, "GET", url)[0] == 401, "/auth refuses a proof for another token")
+            check(ask(service.port, token, proof, "GET", url)[0] == 401, "/auth refuses a proof for another token")
             proof = issuer.proof(token, url)["proof"]
             check([apache.ask(token, [proof], "/orders") for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
             check(apache.ask(token, [], "/orders") == 401, "and none without one")
-        finally:
-            apache.stop()
 
 
 TESTS = {"makers": makers, "judges": judges, "oauth2": oauth2}
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("names", nargs="*", choices=[*TESTS, []], help="the tests to run (default: all)")
-    options.add_argument("--binary")
-    options.add_argument("--tools")
-    options.add_argument("--module", default=MODULE)
-    choices = options.parse_args()
-    program = choices.binary or live.build()
+    choices = harness.arguments(__doc__, TESTS)
     helper = Helper(choices.tools)
-    for name, test in TESTS.items():
-        if choices.names and name not in choices.names:
-            continue
-        if name in ("makers", "judges") and not helper.is_there:
-            print(f"SKIPPED: {name}: {', '.join(PACKAGES)} are not installed")
-            continue
-        test(program=program, helper=helper, module=choices.module)
+    for name in choices.names:
+        if name != "oauth2" and not helper.is_there:
+            harness.skip(f"{name}: {', '.join(PACKAGES)} are not installed")
+        else:
+            TESTS[name](program=choices.binary, helper=helper)
     helper.stop()
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0

@@ -11,7 +11,6 @@ login server are in `login_servers.py`. An example is SKIPPED if its tools are n
 
 import contextlib
 import http.client
-import http.server
 import importlib.util
 import json
 import os
@@ -19,17 +18,16 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-import threading
 import urllib.parse
 
 import browser
+import harness
 import live
 import login_kinds
 import login_servers
-from live import free_port
+from harness import free_port
 from login_kinds import EXAMPLES
-from login_parts import KEY, Failure, expect
+from login_parts import Failure, expect
 
 PACKAGE = EXAMPLES / "HummingbirdServer"
 
@@ -38,7 +36,7 @@ def client(command, service, down, issuer):
     """Tests a client. It prints the user on success; exit code 0 accepted, 1 refused with the code, 3 no verdict, 64 usage."""
     def run(address, *arguments, key=live.Service.key):
         variables = {"VERIFY_URL": f"http://{address}", "VERIFY_KEY": key}
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, env=os.environ | variables)
+        done = harness.run([*command, *arguments], timeout=120, env=os.environ | variables)
         said = done.stdout + done.stderr
         expect("Traceback" not in said and "goroutine" not in said and "Fatal error" not in said, f"it crashes: {done}")
         return done
@@ -75,22 +73,25 @@ def tool(name):
     return [name] if shutil.which(name) else None
 
 
-def built(arguments, output):
-    """Compiles a program, and returns its command."""
-    run = subprocess.run(arguments, capture_output=True, text=True)
+def compiled(*arguments):
+    run = harness.run(arguments)
     expect(run.returncode == 0, run.stdout + run.stderr)
-    return [str(output)]
+
+
+def built(arguments, output, source):
+    """Compiles a program, and returns its command."""
+    compiled(*arguments, "-o", output, source)
+    return [output]
 
 
 def clients(scratch):
     """The command of each client; None if its tools are not installed."""
     def go():
-        return tool("go") and built(["go", "build", "-o", f"{scratch}/go", str(EXAMPLES / "verify.go")], f"{scratch}/go")
+        return tool("go") and built(["go", "build"], f"{scratch}/go", EXAMPLES / "verify.go")
 
     def swift():
         return built(["swiftc", "-parse-as-library", "-swift-version", "6", "-warnings-as-errors",
-                      "-module-cache-path", f"{scratch}/cache", "-o", f"{scratch}/swift", str(EXAMPLES / "verify.swift")],
-                     f"{scratch}/swift")
+                      "-module-cache-path", f"{scratch}/cache"], f"{scratch}/swift", EXAMPLES / "verify.swift")
 
     return {
         "curl": lambda: tool("curl") and [str(EXAMPLES / "verify.sh")],
@@ -103,13 +104,10 @@ def clients(scratch):
 
 def ios():
     """Checks the sketches of the app's side against the part of Facebook's SDK that they use, Objective-C by Swift's clang."""
-    files = sorted(str(file) for file in (EXAMPLES / "iOS").glob("*.swift"))
-    run = subprocess.run(["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *files],
-                         capture_output=True, text=True)
-    expect(run.returncode == 0, run.stdout + run.stderr)
+    compiled("swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *sorted((EXAMPLES / "iOS").glob("*.swift")))
     if shutil.which("clang"):
-        built(["clang", "-fsyntax-only", "-fblocks", "-fobjc-runtime=gnustep-2.0", "-Wall", "-Werror", "-x", "objective-c",
-               str(EXAMPLES / "iOS" / "ServerLogin.m")], "")
+        compiled("clang", "-fsyntax-only", "-fblocks", "-fobjc-runtime=gnustep-2.0", "-Wall", "-Werror", "-x", "objective-c",
+                 EXAMPLES / "iOS" / "ServerLogin.m")
 
 
 def android(scratch):
@@ -126,8 +124,7 @@ def android(scratch):
                    "-classpath", standard, *options]
     else:
         return "SKIPPED: no Kotlin compiler is installed"
-    run = subprocess.run(command, capture_output=True, text=True)
-    expect(run.returncode == 0, run.stdout + run.stderr)
+    compiled(*command)
     return None
 
 
@@ -155,43 +152,31 @@ def played(program, script, service, issuer, *kinds):
     """Runs a page's script with a server that keeps the nonce of each login and asks the service; returns the page's messages."""
     nonces = {}
 
-    class Server(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            members = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, said = self.answer(members)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(json.dumps(said).encode())
+    def asked(path, members):
+        status, text = harness.request(service.port, "POST", path, json.dumps(members), live.Service.fields)
+        return (200, json.loads(text)) if status == 200 else (401 if status == 401 else 503, {})
 
-        def answer(self, members):
-            if self.path == "/login/begin":
-                status, text = live.request(service.port, "POST", "/nonces", "{}", KEY)
-                if status != 200:
-                    return 503, {}
-                nonce = json.loads(text)["nonce"]
-                nonces[nonce[-8:]] = nonce
-                return 200, {"login": nonce[-8:], "nonce": nonce}
-            question = members | {"nonce": nonces.pop(members.pop("login")), "auth_nonce": True}
-            status, text = live.request(service.port, "POST", "/verify", json.dumps(question), KEY)
-            if status != 200:
-                return 401 if status == 401 else 503, {}
-            return 200, {"name": json.loads(text)["profile"]["name"]}
+    def answer(request):
+        members = json.loads(request.body)
+        if request.path == "/login/begin":
+            status, answer = asked("/nonces", {})
+            if status == 200:
+                nonces[answer["nonce"][-8:]] = answer["nonce"]
+                answer = {"login": answer["nonce"][-8:], "nonce": answer["nonce"]}
+        else:
+            status, answer = asked("/verify", members | {"nonce": nonces.pop(members.pop("login")), "auth_nonce": True})
+            answer = {"name": answer["profile"]["name"]} if status == 200 else {}
+        return status, json.dumps(answer).encode()
 
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as page:
-        threading.Thread(target=page.serve_forever, daemon=True).start()
-        place = f"http://127.0.0.1:{page.server_address[1]}/login"
-        run = subprocess.run([shutil.which("node"), "-e", script, str(program), place, f"http://{issuer.address}", *kinds],
-                             capture_output=True, text=True, timeout=120)
-        page.shutdown()
+    page = harness.serve(answer)
+    run = harness.run(["node", "-e", script, program, page.url + "/login", f"http://{issuer.address}", *kinds], timeout=120)
+    page.shutdown()
     expect(run.returncode == 0, f"{run}")
     return run.stdout.splitlines()
 
 
 def web(service, down, issuer):
-    if not shutil.which("node"):
+    if not tool("node"):
         return "SKIPPED: not installed"
     refused = "Facebook does not vouch for this login. Please log in again."
     said = played(EXAMPLES / "Web" / "login.js", WEB, service, issuer, "good", "none", "revoked", "stolen", "bare")
@@ -213,7 +198,7 @@ class CodeFlow:
             "VERIFY_URL": f"http://{service.address}", "DIALOG": f"{facebook}/dialog/oauth",
             "EXCHANGE": f"{facebook}/oauth/access_token",
         })
-        expect(live.wait_until_ready(self.port, "/", 200), "code-flow.mjs does not start")
+        expect(harness.wait_until_ready(self.port, "/", 200), "code-flow.mjs does not start")
 
     def get(self, url, cookie=""):
         """Sends one request without following a redirect; returns the status, the redirect's target and the cookie."""
@@ -298,19 +283,16 @@ def code_flow(service, issuer):
 
 
 def build_package(*part):
-    command = ["swift", "build", "--disable-index-store", *live.MADE_ONCE, *part]
-    run = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True)
+    run = harness.run(["swift", "build", "--disable-index-store", *harness.MADE_ONCE, *part], cwd=PACKAGE)
     if run.returncode != 0 and "error: " in run.stdout + run.stderr and "fetch" in run.stdout + run.stderr:
         return None
     expect(run.returncode == 0, (run.stdout + run.stderr)[-3000:])
-    folder = subprocess.run(["swift", "build", "--show-bin-path"], cwd=PACKAGE, capture_output=True, text=True)
-    return pathlib.Path(folder.stdout.strip())
+    return pathlib.Path(harness.output(["swift", "build", "--show-bin-path"], cwd=PACKAGE).strip())
 
 
 def getting_started(program, issuer):
     def run(token, url=issuer.jwks_url):
-        command = [str(program), live.APP_ID, url, token, "n-1"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return harness.run([program, live.APP_ID, url, token, "n-1"], timeout=60)
 
     good = run(issuer.token(name="Jane Doe"))
     expect(good.returncode == 0 and "welcome, Jane Doe" in good.stdout, f"{good}")
@@ -323,29 +305,25 @@ def getting_started(program, issuer):
 def main():
     chosen = sys.argv[1:]
     failed = False
-    program = live.build()
+    program = harness.build()
     with live.Issuer(program) as issuer, live.Issuer(program) as stranger, \
             live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept") as service, \
             live.Service(program, f"http://127.0.0.1:{free_port()}/", graph=issuer, access_tokens="accept",
-                         graph_url=f"http://127.0.0.1:{free_port()}") as down, \
-            tempfile.TemporaryDirectory() as scratch:
+                         graph_url=f"http://127.0.0.1:{free_port()}") as down, harness.Folder() as folder:
+        scratch = str(folder.path)
         service.wait_until_ready()
         login_servers.wait_until_nonces_count(service, issuer)
         steps = {}
         for name, command in clients(scratch).items():
-            def run(command=command):
-                call = command()
-                return "SKIPPED: not installed" if call is None else client(call, service, down, issuer)
-            steps[name] = run
+            steps[name] = lambda command=command: "SKIPPED: not installed" if (call := command()) is None else \
+                client(call, service, down, issuer)
         steps["ios"] = ios
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
         steps["web-code"] = lambda: code_flow(service, issuer)
         for name, find in login_kinds.ASKING.items():
-            def serve(find=find):
-                kind = find(scratch)
-                return login_servers.asks_service(kind, service, issuer) if kind else "SKIPPED: not installed"
-            steps[name] = serve
+            steps[name] = lambda find=find: login_servers.asks_service(kind, service, issuer) if (kind := find(scratch)) else \
+                "SKIPPED: not installed"
 
         def packaged(name, judge):
             def run():

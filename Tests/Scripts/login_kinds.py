@@ -1,20 +1,18 @@
 """The kinds of login servers in Tests/Examples: the command, the settings and the sessions of each."""
 
-import contextlib
 import dataclasses
 import os
 import pathlib
 import secrets
 import shutil
-import subprocess
-import sys
 import typing
 
+import harness
 import live
 import login_sessions
 from login_parts import expect
 
-EXAMPLES = live.ROOT / "Tests" / "Examples"
+EXAMPLES = harness.ROOT / "Tests" / "Examples"
 # Debian's packages for Go and Node.
 GORILLA = pathlib.Path("/usr/share/gocode/src/github.com/gorilla/sessions")
 NODE_PACKAGES = pathlib.Path("/usr/share/nodejs")
@@ -37,20 +35,10 @@ def signed(command, change):
     return Kind(command, {"VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(16)}, change)
 
 
-def python_with_flask():
-    for program in (sys.executable, "/usr/bin/python3"):
-        with contextlib.suppress(OSError):
-            if subprocess.run([program, "-c", "import flask, requests"], capture_output=True, check=False).returncode == 0:
-                return program
-    return None
-
-
 def python(_scratch):
-    program = python_with_flask()
-    if not program:
-        return None
+    program = harness.python_with("flask", "requests")
     command = [program, "-m", "flask", "--app", str(EXAMPLES / "login.py"), "run", "--port", "PORT"]
-    return signed(command, login_sessions.flask)
+    return signed(command, login_sessions.flask) if program else None
 
 
 def php(scratch):
@@ -68,7 +56,7 @@ def go(scratch):
         return None
     variables = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": f"{scratch}/go-cache"}
     command = ["go", "build", "-o", f"{scratch}/login-go", "."]
-    run = subprocess.run(command, capture_output=True, text=True, env=os.environ | variables, cwd=EXAMPLES / "GorillaServer")
+    run = harness.run(command, env=os.environ | variables, cwd=EXAMPLES / "GorillaServer")
     expect(run.returncode == 0, run.stdout + run.stderr)
     return signed([f"{scratch}/login-go"], login_sessions.gorilla)
 

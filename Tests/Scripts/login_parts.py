@@ -3,16 +3,13 @@
 import contextlib
 import email.utils
 import http.client
-import http.server
 import json
-import threading
 import time
 import urllib.error
 import urllib.request
 
+import harness
 import live
-
-KEY = {"X-Api-Key": live.Service.key}
 
 
 class Failure(Exception):
@@ -28,40 +25,22 @@ class Relay:
     """A proxy between a login server and the service or the source of keys. It can be told to fail."""
 
     def __init__(self, target):
-        self.fault = None
-        relay = self
+        self.fault, self.target, self.server = None, target, harness.serve(self.answer)
+        self.address = self.server.url
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def forward(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                fields = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection")}
-                if relay.fault == "closed":
-                    self.close_connection = True
-                    return
-                if relay.fault in FAULTS:
-                    status, text = FAULTS[relay.fault]
-                else:
-                    if relay.fault == "key":
-                        fields = {name: value for name, value in fields.items() if name.lower() != "x-api-key"}
-                    question = urllib.request.Request(target + self.path, body or None, fields, method=self.command)
-                    try:
-                        with urllib.request.urlopen(question, timeout=live.ANSWER_SECONDS) as answer:
-                            status, text = answer.status, answer.read()
-                    except urllib.error.HTTPError as error:
-                        status, text = error.code, error.read()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            do_GET = do_POST = forward
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def answer(self, asked):
+        if self.fault == "closed":
+            return None
+        if self.fault in FAULTS:
+            return FAULTS[self.fault]
+        hidden = {"host", "connection", "x-api-key" if self.fault == "key" else ""}
+        fields = {name: value for name, value in asked.headers.items() if name.lower() not in hidden}
+        question = urllib.request.Request(self.target + asked.path, asked.body or None, fields, method=asked.command)
+        try:
+            with urllib.request.urlopen(question, timeout=harness.ANSWER_SECONDS) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
 
     def __enter__(self):
         return self
@@ -86,10 +65,10 @@ class LoginServer(live.Process):
 
     def __init__(self, kind, variables, status=401):
         self.kind = kind
-        self.port = live.free_port()
+        self.port = harness.free_port()
         command = [part.replace("PORT", str(self.port)) for part in kind.command]
         super().__init__(command, kind.variables | variables | {"PORT": str(self.port)})
-        if not live.wait_until_ready(self.port, "/me", status):
+        if not harness.wait_until_ready(self.port, "/me", status):
             self.stop()
             raise Failure(self.output())
 

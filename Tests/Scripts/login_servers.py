@@ -7,11 +7,11 @@ that of the issuer's keys.
 import concurrent.futures
 import json
 import os
-import subprocess
 import time
 
+import harness
 import live
-from login_parts import FAULTS, KEY, App, Failure, LoginServer, Relay, expect, logged_in
+from login_parts import FAULTS, App, LoginServer, Relay, expect, logged_in
 from login_sessions import LIFETIME
 
 # Values with which a login server must not start; None stands for a missing variable.
@@ -31,16 +31,16 @@ def refuses_wrong_settings(kind, variables):
     good = kind.variables | variables
     for name in sorted(good.keys() & WRONG.keys()):
         for value in WRONG[name]:
-            settings = {key: text for key, text in (os.environ | good | {name: value, "PORT": str(live.free_port())}).items()
+            settings = {key: text for key, text in (os.environ | good | {name: value, "PORT": str(harness.free_port())}).items()
                         if text is not None}
             command = [part.replace("PORT", settings["PORT"]) for part in kind.check or kind.command]
-            run = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=60, check=False)
+            run = harness.run(command, env=settings, timeout=60)
             said = run.stdout + run.stderr
             expect(run.returncode > 0 and name in said and said.count("\n") == 1, f"{name}={value}: {run}")
     if not kind.check:
         return
     # This kind reads the settings at each request.
-    run = subprocess.run(kind.check, capture_output=True, text=True, env=os.environ | good, timeout=60, check=False)
+    run = harness.run(kind.check, env=os.environ | good, timeout=60)
     expect((run.returncode, run.stdout + run.stderr) == (0, ""), f"good settings: {run}")
     with LoginServer(kind, variables | {"VERIFY_KEY": ""}, status=500) as server:
         app = App(server)
@@ -118,7 +118,7 @@ def short_sessions(kind, variables, issuer):
             expect(status == 200 and app.seconds() == seconds, f"a refresh: {status} {text}")
         while app.user():
             app.begin()
-            expect(time.monotonic() - began < live.START_SECONDS, "an old session is accepted")
+            expect(time.monotonic() - began < harness.START_SECONDS, "an old session is accepted")
         status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
         expect(status == 401, f"the refresh of an old session: {status} {text}")
 
@@ -255,16 +255,14 @@ def judges_itself(kind, issuer, stranger):
 
 
 def nonce(service):
-    return json.loads(live.request(service.port, "POST", "/nonces", "{}", KEY)[1])["nonce"]
+    return json.loads(harness.request(service.port, "POST", "/nonces", "{}", live.Service.fields)[1])["nonce"]
 
 
 def wait_until_nonces_count(service, issuer):
     """Waits until nonces are accepted. A new service refuses those of its first seconds, since it may have forgotten their use."""
-    deadline = time.monotonic() + live.START_SECONDS
-    while time.monotonic() < deadline:
+    def counts():
         of_login = nonce(service)
         question = json.dumps({"id_token": issuer.token(nonce=of_login), "nonce": of_login})
-        if live.request(service.port, "POST", "/verify", question, KEY)[0] == 200:
-            return
-        time.sleep(0.2)
-    raise Failure("the service takes no nonce of its own")
+        return harness.request(service.port, "POST", "/verify", question, service.fields)[0] == 200
+
+    expect(harness.until(counts, pause=0.2), "the service takes no nonce of its own")

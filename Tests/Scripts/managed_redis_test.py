@@ -13,21 +13,16 @@ The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER may 
 are named and skipped.
 """
 
-import argparse
-import json
-import os
-import pathlib
 import sys
-import tempfile
 import time
 
+import harness
 import live
 import redis_groups
 from attack_parts import PAUSES
-from live import check, failures
-from login_threads import Logins
+from harness import check, failures
 from redis_groups import wait_for
-from replicas import Fleet, outcome, revoke
+from replicas import Fleet, Logins, outcome, revoke
 
 # The longest allowed times in seconds: from the end of a move to the next good login, an answer, and from a failover to the next
 # good login.
@@ -44,24 +39,22 @@ class Rounds:
     """Rounds with one group of servers."""
 
     def __init__(self, binary, group, factor):
-        self.binary, self.group, self.factor = binary, group, factor
-        self.folder = tempfile.TemporaryDirectory()
-        self.environment = {"LIMITED_LOGIN_REPLAY_STORE": group.url()}
+        self.binary, self.group, self.factor, self.folder = binary, group, factor, harness.Folder()
+        self.settings = {"replay_store": group.url()}
         if group.security:
-            self.environment["LIMITED_LOGIN_CA_FILE"] = group.security.authorities
-        for name, password in (("", group.password), ("_SENTINEL", group.password and redis_groups.SENTINEL_PASSWORD)):
-            if password:
-                file = pathlib.Path(self.folder.name) / f"password{name}"
-                file.touch(mode=0o600)
-                file.write_text(password + "\n")
-                self.environment[f"LIMITED_LOGIN_REPLAY_STORE{name}_PASSWORD_FILE"] = str(file)
-        self.fleet = Fleet(binary, 2, self.environment)
+            self.settings["ca_file"] = group.security.authorities
+        if group.password:
+            self.settings |= {
+                "replay_store_password_file": self.folder.write("password", group.password + "\n"),
+                "replay_store_sentinel_password_file": self.folder.write("sentinel", redis_groups.SENTINEL_PASSWORD + "\n"),
+            }
+        self.fleet = Fleet(binary, 2, **self.settings)
         self.users = []
         self.worst = {}
 
     def stop(self):
         self.fleet.stop()
-        self.folder.cleanup()
+        self.folder.__exit__()
 
     def within(self, what, seconds, bound):
         """Records a time, and fails if it is too long."""
@@ -120,9 +113,7 @@ class Rounds:
         source = self.group.owner()
         target = next(node for node in self.group.primaries() if node is not source)
         held = self.held()
-        logins = Logins(self.fleet)
-        try:
-            logins.wait_for_more()
+        with Logins(self.fleet) as logins:
             self.group.begin_move(source, target)
             self.refused()
             self.group.move_keys(source, target, 30)
@@ -133,8 +124,6 @@ class Rounds:
             PAUSES.take()
             logins.wait_for_more()
             self.within("from the end of a move to good logins", time.monotonic() - began, MOVE_SECONDS)
-        finally:
-            logins.stop()
         self.never("logins refused for ever by a slot that moves", logins.take()[1])
         self.never("nonces accepted twice while a slot moves", logins.twice + logins.again())
         for index, body in enumerate(held):
@@ -143,24 +132,20 @@ class Rounds:
     def refused(self):
         """Checks that no replica accepts a new login, because the slot is on its way."""
         codes = [outcome(port, self.fleet.use(self.fleet.nonce(index))) for index, port in enumerate(self.fleet.ports)]
-        self.never("answers other than 503 while a slot is on its way", [code for code in codes if code != "replay_store_unavailable"])
+        self.never("answers other than 503 while a slot is on its way", set(codes) - {"replay_store_unavailable"})
 
     def cancel(self):
         """Begins to move the slot to another primary, and cancels the move. The keys on the other primary are lost."""
         source = self.group.owner()
         target = next(node for node in self.group.primaries() if node is not source)
         self.settle()
-        logins = Logins(self.fleet)
-        try:
-            logins.wait_for_more()
+        with Logins(self.fleet) as logins:
             self.group.begin_move(source, target)
             self.group.move_keys(source, target, 30)
             self.revoke_some()
             # Each replica reads the store once a second, so it notices the move.
             time.sleep(NOTICE_SECONDS)
             self.refused()
-        finally:
-            logins.stop()
         self.never("logins refused for ever by a slot that begins to move", logins.take()[1])
         self.group.cancel_move(source, target)
         time.sleep(NOTICE_SECONDS)
@@ -173,10 +158,8 @@ class Rounds:
         """Kills the primary of the keys, and its replica takes over; with `cuts`, the replica was cut off before."""
         owner = self.group.owner()
         successor = self.group.replicas(owner)[0]
-        logins = Logins(self.fleet)
         unheard = []
-        try:
-            logins.wait_for_more()
+        with Logins(self.fleet) as logins:
             if cuts:
                 owner.cut_off_replicas()
                 wait_for(lambda: not successor.is_synchronised(), "the link is cut")
@@ -192,8 +175,6 @@ class Rounds:
             logins.wait_for_more()
             self.within("from a failover to good logins", time.monotonic() - began, RECOVERY_SECONDS)
             self.revocations("after a failover", self.users[-2:])
-        finally:
-            logins.stop()
         self.within("the slowest answer around a failover", logins.take()[2], ANSWER_SECONDS)
         used = sum(outcome(port, body) == "accepted" for body in unheard for port in self.fleet.ports)
         self.never("nonces accepted twice after a lost write", used)
@@ -205,9 +186,7 @@ class Rounds:
         """Kills the primary of the keys and its replica, and starts both again without data."""
         owner = self.group.owner()
         both = [owner, *self.group.replicas(owner)]
-        logins = Logins(self.fleet)
-        try:
-            logins.wait_for_more()
+        with Logins(self.fleet) as logins:
             held = self.held()
             for node in reversed(both):
                 node.kill()
@@ -224,8 +203,6 @@ class Rounds:
             self.group.wait_until_whole()
             logins.wait_for_more()
             self.revocations("after an outage", self.users[-12:])
-        finally:
-            logins.stop()
         self.never("nonces accepted twice around an outage", logins.twice + logins.again())
 
     @staticmethod
@@ -244,7 +221,7 @@ class Rounds:
 
     def all_revocations(self):
         """Checks that each revocation counts, also at a replica that starts now."""
-        late = Fleet(self.binary, 1, self.environment)
+        late = Fleet(self.binary, 1, **self.settings)
         try:
             forgotten = [user for fleet in (self.fleet, late) for port in fleet.ports for user in self.users
                          if not self.knows(fleet, port, user)]
@@ -254,8 +231,7 @@ class Rounds:
 
     def wrong_place(self):
         """Checks that servers are not used under an address that their certificates do not name."""
-        host = {"LIMITED_LOGIN_REPLAY_STORE": self.group.url("127.0.0.1")}
-        stranger = Fleet(self.binary, 1, self.environment | host, waits=False)
+        stranger = Fleet(self.binary, 1, waits=False, **self.settings | {"replay_store": self.group.url("127.0.0.1")})
         try:
             wait_for(lambda: "certificate" in stranger.services[0].output(), "a wrong name is told")
             self.never("a nonce with servers of a wrong name", 0 if stranger.nonce() is None else 1)
@@ -279,21 +255,17 @@ class Rounds:
 
 
 def rounds_of(name, binary, rounds, factor, make, steps):
-    if not redis_groups.is_installed():
-        live.skip(f"{name}: {live.REDIS_PROGRAM} is not installed")
+    if not harness.installed(live.REDIS_PROGRAM):
         return
     group = make()
     before = len(failures)
     try:
         rounds_here = Rounds(binary, group, factor)
         try:
-            for number in range(rounds):
-                began = time.monotonic()
-                for step in steps(rounds_here):
-                    step()
+            for _ in range(rounds):
+                for step in steps:
+                    step(rounds_here)
                 rounds_here.all_revocations()
-                if "VERBOSE" in os.environ:
-                    print(f"  round {number + 1}: {time.monotonic() - began:.0f} s {json.dumps(rounds_here.worst)}", flush=True)
         except RuntimeError as error:
             check(False, f"{name}: {error}")
         finally:
@@ -307,37 +279,26 @@ def rounds_of(name, binary, rounds, factor, make, steps):
     check(len(failures) == before, f"{name}: rounds: {rounds}, revocations: {len(rounds_here.users)}; {figures}")
 
 
-def cluster(binary, rounds, factor):
-    rounds_of("cluster", binary, rounds, factor, redis_groups.Cluster,
-              lambda test: [test.move, test.move, test.cancel, lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
+def over(cuts):
+    return lambda test: test.fail_over(cuts)
 
 
-def sentinel(binary, rounds, factor):
-    rounds_of("sentinel", binary, rounds, factor, redis_groups.Watched,
-              lambda test: [lambda: test.fail_over(False), lambda: test.fail_over(True), test.down])
-
-
-def cluster_tls(binary, _, factor):
-    rounds_of("cluster-tls", binary, 1, factor, lambda: redis_groups.Cluster(redis_groups.Security()),
-              lambda test: [test.move, test.move, test.wrong_place, test.wrong_node, lambda: test.fail_over(False)])
-
-
-def sentinel_tls(binary, _, factor):
-    rounds_of("sentinel-tls", binary, 1, factor, lambda: redis_groups.Watched(redis_groups.Security()),
-              lambda test: [test.wrong_place, lambda: test.fail_over(False), lambda: test.fail_over(True)])
+# The servers and the steps of each test; over TLS there is one round.
+TESTS = {
+    "cluster": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.cancel, over(False), over(True), Rounds.down]),
+    "sentinel": (redis_groups.Watched, [over(False), over(True), Rounds.down]),
+    "cluster-tls": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.wrong_place, Rounds.wrong_node, over(False)]),
+    "sentinel-tls": (redis_groups.Watched, [Rounds.wrong_place, over(False), over(True)]),
+}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", help="the program; else it is built")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--patient", action="store_true")
-    tests = {"cluster": cluster, "sentinel": sentinel, "cluster-tls": cluster_tls, "sentinel-tls": sentinel_tls}
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(tests))
-    arguments = parser.parse_args()
-    binary = str(pathlib.Path(arguments.binary or live.build()).resolve())
-    for name in arguments.names or tests:
-        tests[name](binary, arguments.rounds, PATIENT_FACTOR if arguments.patient else 1)
+    chosen = harness.arguments(__doc__, TESTS, rounds=20, patient=False)
+    for name in chosen.names:
+        group, steps = TESTS[name]
+        is_secure = name.endswith("-tls")
+        rounds_of(name, chosen.binary, 1 if is_secure else chosen.rounds, PATIENT_FACTOR if chosen.patient else 1,
+                  lambda: group(redis_groups.Security() if is_secure else None), steps)
     return 1 if failures else 0
 
 

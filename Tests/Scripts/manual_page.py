@@ -6,10 +6,9 @@ usage: manual_page.py > limited-login.1     (LIMITED_LOGIN names the program; wi
 
 import json
 import re
-import subprocess
 import sys
 
-import live
+import harness
 
 HEAD = r""".\" Made by Tests/Scripts/manual_page.py from the program's own help.
 .TH LIMITED\-LOGIN 1 "" "limited\-login {version}" "User Commands"
@@ -93,11 +92,7 @@ def name(argument):
 
 def shown(described):
     """A command's own arguments."""
-    return [
-        argument
-        for argument in described.get("arguments", [])
-        if name(argument) not in ("help", "version")
-    ]
+    return [argument for argument in described.get("arguments", []) if name(argument) not in ("help", "version")]
 
 
 def setting(argument):
@@ -129,9 +124,8 @@ def command(described, settings, above=()):
 
 
 def page(program):
-    output = subprocess.run([program, "--experimental-dump-help"], capture_output=True, text=True, check=True).stdout
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    described = json.loads(output)["command"]
+    described = json.loads(harness.output([program, "--experimental-dump-help"]))["command"]
+    version = harness.output([program, "--version"]).strip()
     head = [".SH NAME", rf"limited\-login \- {plain(described['abstract'].rstrip('.'))}", ".SH SYNOPSIS"]
     head += [r".B limited\-login", r"\fIcommand\fR [\fIoptions\fR]"]
     # Every command of the service takes the options of check-config.
@@ -144,4 +138,4 @@ def page(program):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page(live.build()))
+    sys.stdout.write(page(harness.build()))

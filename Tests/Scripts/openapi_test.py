@@ -9,16 +9,12 @@ The tools come from PyPI: `--tools FOLDER` makes a virtual environment there and
 installed is reported as SKIPPED.
 """
 
-import argparse
-import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
-import urllib.request
 
+import harness
 import live
 
 TOOLS = ["openapi-spec-validator==0.9.0", "schemathesis==4.32.5", "openapi-python-client==0.29.1"]
@@ -30,18 +26,15 @@ def tool(name, folder):
 
 
 def skipped(what):
-    print(f"SKIPPED: {what} is not installed")
+    harness.skip(f"{what} is not installed")
     return True
 
 
-def validate(folder, document):
+def validate(folder, document, scratch):
     name = tool("openapi-spec-validator", folder)
     if not name:
         return skipped("openapi-spec-validator")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(document, file)
-        file.flush()
-        run = subprocess.run([name, file.name], capture_output=True, text=True)
+    run = harness.run([name, scratch.write("openapi.json", document)])
     print(f"openapi-spec-validator: {(run.stdout + run.stderr).strip().splitlines()[-1]}")
     return run.returncode == 0
 
@@ -55,9 +48,7 @@ expected-statuses = ["2xx", "400", "401", "403"]
 [checks.negative_data_rejection]
 # A value that is too long for its schema may be too long for the server too.
 expected-statuses = ["400", "401", "403", "404", "405", "413", "414", "415", "431", "5xx"]
-"""
 
-CONFIGURATION += """
 [[operations]]
 include-path-regex = "^/users"
 # Only the person of the example has ever logged in (others are 404 graph_unknown_user).
@@ -65,61 +56,46 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 """
 
 
-def explore(folder, service, token, wanted):
+def explore(folder, service, token, wanted, scratch):
     name = tool("schemathesis", folder)
     if not name:
         return skipped("schemathesis")
-    before = service.requests()
-    good = True
-    rounds = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        file = pathlib.Path(scratch) / "schemathesis.toml"
-        file.write_text(CONFIGURATION)
-        while good and (rounds == 0 or service.requests() - before < wanted):
-            rounds += 1
-            for fields in ([f"X-Api-Key: {service.key}"], [f"Authorization: Bearer {token}"]):
-                # The person's token counts at /auth, the caller's key everywhere else.
-                path = ["--include-path-regex", "^/auth"] if "Bearer" in fields[0] else ["--exclude-path-regex", "^/auth"]
-                # Parameters after `original` are ignored, and the generator knows no order. AuthRouteTests covers bad demands.
-                if "Bearer" in fields[0]:
-                    path += ["--exclude-checks", "negative_data_rejection"]
-                command = [
-                    name, "--config-file", str(file), "run", f"http://{service.address}/openapi.json", "--checks", "all",
-                    "--max-examples", "20", "--seed", str(rounds), "--workers", "1", "--no-color", *path,
-                ]
-                for field in fields:
-                    command += ["--header", field]
-                run = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
-                if run.returncode != 0:
-                    print((run.stdout + run.stderr)[-6000:])
-                    good = False
-            if rounds > 60:
-                break
+    before, good, rounds = service.requests(), True, 0
+    command = [name, "--config-file", scratch.write("schemathesis.toml", CONFIGURATION), "run",
+               f"http://{service.address}/openapi.json", "--checks", "all", "--max-examples", "20", "--workers", "1", "--no-color"]
+    # The person's token counts at /auth, the caller's key everywhere else. Parameters after `original` are ignored, and the
+    # generator knows no order. AuthRouteTests covers bad demands.
+    parts = [["--header", f"X-Api-Key: {service.key}", "--exclude-path-regex", "^/auth"],
+             ["--header", f"Authorization: Bearer {token}", "--include-path-regex", "^/auth",
+              "--exclude-checks", "negative_data_rejection"]]
+    while good and rounds <= 60 and (rounds == 0 or service.requests() - before < wanted):
+        rounds += 1
+        for part in parts:
+            run = harness.run([*command, "--seed", rounds, *part], cwd=scratch.path)
+            if run.returncode != 0:
+                print((run.stdout + run.stderr)[-6000:])
+                good = False
     count = service.requests() - before
     print(f"schemathesis: {count} requests in {rounds} rounds, {'no failure' if good else 'FAILED'}")
     return good and count >= wanted
 
 
-def generated_client(folder, service, document, issuer):
+def generated_client(folder, service, document, issuer, scratch):
     name = tool("openapi-python-client", folder)
     if not name:
         return skipped("openapi-python-client")
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
-        (scratch / "openapi.json").write_text(json.dumps(document))
-        command = [name, "generate", "--path", "openapi.json", "--meta", "none", "--output-path", "limited_login_client"]
-        environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"} if folder else None
-        run = subprocess.run(command, cwd=scratch, capture_output=True, text=True, env=environment)
-        if run.returncode != 0 or "WARNING" in run.stdout.upper():
-            print(run.stdout + run.stderr)
-            return False
-        (scratch / "use.py").write_text(USE)
-        python = f"{folder}/bin/python" if folder else sys.executable
-        arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired(),
-                     issuer.access_token()]
-        run = subprocess.run([python, "use.py", *arguments], cwd=scratch, capture_output=True, text=True)
-        print(f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
-        return run.returncode == 0
+    scratch.write("openapi.json", document)
+    command = [name, "generate", "--path", "openapi.json", "--meta", "none", "--output-path", "limited_login_client"]
+    environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"} if folder else None
+    run = harness.run(command, cwd=scratch.path, env=environment)
+    if run.returncode != 0 or "WARNING" in run.stdout.upper():
+        print(run.stdout + run.stderr)
+        return False
+    python = f"{folder}/bin/python" if folder else sys.executable
+    arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired(), issuer.access_token()]
+    run = harness.run([python, scratch.write("use.py", USE), *arguments], cwd=scratch.path)
+    print(f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
+    return run.returncode == 0
 
 
 USE = """
@@ -176,35 +152,23 @@ print("accepts both kinds of tokens, refuses, issues a nonce, introspects, lists
 """
 
 
-def signing_key(program, folder):
-    file = pathlib.Path(folder) / "signing-key.pem"
-    file.write_text(subprocess.run([program, "signing-key", "new"], check=True, capture_output=True, text=True).stdout)
-    file.chmod(0o600)
-    return file
-
-
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--requests", type=int, default=5000, help="generated requests at least (default 5000)")
-    options.add_argument("--tools", help="a virtual environment with the tools; made where it is not there")
-    choices = options.parse_args()
-    if choices.tools:
-        choices.tools = str(pathlib.Path(choices.tools).absolute())
-        live.environment_with(choices.tools, TOOLS)
-    program = live.build()
-    with tempfile.TemporaryDirectory() as folder, live.Issuer(program) as issuer, \
-            live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",
-                         signing_keys_file=signing_key(program, folder)) as service:
-        service.wait_until_ready()
-        # This token makes the person of the document's examples known to Graph.
-        issuer.token(email="jane@example.com")
-        with urllib.request.urlopen(f"http://{service.address}/openapi.json", timeout=live.ANSWER_SECONDS) as answer:
-            document = json.load(answer)
-        outcomes = [
-            validate(choices.tools, document),
-            generated_client(choices.tools, service, document, issuer),
-            explore(choices.tools, service, issuer.token(), choices.requests),
-        ]
+    chosen = harness.arguments(__doc__, requests=5000)
+    tools, program = chosen.tools, chosen.binary
+    if tools:
+        harness.environment_with(tools, TOOLS)
+    with harness.Folder() as folder, live.Issuer(program) as issuer:
+        key = folder.write("signing-key.pem", harness.output([program, "signing-key", "new"]))
+        with live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",
+                          signing_keys_file=key) as service:
+            service.wait_until_ready()
+            # This token makes the person of the document's examples known to Graph.
+            issuer.token(email="jane@example.com")
+            document = harness.request(service.port, "GET", "/openapi.json")[1].decode()
+            outcomes = [
+                validate(tools, document, folder), generated_client(tools, service, document, issuer, folder),
+                explore(tools, service, issuer.token(), chosen.requests, folder),
+            ]
     return 0 if all(outcomes) else 1
 
 

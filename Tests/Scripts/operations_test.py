@@ -8,7 +8,6 @@ Usage: operations_test.py [NAME...]; by default all but the last:
   wrong_keys          the cost of wrong client keys
   forged_keys         a flood of made-up key IDs, directly and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each run, 20)
   limits              few descriptors and threads, little address space, and inherited state
-  clock               clocks set by an hour and a day, with libfaketime
   soak                mixed load, rotations and reloads (SOAK_MINUTES: 12)
   unit                systemd's filter of system calls
   rolling             two replicas replaced behind HAProxy
@@ -19,9 +18,9 @@ import importlib
 import sys
 import time
 
-from live import failures, raise_descriptor_limit
+from harness import failures, raise_descriptor_limit
 
-NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "limits", "clock", "soak", "unit", "rolling"]
+NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "limits", "soak", "unit", "rolling"]
 
 # A thousand forged tokens a second wait on six thousand connections.
 raise_descriptor_limit()

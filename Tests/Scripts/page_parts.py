@@ -2,9 +2,11 @@
 
 import json
 import re
-import urllib.request
+import urllib.parse
 
+import harness
 import live
+from login_parts import Failure, expect as require
 
 # The positions of the clicked parts and of the verdict, which no verdict may change.
 LAYOUT = "return [...document.querySelectorAll('nav > section'), document.getElementById('verdict')].map((part) => " \
@@ -57,19 +59,9 @@ window.fetch = async (...given) => {
 };"""
 
 
-class Failure(Exception):
-    pass
-
-
-def require(holds, sentence):
-    if not holds:
-        raise Failure(sentence)
-
-
 def get(url):
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, timeout=live.ANSWER_SECONDS) as answer:
-        return json.load(answer)
+    place = urllib.parse.urlsplit(url)
+    return json.loads(harness.request(place.port, "GET", place.path)[1])
 
 
 def demo(program):
@@ -79,6 +71,15 @@ def demo(program):
     base = process.find(r"Open the page:\s+(http://\S+)/")
     process.find(r"(Control-C)")
     return process, base
+
+
+def text_of(browser, part):
+    return browser.run(f"return document.getElementById('{part}').textContent")
+
+
+def shows(browser, scenario):
+    """Waits for the verdict of a scenario."""
+    browser.wait("document.getElementById('verdict').dataset.scenario === arguments[0]", scenario)
 
 
 def tab_to(browser, wanted, limit=30):

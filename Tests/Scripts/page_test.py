@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Drives the page of `demo` and `inspect` with Chromium, by keyboard and by mouse: every scenario, narrow and wide, light and dark.
 
-usage: page_test.py [--screenshots FOLDER]     (LIMITED_LOGIN names the program; without it, it is built)
-
-A picture of each state is kept if a folder is named; the checks need none.
+usage: page_test.py     (LIMITED_LOGIN names the program; without it, it is built)
 
 Each scenario must end as its button says, with its verdict in view. No card may be empty for more than a quarter of its
 height. Nothing may jump, complain on the console, or ask another origin for anything. The command that is shown must answer
@@ -11,22 +9,17 @@ the same in a shell. The checks begin on the first screen. An outage of Facebook
 Then a page of another origin, and one by DNS rebinding, try to use the program.
 """
 
-import argparse
 import base64
 import json
 import os
-import pathlib
-import shutil
-import subprocess
 import sys
-import time
-import urllib.request
 
+import harness
 import live
 from browser import Browser
 from page_parts import (
     EMPTY, FOCUSED, HINTED, IN_VIEW, LAYOUT, NOBODY_CAN_TELL, VERDICT, Failure, above_the_fold, counted, demo, explained, get, quiet,
-    require, tab_to,
+    require, shows, tab_to, text_of,
 )
 
 SIZES = [(375, 667), (375, 812), (1280, 800)]
@@ -35,9 +28,7 @@ SCHEMES = ["light", "dark"]
 
 def pasted(command, expected):
     """Runs a command of the page in a shell without our settings; the last answer must be the expected one."""
-    run = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"]}, check=False,
-    )
+    run = harness.run(["bash", "-c", command], timeout=60, env={"PATH": os.environ["PATH"]})
     lines = run.stdout.strip().splitlines()
     require(lines, f"the command answers nothing: {run.stderr}\n{command}")
     code = json.loads(lines[-1]).get("code", "accepted")
@@ -46,7 +37,7 @@ def pasted(command, expected):
 
 def judged(browser, base, name, where):
     """Checks the page after a scenario was played."""
-    browser.wait("document.getElementById('verdict').dataset.scenario === arguments[0]", name)
+    shows(browser, name)
     require(browser.run(IN_VIEW), f"{where}: {name}: the verdict is not in view")
     status, code = browser.run(VERDICT)
     failed = browser.run("return document.querySelectorAll('#checks .failed').length")
@@ -63,30 +54,22 @@ def promises(base):
     return {one["name"]: one["expects"].rpartition("then ")[2] for one in get(base + "/state")["scenarios"]}
 
 
-def keep(browser, folder, name):
-    """Keeps a picture of the page, if pictures are wanted."""
-    if folder:
-        browser.screenshot(folder / f"{name}.png")
-
-
 def opened(browser, base, size, scheme):
     browser.show(*size, scheme)
     browser.requests()
     browser.open(base + "/")
 
 
-def scenarios(program, size, scheme, folder):
+def scenarios(program, size, scheme):
     """Plays every scenario in its order, by arrow keys and Enter, then by mouse; then a custom login."""
     process, base = demo(program)
     browser = Browser()
     where = f"{size[0]} × {size[1]}, {scheme}"
-    file = f"{size[0]}x{size[1]}-{scheme}"
     try:
         opened(browser, base, size, scheme)
         shown = judged(browser, base, "good", f"{where}: opened")
         require(shown == "200", f"{where}: the page opens with {shown}")
         above_the_fold(browser, size, where)
-        keep(browser, folder, f"{file}-opened")
         layout = browser.run(LAYOUT)
         tab_to(browser, "good")
         played = []
@@ -103,8 +86,7 @@ def scenarios(program, size, scheme, folder):
                     require(shown == promised, f"{where}: {name} shows {shown}, promised was {promised}")
                     now = browser.run(LAYOUT)
                     require(now == layout, f"{where}: {name}: the page jumped: {layout} {now}")
-                keep(browser, folder, f"{file}-{name}")
-                pasted(browser.run("return document.getElementById('command').textContent"), promised[4:] or "accepted")
+                pasted(text_of(browser, "command"), promised[4:] or "accepted")
                 played.append(name)
             if place + 1 < len(names):
                 browser.press("Down")
@@ -113,7 +95,6 @@ def scenarios(program, size, scheme, folder):
         outage(browser, base, where)
         reloaded(browser, base, where)
         own_login(browser, where)
-        keep(browser, folder, f"{file}-own")
         kept(browser, where)
         unknown_keys(browser, where)
         hint_and_size(browser, where)
@@ -149,10 +130,8 @@ def outage(browser, base, where):
             require(judged(browser, base, "good", f"{where}, after an outage") == "200", f"{where}: no good login after an outage")
         else:
             browser.open("about:blank")
-        deadline = time.monotonic() + 30
-        while get(base + "/state").get("away_seconds"):
-            require(time.monotonic() < deadline, f"{where}: Facebook stays away after {way}")
-            time.sleep(0.05)
+        is_back = harness.until(lambda: not get(base + "/state").get("away_seconds"), 30, 0.05)
+        require(is_back, f"{where}: Facebook stays away after {way}")
     browser.open(base + "/")
     judged(browser, base, "good", where)
 
@@ -184,8 +163,8 @@ def kept(browser, where):
 def hint_and_size(browser, where):
     browser.run(HINTED + "delete document.getElementById('verdict').dataset.scenario;"
                 "document.querySelector('#scenarios [data-scenario=expired]').click()")
-    browser.wait("document.getElementById('verdict').dataset.scenario === 'expired'")
-    cure = browser.run("return document.getElementById('cure').textContent")
+    shows(browser, "expired")
+    cure = text_of(browser, "cure")
     require(cure == "What to do: Do <b>this</b>.", f"{where}: the hint is shown as {cure!r}")
     browser.run("document.forms.login.elements.nonce.value = 'x'.repeat(22_000);"
                 "document.forms.login.elements.scenario.value = 'good';"
@@ -206,12 +185,12 @@ def own_login(browser, where):
     browser.press("my-own-nonce")
     tab_to(browser, "permissions")
     browser.press("Tab")
-    before = browser.run("return document.getElementById('code').textContent")
+    before = text_of(browser, "code")
     browser.press("Tab", "Enter")
     browser.wait("document.getElementById('code').textContent !== arguments[0]", before)
     status, code = browser.run(VERDICT)
     require((status, code) == ("401", "invalid_audience"), f"{where}: a login of one's own: {status} {code}")
-    warning = browser.run("return document.getElementById('warning').textContent")
+    warning = text_of(browser, "warning")
     require("fewer than 16 characters (12)" in warning, f"{where}: a nonce of 12 characters has the warning {warning!r}")
 
 
@@ -220,25 +199,21 @@ def unknown_keys(browser, where):
     for before, wanted, has_cure in [("", ["401", "unknown_key"], True), (NOBODY_CAN_TELL, ["503", "keys_unavailable"], False)]:
         browser.run(before + "delete document.getElementById('verdict').dataset.scenario;"
                     "document.querySelector('#scenarios [data-scenario=unknown-key]').click()")
-        browser.wait("document.getElementById('verdict').dataset.scenario === 'unknown-key'")
+        shows(browser, "unknown-key")
         shown = browser.run(VERDICT)
-        cure = browser.run("return document.getElementById('cure').textContent")
+        cure = text_of(browser, "cure")
         require(shown == wanted or before == "", f"{where}: {shown}, not {wanted}")
         require((cure != "") == has_cure or shown[0] != wanted[0], f"{where}: {shown} shows the cure {cure!r}")
 
 
-def inspect(program, size, scheme, folder):
+def inspect(program, size, scheme):
     """Pastes a token, judges it, and judges it again with the wrong nonce."""
-    issuer = live.Process([program, "issuer", "--listen", "127.0.0.1:0"])
-    keys = issuer.find(r"JWK Set: (\S+)")
-    token = json.loads(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-        keys.split("/.well-known")[0] + "/tokens", data=b'{"nonce": "n-1", "name": "Jane Doe"}', timeout=live.ANSWER_SECONDS,
-    ).read())["id_token"]
+    issuer = live.Issuer(program)
+    keys, token = issuer.jwks_url, issuer.token(name="Jane Doe")
     page = live.Process([program, "inspect"], {"LIMITED_LOGIN_APP_IDS": live.APP_ID, "LIMITED_LOGIN_JWKS_URLS": keys})
     base = page.find(r"Open the page: (http://\S+)/")
     browser = Browser()
     where = f"inspect, {size[0]} × {size[1]}, {scheme}"
-    file = f"{size[0]}x{size[1]}-{scheme}"
     try:
         opened(browser, base, size, scheme)
         browser.wait("document.querySelector('#checks li')")
@@ -249,26 +224,23 @@ def inspect(program, size, scheme, folder):
         made = browser.run("return [...document.querySelectorAll('#checks li')].map((row) => row.className)")
         require(sorted(set(made)) == ["not_asked", "passed"] and made.count("not_asked") == 3, f"{where}: a token alone: {made}")
         counted(browser, where)
-        keep(browser, folder, f"{file}-inspect-alone")
         browser.run("scrollTo(0, 0); document.getElementById('inspect').elements.id_token.focus()")
         tab_to(browser, "binding")
         browser.press("nonce")
         tab_to(browser, "value")
         browser.press("n-1", "Enter")
         browser.wait("document.getElementById('detail').textContent.includes('belongs to this login')")
-        warning = browser.run("return document.getElementById('warning').textContent")
+        warning = text_of(browser, "warning")
         require("fewer than 16 characters (3)" in warning, f"{where}: the nonce n-1 has the warning {warning!r}")
         require(browser.run(IN_VIEW), f"{where}: the verdict is not in view")
         require(not browser.run(EMPTY), f"{where}: empty for more than a quarter: {browser.run(EMPTY)}")
-        keep(browser, folder, f"{file}-inspect")
-        command = browser.run("return document.getElementById('command').textContent")
+        command = text_of(browser, "command")
         pasted(command.replace("limited-login verify", f"{program} verify --json"), "accepted")
         layout = browser.run(LAYOUT)
         browser.press("2", "Enter")
         browser.wait("document.getElementById('code').textContent === 'nonce_mismatch'")
         require(browser.run(LAYOUT) == layout, f"{where}: the page jumped")
         require(browser.run(IN_VIEW), f"{where}: the verdict of a refusal is not in view")
-        keep(browser, folder, f"{file}-inspect-refused")
         browser.click("[name=at]")
         browser.press("1700000000")
         browser.click("#inspect button")
@@ -339,7 +311,7 @@ def foreign_pages(program):
     """Opens a page of another origin, and one by DNS rebinding, in a real browser."""
     process, base = demo(program)
     port = base.rsplit(":", 1)[1]
-    attacker = live.serve(lambda: ATTACK.replace("TARGET", base).encode(), "text/html")
+    attacker = harness.serve(lambda _: ATTACK.replace("TARGET", base).encode(), "text/html")
     # The browser resolves the name as an attacker's name server would.
     browser = Browser("--host-resolver-rules=MAP evil.example 127.0.0.1")
     try:
@@ -363,20 +335,14 @@ def foreign_pages(program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--screenshots", metavar="FOLDER", type=pathlib.Path)
-    folder = parser.parse_args().screenshots
-    if not shutil.which("chromedriver"):
-        print("SKIPPED: chromedriver is not installed")
+    if not harness.installed("chromedriver"):
         return 0
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    program = live.build()
+    program = harness.build()
     try:
         for size in SIZES:
             for scheme in SCHEMES:
-                count = scenarios(program, size, scheme, folder)
-                inspect(program, size, scheme, folder)
+                count = scenarios(program, size, scheme)
+                inspect(program, size, scheme)
                 print(f"page: {size[0]} × {size[1]}, {scheme}: {count} scenarios by keyboard and by mouse, each command in "
                       "a shell, a login of one's own and inspect", flush=True)
         foreign_pages(program)

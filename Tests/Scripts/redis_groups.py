@@ -1,16 +1,13 @@
 """Real Redis or Valkey servers for tests: a single server, a cluster of three primaries with a replica each, and a primary with a
 replica that three sentinels watch. Each kind can also speak only TLS."""
 import contextlib
-import pathlib
-import shutil
 import signal
 import socket
 import ssl
 import subprocess
-import tempfile
-import time
 
 import attack_parts
+import harness
 import live
 
 # The most seconds for any step of a group: a slow machine is no failure.
@@ -30,37 +27,32 @@ def free_ports(count):
         return [probe.getsockname()[1] for probe in probes]
 
 
-def wait_for(holds, what, seconds=PATIENCE_SECONDS):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError, Refused):
-            if holds():
-                return
-        time.sleep(0.02)
-    raise RuntimeError(f"never: {what}")
-
-
-class Refused(Exception):
+class Refused(OSError):
     """An error that a server answers."""
+
+
+def wait_for(holds, what):
+    if not harness.until(holds, PATIENCE_SECONDS):
+        raise RuntimeError(f"never: {what}")
 
 
 class Security:
     """An authority, a certificate for localhost alone, and one for another name."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        attack_parts.authority(self.folder.name)
+        self.folder = harness.Folder()
+        attack_parts.authority(self.folder)
         # The nodes of a cluster ask each other for a client's certificate.
         for file, name in (("good", "localhost"), ("other", "other.example")):
-            attack_parts.certificate(self.folder.name, file, f"DNS:{name}", "serverAuth,clientAuth")
-        self.authorities = f"{self.folder.name}/ca.pem"
+            attack_parts.certificate(self.folder, file, f"DNS:{name}", "serverAuth,clientAuth")
+        self.authorities = str(self.folder.path / "ca.pem")
         self.context = ssl.create_default_context(cafile=self.authorities)
         # A test also asks servers with a wrong name.
         self.context.check_hostname = False
 
     def files(self, name):
         """The settings of a server with one of the certificates."""
-        return {"tls-cert-file": f"{self.folder.name}/{name}.pem", "tls-key-file": f"{self.folder.name}/{name}.key"}
+        return {"tls-cert-file": self.folder.path / f"{name}.pem", "tls-key-file": self.folder.path / f"{name}.key"}
 
     def settings(self, port):
         """The settings of a server that speaks only TLS, also with other servers."""
@@ -72,7 +64,7 @@ class Node:
     """One server process with a folder of its own, which stays when the server is started again."""
 
     def __init__(self, port, *options, password=None, security=None):
-        self.folder = tempfile.TemporaryDirectory(prefix="limited-login-redis-")
+        self.folder = harness.Folder()
         self.port, self.options, self.password, self.security = port, options, password, security
         self.process = None
 
@@ -88,7 +80,7 @@ class Node:
     def arguments(self):
         passwords = ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
         settings = [word for name, value in self.settings().items() for word in (f"--{name}", str(value))]
-        return [*settings, "--bind", "127.0.0.1", "--dir", self.folder.name, "--save", "",
+        return [*settings, "--bind", "127.0.0.1", "--dir", str(self.folder.path), "--save", "",
                 "--repl-diskless-sync-delay", "0", *passwords, *self.options]
 
     def connect(self):
@@ -160,12 +152,12 @@ class Node:
 
     def stop(self):
         self.kill()
-        self.folder.cleanup()
+        self.folder.__exit__()
 
 
 def started(*options):
     """Starts a server that belongs to no group."""
-    node = Node(live.free_port(), *options)
+    node = Node(harness.free_port(), *options)
     node.start()
     return node
 
@@ -222,7 +214,7 @@ class Cluster:
         return found[0] if len(found) == 1 else None
 
     def owns(self, node):
-        with contextlib.suppress(OSError, Refused):
+        with contextlib.suppress(OSError):
             for first, last, primary, *_ in node.ask("CLUSTER", "SLOTS"):
                 if int(first) <= SLOT <= int(last):
                     return int(primary[1]) == node.port and node.role() == "master"
@@ -283,17 +275,19 @@ class Sentinel(Node):
 
     def __init__(self, port, primary, security):
         super().__init__(port, password=SENTINEL_PASSWORD, security=security)
-        self.file = pathlib.Path(self.folder.name) / "sentinel.conf"
         settings = "".join(f"{name} {value}\n" for name, value in self.settings().items())
-        self.file.write_text(
-            f"{settings}bind 127.0.0.1\ndir {self.folder.name}\nrequirepass {SENTINEL_PASSWORD}\n"
-            f"sentinel sentinel-pass {SENTINEL_PASSWORD}\nsentinel monitor main 127.0.0.1 {primary} 2\n"
-            f"sentinel auth-pass main {NODE_PASSWORD}\nsentinel down-after-milliseconds main 1000\n"
-            "sentinel failover-timeout main 4000\n"
-        )
+        self.file = self.folder.write("sentinel.conf", f"""{settings}bind 127.0.0.1
+dir {self.folder.path}
+requirepass {SENTINEL_PASSWORD}
+sentinel sentinel-pass {SENTINEL_PASSWORD}
+sentinel monitor main 127.0.0.1 {primary} 2
+sentinel auth-pass main {NODE_PASSWORD}
+sentinel down-after-milliseconds main 1000
+sentinel failover-timeout main 4000
+""")
 
     def arguments(self):
-        return [str(self.file), "--sentinel"]
+        return [self.file, "--sentinel"]
 
 
 class Watched:
@@ -335,7 +329,7 @@ class Watched:
 
     def owner(self):
         """The primary that all sentinels name, if it has that role itself."""
-        with contextlib.suppress(OSError, Refused):
+        with contextlib.suppress(OSError):
             told = {self.told(sentinel) for sentinel in self.sentinels}
             if len(told) == 1 and (node := told.pop()).process and node.role() == "master":
                 return node
@@ -347,7 +341,3 @@ class Watched:
     def stop(self):
         for node in [*self.nodes, *self.sentinels]:
             node.stop()
-
-
-def is_installed():
-    return bool(shutil.which(live.REDIS_PROGRAM))

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """Attacks a running `limited-login serve` on loopback, and checks its promises.
 
-Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the debug build, every attack, each in short.
+Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default every attack, each in short.
   flood   random unknown key IDs: a fetch in 5 s, known keys unaffected, memory flat, a rotation picked up meanwhile
-  late    a rotation while the issuer is slow to answer a made-up key ID: the new key's token is never refused
   slow    slow heads, bodies and readers (slowhttptest) while others are served
-  hoard   one connection, 10,000 requests of 31 KB, each with all but the last byte of the next: memory flat
-  readers 300 clients that ask for /openapi.json and do not read: memory flat
   uploads 1,000 connections with an unfinished body of 48 KiB, half of it or all but a byte behind 32 KB of fields, over
           TCP, TLS and a Unix socket: within memory_limit, others served
   records 2,200 TLS connections that begin a record and never end it: the same
@@ -16,31 +13,26 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default the deb
   stalled 3,900 handshakes of one address that never end: honest ones from another stay quick
   hellos  500 TLS hellos of 131,000 and of 16,384 bytes that never end: within memory_limit
   graph   500 access tokens while Graph hangs: id tokens unaffected, memory bounded, none lost at SIGTERM
-  login   the same with the nonces of their logins: Graph is asked for these last, and never answers
 `--full` uses the promised numbers: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections.
 The exit code is 1 if a bound is broken. An attack is named and skipped if its tool is not installed.
 """
-import argparse
 import multiprocessing
-import os
 import resource
-import shutil
 import socket
 import subprocess
 import sys
 import time
 
 from attack_parts import BASE_KIB, BUSY_BYTES, Issuer, Service, bound, post_verify, run_known
-from graph_attacks import hung_graph, hung_login
-from key_attacks import flood, late
-from live import ROOT, check, failures, raise_descriptor_limit, read_answer, skip
-from memory_attacks import hoard, parked, records, slow_readers, uploads
+from graph_attacks import hung_graph
+from key_attacks import flood
+from harness import arguments, check, failures, installed, raise_descriptor_limit, read_answer
+from memory_attacks import parked, records, uploads
 from tls_attacks import hellos, silent, stalled
 
 
 def slow(binary, full):
-    if not shutil.which("slowhttptest"):
-        skip("slowhttptest is not installed")
+    if not installed("slowhttptest"):
         return
     connections = min(10_000 if full else 2_000, raise_descriptor_limit() - 500)
     issuer = Issuer(binary)
@@ -131,20 +123,15 @@ def crowd(binary, _full):
         check(service.stop() == 0, "crowd: the service ends with exit code 0")
 
 
-ATTACKS = {"flood": flood, "late": late, "slow": slow, "hoard": hoard, "readers": slow_readers, "uploads": uploads,
-           "records": records, "parked": parked, "crowd": crowd, "silent": silent, "stalled": stalled,
-           "hellos": hellos, "graph": hung_graph, "login": hung_login}
+ATTACKS = {"flood": flood, "slow": slow, "uploads": uploads, "records": records, "parked": parked, "crowd": crowd, "silent": silent,
+           "stalled": stalled, "hellos": hellos, "graph": hung_graph}
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--binary", default=os.path.join(ROOT, ".build", "debug", "limited-login"))
-    options.add_argument("--full", action="store_true")
-    options.add_argument("names", nargs="*", choices=[[], *ATTACKS])
-    chosen = options.parse_args()
+    chosen = arguments(__doc__, ATTACKS, full=False)
     raise_descriptor_limit()
-    for name in chosen.names or ATTACKS:
-        ATTACKS[name](os.path.abspath(chosen.binary), chosen.full)
+    for name in chosen.names:
+        ATTACKS[name](chosen.binary, chosen.full)
     return 1 if failures else 0
 
 

@@ -4,11 +4,10 @@ import select
 import socket
 import ssl
 import statistics
-import tempfile
 import time
 
-from attack_parts import PAUSES, Issuer, Service, bound, certificates
-from live import check
+from attack_parts import PAUSES, Issuer, Service, at_once, bound, certificates, close, held
+from harness import Folder, check
 
 
 def silent_clients(port, seconds, first, over, out):
@@ -31,7 +30,7 @@ def silent_clients(port, seconds, first, over, out):
 
 def handshakes(port, folder, seconds):
     """Makes honest handshakes one by one; returns the times in ms and the number of failures."""
-    context = ssl.create_default_context(cafile=f"{folder}/ca.pem")
+    context = ssl.create_default_context(cafile=folder.path / "ca.pem")
     times, failed, end = [], 0, time.monotonic() + seconds
     while time.monotonic() < end:
         began = time.monotonic()
@@ -47,7 +46,7 @@ def handshakes(port, folder, seconds):
 
 def silent(binary, full):
     seconds = 20 if full else 6
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder() as folder:
         service = Service(binary, Issuer(binary), **certificates(folder))
         quiet = statistics.median(handshakes(service.port, folder, 3)[0])
         for name, first in {"silent": b"", "one byte": b"\x16"}.items():
@@ -88,7 +87,7 @@ def stalled_clients(port, count, over):
 
 
 def stalled(binary, full):
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder() as folder:
         service = Service(binary, Issuer(binary), **certificates(folder))
         quiet = statistics.median(handshakes(service.port, folder, 3)[0])
         over = multiprocessing.Event()
@@ -108,29 +107,16 @@ def stalled(binary, full):
 
 def hellos(binary, _full):
     """Sends 500 hellos without their last byte, of 131,000 bytes and of the largest accepted size."""
-    with tempfile.TemporaryDirectory() as folder:
+    with Folder() as folder:
         issuer = Issuer(binary)
         for size in 131_000, 16_384:
             service = Service(binary, issuer, **certificates(folder))
             message = b"\x01" + size.to_bytes(3, "big") + b"\x03\x03" + bytes(size - 3)
             records = [message[start:start + 16_384] for start in range(0, len(message), 16_384)]
             bytes_sent = b"".join(b"\x16\x03\x01" + len(record).to_bytes(2, "big") + record for record in records)
-            clients, most = [], 0
-            for _ in range(500):
-                client = service.connect(30)
-                client.setblocking(False)
-                try:
-                    client.send(bytes_sent)
-                except OSError:
-                    pass
-                clients.append(client)
-                most = max(most, service.resident())
-            for _ in range(10):
-                most = max(most, service.resident())
-                time.sleep(0.1)
+            clients, most = held(service, 500, at_once(bytes_sent))
             check(most <= service.bound, f"hellos: 500 of {size} bytes but one, at most {most} KiB resident")
-            for client in clients:
-                client.close()
+            close(clients)
             _, failed = handshakes(service.port, folder, 0.5)
             check(failed == 0, f"hellos: of the handshakes after them {failed} failed")
             check(service.stop() == 0, "hellos: the service ends with exit code 0")

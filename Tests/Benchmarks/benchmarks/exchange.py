@@ -6,7 +6,7 @@ import statistics
 
 from . import peers
 from .measurements import medians
-from .processes import BUILT, WORK, output, succeed
+from .processes import BUILT, WORK, harness, output
 from .tokens import keyed, post_token, write_requests
 
 CALLER_KEY = "llk_" + "5a" * 32
@@ -34,7 +34,7 @@ def turns(bench):
         key = key_file(name)
         key.unlink(missing_ok=True)
         key.touch(mode=0o600)
-        key.write_text(succeed(bench.binary, "signing-key", "new", *more))
+        key.write_text(harness.output([bench.binary, "signing-key", "new", *more]))
         programs[name] = bench.start(more=("--client-keys-file", WORK / "client-keys", "--issuer",
                                            "https://login.example.com", "--signing-keys-file", key))
     try:

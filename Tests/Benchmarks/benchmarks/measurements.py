@@ -1,22 +1,21 @@
 """The measurements themselves: each starts a server of its own and ends it."""
 
+import contextlib
 import json
 import os
 import pathlib
-import resource
 import signal
 import statistics
 import sys
 import time
 
 from . import peers
-from .processes import BUILT, Program, WORK, connect, free_path, free_port, output, request
-from .tokens import APP, BoundTokens, post_verify, write_requests
+from .processes import BUILT, WORK, Program, connect, free_path, harness, output, request
+from .tokens import APP, BoundTokens, ask, post_verify, write_requests
 
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
 GATEWAY = ("--gateway", "enabled")
-FORGETFUL = (*GATEWAY, "--signature-cache-entries", "0")
 LEAST = "least possible: receive, hash, send"
 
 
@@ -34,15 +33,12 @@ class Bench:
         self.rounds, self.seconds = rounds, seconds
         self.good = write_requests("verify", peers.requests_for(None, tokens.tokens))
 
-    def start(self, workers=1, cpus="0", apps=APP, environment=None, keys_url=None, unix=False, more=(), binary=None):
-        address = free_path() if unix else free_port()
-        arguments = [binary or self.binary, "serve", "--app-ids", apps, "--jwks-urls", keys_url or self.keys_url,
+    def start(self, workers=1, cpus="0", environment=None, keys_url=None, unix=False, more=(), binary=None):
+        address = free_path() if unix else harness.free_port()
+        arguments = [binary or self.binary, "serve", "--app-ids", APP, "--jwks-urls", keys_url or self.keys_url,
                      "--listen", f"unix:{address}" if unix else f"127.0.0.1:{address}", "--admin-listen", "127.0.0.1:0",
                      "--workers", workers, "--log-level", "error", *more]
-        program = Program("limited-login", arguments, address, cpus, environment, READY)
-        if not program.wait_until_ready():
-            raise SystemExit(program.log.read_text())
-        return program
+        return Program("limited-login", arguments, address, cpus, environment, READY).ready()
 
     def bare(self, figure="mean_us"):
         return json.loads(output("taskset", "-c", "0", BUILT / "bare-verify", WORK / "key.pem", WORK / "digest",
@@ -53,7 +49,7 @@ class Bench:
                       seconds or self.seconds, int(rate), status, program.pid)
         result = json.loads(text[text.index("{"):])
         if result["wrong"] or result["failed"] or not result["requests"]:
-            raise WrongAnswers(f"{program.name}: {text}{program.log.read_text()[-500:]}")
+            raise WrongAnswers(f"{program.name}: {text}{program.output()[-500:]}")
         return result
 
     def rounds_of(self, name, program, file):
@@ -65,42 +61,26 @@ class Bench:
             full.append(result | {"bare_us": bare, "ratio": result["cpu_us"] / bare})
         median = medians(full)
         half = medians([self.load(program, file, rate=median["per_second"] / 2) for _ in range(self.rounds)])
-        anonymous, resident = program.memory()
-        return median | {"name": name, "half": half, "anonymous_kib": anonymous, "resident_kib": resident}
+        return median | {"name": name, "half": half, "anonymous_kib": program.memory(), "resident_kib": program.resident()}
 
     def service(self, workers, cpus, unix=False):
-        program = self.start(workers, cpus, unix=unix)
         name = f"**limited-login**, {workers} worker" + ("s" if workers > 1 else "") + (", Unix socket" if unix else "")
-        try:
+        with self.start(workers, cpus, unix=unix) as program:
             return self.rounds_of(name, program, self.good)
-        finally:
-            program.stop()
 
     def least(self, unix=False):
         """Measures a loop that only receives, hashes, verifies and sends as many bytes as the service would."""
-        entry = self.tokens.tokens[0]
-        program = self.start()
-        try:
-            asked = post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]})
-            answer = request(program.address, asked.replace(b"Host:", b"Connection: close\r\nHost:", 1))
-        finally:
-            program.stop()
-        program = self.start_least(len(answer.partition(b"\r\n\r\n")[2]), unix=unix)
-        try:
-            return self.rounds_of("least possible: receive, verify, send" + (", Unix socket" if unix else ""), program,
-                                  self.good)
-        finally:
-            program.stop()
+        with self.start() as program:
+            answer = request(program.address, ask(self.tokens.tokens[0]).replace(b"Host:", b"Connection: close\r\nHost:", 1))
+        with self.start_least(len(answer.partition(b"\r\n\r\n")[2]), unix=unix) as program:
+            return self.rounds_of("least possible: receive, verify, send" + (", Unix socket" if unix else ""), program, self.good)
 
     def start_least(self, answer_bytes, verifying=True, unix=False):
-        address = free_path() if unix else free_port()
+        address = free_path() if unix else harness.free_port()
         signed = self.tokens.tokens[0]["id_token"].rpartition(".")[0]
-        program = Program("least-server", [
+        return Program("least-server", [
             BUILT / "least-server", address, WORK / "key.pem" if verifying else "-", WORK / "digest", WORK / "signature",
-            len(signed), answer_bytes], address, "0")
-        if not program.wait_until_ready():
-            raise SystemExit(program.log.read_text())
-        return program
+            len(signed), answer_bytes], address, "0").ready()
 
     def gateway(self, with_peers=True):
         """Measures the cost of each request for a gateway: `/auth` beside other servers in its place.
@@ -126,12 +106,12 @@ class Bench:
             "least possible: receive, verify, send": (self.start_least(body), peers.auth),
             "**limited-login** `/auth`": (service, peers.auth),
             "the same, `signature_cache_entries: 0`":
-                (self.start(more=FORGETFUL), peers.auth),
+                (self.start(more=(*GATEWAY, "--signature-cache-entries", "0")), peers.auth),
             "**limited-login** `/auth`, Unix socket": (self.start(more=GATEWAY, unix=True), peers.auth),
         }
         for start in peers.GATEWAY_PEERS.values() if with_peers else ():
             name, program, style = start(self.tokens) or (None, None, None)
-            if program and program.wait_until_ready():
+            if program and program.is_ready():
                 servers[name] = (program, style)
         begin = dict.fromkeys(servers, 0)
         turns = []
@@ -158,80 +138,43 @@ class Bench:
         result = self.load(program, file, seconds=seconds)
         return result["cpu_us"], (begin + int(result["requests"] * 1.4)) % len(everything)
 
-    def remembering(self):
-        """Measures the extra cost of a new token if 10,000 others are remembered, beside a service that remembers none. The
-        turns are short, because two longer turns differ by more than the few per cent in question. Two starts of one
-        program differ by some per cent as well, so the mean is over many starts."""
-        starts = [self.remembering_once() for _ in range(4 * self.rounds)]
-        return {"more": statistics.mean(starts) - 1, "error": statistics.stdev(starts) / len(starts) ** 0.5,
-                "starts": len(starts)}
-
-    def remembering_once(self):
-        """The median ratio of a turn with the memory to a turn without it, in one start of both services."""
-        servers = {True: self.start(more=GATEWAY), False: self.start(more=FORGETFUL)}
-        begin = dict.fromkeys(servers, 0)
-        ratios = []
-        try:
-            for number in range(12):
-                costs = {}
-                for remembers in (True, False) if number % 2 else (False, True):
-                    costs[remembers], begin[remembers] = self.distinct(
-                        servers[remembers], peers.auth, begin[remembers], seconds=0.4)
-                ratios.append(costs[True] / costs[False])
-        finally:
-            for program in servers.values():
-                program.stop()
-        # The memory fills in the first two turns.
-        return statistics.median(ratios[2:])
-
     def proofs(self):
         """Measures `/auth` with 200 tokens over and over, each request with a DPoP proof of its own."""
         bound = BoundTokens(self.binary)
-        program = self.start(keys_url=bound.keys_url, more=(*GATEWAY, "--replay-store-capacity", "1000000"))
-        least = self.start_least(300, verifying=False)
         again = write_requests("auth-again", peers.requests_for(peers.auth, self.tokens.tokens[:200]))
         costs = []
-        # A proof's time is in whole seconds. The service refuses a proof from before its memory began.
-        time.sleep(2)
-        try:
+        with self.start(keys_url=bound.keys_url, more=(*GATEWAY, "--replay-store-capacity", "1000000")) as program, \
+                self.start_least(300, verifying=False) as least, contextlib.closing(bound):
+            # A proof's time is in whole seconds. The service refuses a proof from before its memory began.
+            time.sleep(2)
             for _ in range(3):
                 # More proofs than one processor can judge in a second.
                 file = write_requests("auth-proofs", bound.requests(16_000))
                 floor = self.load(least, again, seconds=1)["cpu_us"]
                 # Use few connections: on a busy machine the service would refuse a queue of expensive requests as overload.
                 costs.append((self.load(program, file, connections=8, seconds=1)["cpu_us"], floor))
-        finally:
-            program.stop()
-            least.stop()
-            bound.issuer.stop()
         return {"cpu_us": statistics.median(cost for cost, _ in costs),
                 "ratio": statistics.median(cost / floor for cost, floor in costs)}
 
     def peer(self, name, program, style):
         file = self.good if style is None else write_requests("bearer", peers.requests_for(style, self.tokens.tokens))
-        try:
-            return self.rounds_of(name, program, file) if program.wait_until_ready() else None
-        except WrongAnswers as error:
-            print(f"{name} left out: {error}", file=sys.stderr)
-            return None
-        finally:
-            program.stop()
+        with program:
+            try:
+                return self.rounds_of(name, program, file) if program.is_ready() else None
+            except WrongAnswers as error:
+                print(f"{name} left out: {error}", file=sys.stderr)
+                return None
 
     def floors(self):
-        program = self.start()
-        try:
+        with self.start() as program:
             time.sleep(2)
-            anonymous, resident = program.memory()
+            anonymous, resident = program.memory(), program.resident()
             wakeups = program.wakeups_per_second(10)
-            idle = []
-            for _ in range(1000):
-                idle.append(connect(program.address))
+            idle = [connect(program.address) for _ in range(1000)]
             time.sleep(1)
-            each = (program.memory()[0] - anonymous) * 1024 / len(idle)
+            each = (program.memory() - anonymous) * 1024 / len(idle)
             for peer in idle:
                 peer.close()
-        finally:
-            program.stop()
         starts = sorted(self.start_time() for _ in range(11))
         return {"anonymous_kib": anonymous, "resident_kib": resident, "wakeups_per_second": wakeups,
                 "connection_bytes": each, "start_ms": statistics.median(starts),
@@ -239,21 +182,12 @@ class Bench:
 
     def start_time(self):
         """Milliseconds from the start of the process to the first answer on /livez."""
-        port = free_port()
-        program = Program("start", [self.binary, "serve", "--app-ids", APP, "--jwks-urls", self.keys_url, "--listen",
-                                    f"127.0.0.1:{port}", "--admin-listen", "127.0.0.1:0", "--log-level", "error"], port)
-        try:
-            while time.monotonic() < program.started + 10:
-                try:
-                    with connect(port) as peer:
-                        peer.sendall(LIVE)
-                        if peer.recv(4096).startswith(b"HTTP/1.1 200"):
-                            return (time.monotonic() - program.started) * 1000
-                except OSError:
-                    time.sleep(0.0005)
-            raise SystemExit("the service does not start")
-        finally:
-            program.stop()
+        port = harness.free_port()
+        with Program("start", [self.binary, "serve", "--app-ids", APP, "--jwks-urls", self.keys_url, "--listen",
+                               f"127.0.0.1:{port}", "--admin-listen", "127.0.0.1:0", "--log-level", "error"], port) as program:
+            if not harness.until(lambda: request(port, LIVE).startswith(b"HTTP/1.1 200"), 10, 0.0005):
+                raise SystemExit("the service does not start")
+            return (time.monotonic() - program.started) * 1000
 
     def allocations(self, requests=4000):
         """Heap allocations of one accepted request in steady state. A preloaded library counts them, so the program is the
@@ -266,36 +200,23 @@ class Bench:
         def count():
             file.write_text("")
             os.kill(program.pid, signal.SIGUSR2)
-            end = time.monotonic() + 5
-            while time.monotonic() < end:
-                text = file.read_text()
-                if len(text) == 42:
-                    return int(text.split()[0])
-                time.sleep(0.005)
-            raise SystemExit("the allocation counter does not answer")
+            if not harness.until(lambda: len(file.read_text()) == 42, 5, 0.005):
+                raise SystemExit("the allocation counter does not answer")
+            return int(file.read_text().split()[0])
 
-        def ask(number):
+        def send(number):
             with connect(program.address) as peer:
                 for index in range(number):
-                    entry = self.tokens.tokens[index % len(self.tokens.tokens)]
-                    peer.sendall(post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]}))
-                    answer = b""
-                    while b"\r\n\r\n" not in answer:
-                        answer += peer.recv(65536)
-                    if not answer.startswith(b"HTTP/1.1 200"):
-                        raise SystemExit(answer.decode())
-                    head, _, body = answer.partition(b"\r\n\r\n")
-                    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-                    while len(body) < length:
-                        body += peer.recv(65536)
+                    peer.sendall(ask(self.tokens.tokens[index % len(self.tokens.tokens)]))
+                    status, body, _ = harness.read_answer(peer, bytearray())
+                    if status != 200:
+                        raise SystemExit(body.decode())
 
-        try:
-            ask(1000)
+        with program:
+            send(1000)
             before = count()
-            ask(requests)
+            send(requests)
             return (count() - before) / requests
-        finally:
-            program.stop()
 
     def cost(self, program, requests, status=200):
         file = write_requests("one", requests)
@@ -328,64 +249,5 @@ class Bench:
             "malformed token": (asked(lambda token: token.replace(".", "!", 1)), 401),
             "malformed JSON": ([request[:-1] + b"!" for request in asked(lambda token: token)], 400),
         }
-        program = self.start()
-        try:
+        with self.start() as program:
             return {name: self.cost(program, requests, status) for name, (requests, status) in cases.items()}
-        finally:
-            program.stop()
-
-    def curves(self):
-        """How the cost grows with the number of apps, keys, connections and workers, and with the token's size."""
-        curves = {"apps": {}, "keys": {}, "token bytes": {}, "connections": {}, "workers": {}}
-        requests = peers.requests_for(None, self.tokens.tokens[:5000])
-
-        def measured(curve, size, program, requests=requests):
-            try:
-                curves[curve][size] = self.cost(program, requests)
-            finally:
-                program.stop()
-
-        for count in (1, 100, 10_000, 100_000):
-            config = WORK / "apps.json"
-            others = [str(5_000_000_000_000_000 + index) for index in range(count - 1)]
-            config.write_text(json.dumps({"app_ids": others + [APP]}))
-            measured("apps", count, self.start_with(config))
-        for count in (2, 8, 64):
-            url = self.tokens.serve_keys(count - len(self.tokens.data["jwks"]["keys"]))
-            measured("keys", count, self.start(keys_url=url))
-        special = self.tokens.data["special"]
-        nonce = self.tokens.tokens[2]["nonce"]
-        for token in [special["small"]] + list(special["sizes"].values()):
-            measured("token bytes", len(token), self.start(), [post_verify({"id_token": token, "nonce": nonce})])
-        for count in range(1, len(os.sched_getaffinity(0)) + 1):
-            measured("workers", count, self.start(workers=count, cpus=None))
-        curves["connections"] = self.connection_curve()
-        return curves
-
-    def connection_curve(self):
-        """Uses all connections in turn, at a third of the possible throughput: with thousands of busy connections the service
-        would refuse some requests as overload. Ends earlier if fewer descriptors may be open."""
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        curve = {}
-        program = self.start()
-        try:
-            rate = self.load(program, self.good, seconds=3)["per_second"] / 3
-            for count in (1, 10, 100, 1000, 9_900):
-                if count + 100 > most:
-                    break
-                bare = self.bare()
-                result = self.load(program, self.good, connections=count, rate=rate, seconds=5)
-                curve[count] = {"cpu_us": result["cpu_us"], "ratio": result["cpu_us"] / bare}
-        finally:
-            program.stop()
-        return curve
-
-    def start_with(self, config):
-        port = free_port()
-        program = Program("limited-login", [
-            self.binary, "serve", "--config", config, "--jwks-urls", self.keys_url, "--listen", f"127.0.0.1:{port}",
-            "--admin-listen", "127.0.0.1:0", "--workers", "1", "--log-level", "error"], port, "0", probe=READY)
-        if not program.wait_until_ready():
-            raise SystemExit(program.log.read_text())
-        return program

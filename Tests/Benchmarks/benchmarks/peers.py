@@ -6,8 +6,8 @@ import pathlib
 import shutil
 import subprocess
 
-from .processes import HERE, Program, WORK, free_path, free_port, output
-from .tokens import APP, auth, bearer, post_verify
+from .processes import HERE, WORK, Program, free_path, harness, output
+from .tokens import APP, ask, auth, bearer
 
 
 def haproxy(tokens, unix=False):
@@ -18,7 +18,7 @@ def haproxy(tokens, unix=False):
     binary = shutil.which("haproxy")
     if not binary:
         return None
-    address = free_path() if unix else free_port()
+    address = free_path() if unix else harness.free_port()
     (WORK / "haproxy.cfg").write_text(f"""
 global
     nbthread 1
@@ -55,7 +55,7 @@ def envoy(tokens, cached=False, unix=False):
     binary = shutil.which(os.environ.get("ENVOY") or "envoy")
     if not binary:
         return None
-    address = free_path() if unix else free_port()
+    address = free_path() if unix else harness.free_port()
     provider = {"issuer": "https://www.facebook.com", "audiences": [APP], "forward": False,
                 "local_jwks": {"filename": str(WORK / "jwks.json")}}
     if cached:
@@ -91,7 +91,7 @@ def apache(tokens):
     modules = pathlib.Path("/usr/lib/apache2/modules")
     if not binary or not (modules / "mod_auth_openidc.so").exists():
         return None
-    folder, port = WORK / "apache", free_port()
+    folder, port = WORK / "apache", harness.free_port()
     (folder / "root").mkdir(parents=True, exist_ok=True)
     (folder / "root" / "index.html").write_text("ok\n")
     key = tokens.key_of(tokens.tokens[0]["id_token"])["kid"]
@@ -136,7 +136,7 @@ def golang(tokens):
     subprocess.run(["go", "build", "-o", binary, "main.go"], cwd=HERE / "Peers" / "golang-jwt", env=environment,
                    check=True)
     key = tokens.key_of(tokens.tokens[0]["id_token"])["kid"]
-    port = free_port()
+    port = harness.free_port()
     program = Program("golang", [binary, f"127.0.0.1:{port}", WORK / "key.pem", key, APP], port, "0")
     return f"Go {output('go', 'version').split()[2][2:]} + golang-jwt", program, None
 
@@ -151,7 +151,7 @@ def hummingbird(tokens):
     pins = {pin["identity"]: pin["state"].get("version") for pin in
             json.loads((package / "Package.resolved").read_text())["pins"]}
     (WORK / "peer-jwks.json").write_text(json.dumps(tokens.data["jwks"]))
-    port = free_port()
+    port = harness.free_port()
     program = Program("hummingbird", [binary, port, WORK / "peer-jwks.json", APP], port, "0")
     return f"Hummingbird {pins['hummingbird']} + jwt-kit {pins['jwt-kit']}", program, None
 
@@ -169,4 +169,4 @@ GATEWAY_PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Envoy with jwt_cache_confi
 def requests_for(style, tokens):
     if style in (auth, bearer):
         return [style(entry["id_token"]) for entry in tokens]
-    return [post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]}) for entry in tokens]
+    return [ask(entry) for entry in tokens]

@@ -10,16 +10,13 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE.parent / "Scripts"))
+import harness  # noqa: E402
+import live  # noqa: E402
+
 WORK = HERE / ".build" / "work"
-BUILT = ROOT / ".build" / "release"
+BUILT = harness.ROOT / ".build" / "release"
 PATH_NUMBERS = itertools.count()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def free_path():
@@ -55,45 +52,31 @@ def request(address, text, timeout=2):
             answer += part
 
 
-class Program:
+class Program(live.Process):
     """A server under test at a port or the path of a Unix socket, on the processors of `cpus` if given."""
 
     def __init__(self, name, arguments, address, cpus=None, environment=None, probe=None):
-        self.name, self.address = name, address
-        self.log = WORK / f"{name}.log"
-        command = (["taskset", "-c", cpus] if cpus else []) + [str(part) for part in arguments]
-        self.started = time.monotonic()
-        self.process = subprocess.Popen(
-            command, stdout=open(self.log, "w"), stderr=subprocess.STDOUT, env=environment)
+        self.name, self.address, self.probe, self.started = name, address, probe, time.monotonic()
+        super().__init__([*(["taskset", "-c", cpus] if cpus else []), *map(str, arguments)], environment)
         self.pid = self.process.pid
-        self.probe = probe
 
-    def wait_until_ready(self, seconds=20):
+    def is_ready(self):
         """Asks until the answer's status is 200 (without a probe, until a connection is accepted)."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                break
-            try:
-                if self.probe is None:
-                    connect(self.address, timeout=1).close()
-                    return True
-                if b" 200 " in request(self.address, self.probe)[:20]:
-                    return True
-            except OSError:
-                pass
-            time.sleep(0.02)
+        def answers():
+            if self.probe is None:
+                return connect(self.address, timeout=1).close() or True
+            return b" 200 " in request(self.address, self.probe)[:20]
+
+        if harness.until(answers, 20, process=self.process):
+            return True
         self.stop()
         return False
 
-    def memory(self):
-        """RssAnon and VmRSS in KiB."""
-        fields = {}
-        for line in open(f"/proc/{self.pid}/status"):
-            name, _, value = line.partition(":")
-            if name in ("RssAnon", "VmRSS"):
-                fields[name] = int(value.split()[0])
-        return fields["RssAnon"], fields["VmRSS"]
+    def ready(self):
+        """The program itself, which must get ready."""
+        if not self.is_ready():
+            raise SystemExit(f"{self.name} does not start: {self.output()}")
+        return self
 
     def switches(self):
         """Context switches of each thread. Every wake-up of an idle program is one."""
@@ -111,39 +94,26 @@ class Program:
         return sum(after[task] - before[task] for task in after.keys() & before.keys()) / seconds
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(15)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        super().stop()
         if isinstance(self.address, str):
             pathlib.Path(self.address).unlink(missing_ok=True)
 
 
-def succeed(*command, **options):
-    """The output of a program; ends this one if it fails."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
-    if done.returncode != 0:
-        sys.exit((done.stdout + done.stderr)[-2000:])
-    return done.stdout
-
-
 def build():
     """Builds the instruments and the service, optimised."""
-    succeed("swift", "build", "-c", "release", "--package-path", ROOT, env={**os.environ, "LIMITED_LOGIN_BUILD_BENCHMARKS": "1"})
+    harness.output(["swift", "build", "-c", "release", "--package-path", harness.ROOT],
+                env=os.environ | {"LIMITED_LOGIN_BUILD_BENCHMARKS": "1"})
 
 
 def shipped():
     """The path of the shipped program, which is built if needed."""
-    return succeed(ROOT / "config/package/build").split()[-1]
+    return harness.output([harness.ROOT / "config/package/build"]).split()[-1]
 
 
 def output(*arguments, seconds=600):
     """The output of a program, or an empty text if the program is missing."""
     try:
-        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=seconds)
+        done = harness.run(arguments, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + done.stderr

@@ -53,12 +53,7 @@ def render_gateway(results):
         cost = results["proofs"]
         rows.insert(4, ["**limited-login** `/auth`, a DPoP proof with each request", f"{cost['cpu_us']:.1f} µs",
                         f"{cost['ratio']:.2f} ×", "–", "–"])
-    text = table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
-    if "remembering" in results:
-        cost = results["remembering"]
-        text += (f"\n\nOver {cost['starts']} starts, distinct tokens cost {100 * cost['more']:.1f} % more with the full memory than "
-                 f"without one; the standard error is {100 * cost['error']:.1f} %.")
-    return text
+    return table(["server", "200 tokens over and over", "of the least", "distinct tokens", "of the least"], rows)
 
 
 def render_exchange(results):
@@ -73,17 +68,6 @@ def render_exchange(results):
         ["OpenSSL alone, one signature of P-256", f"{cost['bare ES256']:.1f} µs", "–", "–"],
         ["OpenSSL alone, one signature of RSA-2048", f"{cost['bare RS256']:.1f} µs", "–", "–"],
     ]) + f"\n\nMedians of {exchange['turns']} turns."
-
-
-def render_curves(results):
-    """The growth of the cost, with one table for each curve."""
-    parts = []
-    for name, curve in results["curves"].items():
-        parts.append(table([name, *(f"{int(size):,}" for size in curve)], [
-            ["CPU per request", *(f"{cost['cpu_us']:.1f} µs" for cost in curve.values())],
-            ["of the bare verify", *(f"{cost['ratio']:.2f} ×" for cost in curve.values())],
-        ]))
-    return "\n\n".join(parts)
 
 
 def replace_between_marks(file, name, text):

@@ -3,15 +3,12 @@
 import base64
 import hashlib
 import http.client
-import http.server
 import json
-import random
 import struct
-import threading
 import time
 import urllib.parse
 
-from .processes import Program, WORK, free_port, request
+from .processes import WORK, harness, live
 
 APP = "1234567890123456"
 DAY = 86_400
@@ -48,44 +45,17 @@ class Tokens:
             self.data = self.mint(binary, count)
             self.file.write_text(json.dumps(self.data))
         self.tokens = self.data["tokens"]
-        self.subjects = [(entry["nonce"], entry["id_token"]) for entry in self.tokens]
 
     @staticmethod
     def mint(binary, count):
-        port = free_port()
-        issuer = Program("issuer", [binary, "issuer", "--listen", f"127.0.0.1:{port}", "--app-id", APP], port)
-        try:
-            if not issuer.wait_until_ready():
-                raise SystemExit("the stand-in issuer does not start")
-            expires = int(time.time()) + 30 * DAY
-            tokens = []
-            client = http.client.HTTPConnection("127.0.0.1", port)
-
-            def post(body):
-                nonlocal client
-                try:
-                    client.request("POST", "/tokens", json.dumps(body), {"Content-Type": "application/json"})
-                    return json.loads(client.getresponse().read())["id_token"]
-                except (OSError, http.client.HTTPException):
-                    # The server has ended the connection after its number of requests.
-                    client = http.client.HTTPConnection("127.0.0.1", port)
-                    return post(body)
-
-            for index in range(count):
-                body = claims(index, expires)
-                tokens.append({"nonce": body["nonce"], "id_token": post(body)})
-            special = {
-                "expired": post(claims(1, int(time.time()) - 10 * DAY)),
-                "sizes": {str(size): post(claims(2, expires) | {"padding": "x" * ((size - 1750) * 3 // 4)})
-                          for size in (2048, 4096, 8000)},
-                "small": post({"nonce": claims(2, expires)["nonce"], "aud": APP, "exp": expires,
-                               "iat": expires - DAY * 31}),
-            }
-            answer = request(port, b"GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            keys = json.loads(answer.partition(b"\r\n\r\n")[2])
-            return {"expires": expires, "tokens": tokens, "special": special, "jwks": keys}
-        finally:
-            issuer.stop()
+        expires = int(time.time()) + 30 * DAY
+        with Issuer(binary) as issuer:
+            tokens = [{"nonce": body["nonce"], "id_token": issuer.token(body)}
+                      for body in (claims(index, expires) for index in range(count))]
+            special = {"expired": issuer.token(claims(1, int(time.time()) - 10 * DAY))}
+            port = int(issuer.address.rsplit(":", 1)[1])
+            keys = json.loads(harness.request(port, "GET", "/.well-known/oauth/openid/jwks/")[1])
+        return {"expires": expires, "tokens": tokens, "special": special, "jwks": keys}
 
     def key_of(self, token):
         kid = json.loads(decoded(token.split(".")[0]))["kid"]
@@ -112,27 +82,32 @@ class Tokens:
         (WORK / "digest").write_bytes(hashlib.sha256(signing_input.encode()).digest())
         (WORK / "signature").write_bytes(decoded(signature))
 
-    def serve_keys(self, others=0):
-        """Starts a loopback server for the JWK Set with `others` unused keys before it, and returns its URL."""
-        keys = [other_key(index) for index in range(others)] + self.data["jwks"]["keys"]
-        body = json.dumps({"keys": keys}).encode()
-        if others == 0:
-            (WORK / "jwks.json").write_bytes(body)
+    def serve_keys(self):
+        """Starts a loopback server for the JWK Set, and returns its URL."""
+        body = json.dumps(self.data["jwks"]).encode()
+        (WORK / "jwks.json").write_bytes(body)
+        return harness.serve(lambda _: body).url + "/.well-known/oauth/openid/jwks/"
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
 
-            def log_message(self, *arguments):
-                pass
+class Issuer(live.Issuer):
+    """The stand-in issuer, asked on one connection."""
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}/.well-known/oauth/openid/jwks/"
+    def __init__(self, binary):
+        super().__init__(binary)
+        self.client = http.client.HTTPConnection(self.address)
+
+    def ask(self, path, members):
+        for _ in range(2):
+            try:
+                self.client.request("POST", path, json.dumps(members), {"Content-Type": "application/json"})
+                return json.loads(self.client.getresponse().read())
+            except (OSError, http.client.HTTPException):
+                # The server has ended the connection after its number of requests.
+                self.client.close()
+        raise SystemExit(f"the stand-in issuer does not answer {path}")
+
+    def token(self, claims):
+        return super().token(**claims)
 
 
 class BoundTokens:
@@ -140,30 +115,15 @@ class BoundTokens:
     once and for five minutes."""
 
     def __init__(self, binary):
-        port = free_port()
-        self.issuer = Program("issuer-bound", [binary, "issuer", "--listen", f"127.0.0.1:{port}", "--app-id", APP], port)
-        if not self.issuer.wait_until_ready():
-            raise SystemExit("the stand-in issuer does not start")
-        self.keys_url = f"http://127.0.0.1:{port}/.well-known/oauth/openid/jwks/"
-        self.client = http.client.HTTPConnection("127.0.0.1", port)
+        self.issuer = Issuer(binary)
+        self.keys_url, self.close = self.issuer.jwks_url, self.issuer.stop
         expires = int(time.time()) + DAY
-        unbound = self.post("/tokens", {})["id_token"]
-        key = self.proof(unbound)["key_thumbprint"]
-        self.tokens = [self.post("/tokens", claims(index, expires) | {"iat": expires - 2 * DAY, "cnf": {"jkt": key}})["id_token"]
+        key = self.proof(self.issuer.token({}))["key_thumbprint"]
+        self.tokens = [self.issuer.token(claims(index, expires) | {"iat": expires - 2 * DAY, "cnf": {"jkt": key}})
                        for index in range(200)]
 
-    def post(self, path, body):
-        for _ in range(2):
-            try:
-                self.client.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
-                return json.loads(self.client.getresponse().read())
-            except (OSError, http.client.HTTPException):
-                # The server has ended the connection after its number of requests.
-                self.client.close()
-        raise SystemExit(f"the stand-in issuer does not answer {path}")
-
     def proof(self, token):
-        return self.post("/proofs", {"id_token": token, "method": "GET", "url": "https://api.example.com/orders"})
+        return self.issuer.proof(token, "https://api.example.com/orders")
 
     def requests(self, count):
         forwarded = (b"X-Forwarded-Method: GET\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: api.example.com\r\n"
@@ -174,22 +134,15 @@ class BoundTokens:
                 + b"\r\n" + forwarded
 
 
-def other_key(index):
-    """A well-formed key without a known private half."""
-    small = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
-             109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167)
-    source = random.Random(index)
-    modulus = source.getrandbits(2048) | 1 << 2047 | 1
-    while any(modulus % prime == 0 for prime in small):
-        modulus += 2
-    text = base64.urlsafe_b64encode(modulus.to_bytes(256, "big")).decode().rstrip("=")
-    return {"kid": f"other-{index:064x}", "kty": "RSA", "alg": "RS256", "use": "sig", "n": text, "e": "AQAB"}
-
-
 def post_verify(body):
     text = json.dumps(body, separators=(",", ":")).encode()
     return (b"POST /verify HTTP/1.1\r\nHost: login.example.com\r\nContent-Type: application/json\r\n"
             b"Content-Length: " + str(len(text)).encode() + b"\r\n\r\n" + text)
+
+
+def ask(entry):
+    """A request about a token with its nonce."""
+    return post_verify({"id_token": entry["id_token"], "nonce": entry["nonce"]})
 
 
 def keyed(request, key):

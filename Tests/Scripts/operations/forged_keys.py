@@ -7,12 +7,12 @@ import base64
 import json
 import os
 import secrets
-import urllib.request
 
-from live import check, free_port, installed, program_path, request, wait_until_ready
+import proxies
+from harness import Folder, check, free_port, installed, output, request, wait_until_ready
 
 from .crowd import Crowd
-from .world import Folder, Issuer, Program, Service, run, verify_body
+from .world import Issuer, Program, Service, verify_body
 
 # The length of each run, and its good logins a second.
 SECONDS, GOOD_RATE = float(os.environ.get("FORGED_SECONDS", "20")), 20
@@ -33,7 +33,7 @@ async def send(crowd, issuer, rate, seconds):
     good = [issuer.token() for _ in range(4)]
 
     def rotate():
-        urllib.request.urlopen(f"http://{issuer.address}/rotate", b"", timeout=30).close()
+        issuer.rotate()
         good[:] = [issuer.token() for _ in range(4)]
 
     async def rotation():
@@ -65,82 +65,43 @@ def flood(issuer, port, rate, name):
 
 def nginx(folder, port, replicas):
     servers = " ".join(f"server 127.0.0.1:{replica} max_fails=1 fail_timeout=10s;" for replica in replicas)
-    return ["nginx", "-p", folder.path, "-e", "stderr", "-c", folder.write(f"nginx-{port}.conf", f"""
-        daemon off; pid {folder.path}/nginx-{port}.pid; error_log stderr crit; worker_processes 1; user root;
-        worker_rlimit_nofile 8192;
-        events {{ worker_connections 4096; }}
-        http {{
-            access_log off;
-            client_body_temp_path {folder.path}/body; proxy_temp_path {folder.path}/proxy;
-            fastcgi_temp_path {folder.path}/f; uwsgi_temp_path {folder.path}/u; scgi_temp_path {folder.path}/s;
-            upstream service {{ {servers} keepalive 64; }}
-            server {{
-                listen 127.0.0.1:{port};
-                location / {{
-                    proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection "";
-                    proxy_read_timeout 10s;
-                    proxy_next_upstream error timeout http_503 non_idempotent;
-                }}
+    return proxies.nginx(folder, f"""
+        upstream service {{ {servers} keepalive 64; }}
+        server {{
+            listen 127.0.0.1:{port};
+            location / {{
+                proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection "";
+                proxy_read_timeout 10s;
+                proxy_next_upstream error timeout http_503 non_idempotent;
             }}
         }}
-    """)]
+    """, "user root; worker_rlimit_nofile 8192;", "worker_connections 4096;")
 
 
 def haproxy(folder, port, replicas):
-    servers = "\n    ".join(
-        f"server s{replica} 127.0.0.1:{replica} check inter 2s observe layer7 error-limit 10 on-error mark-down"
-        for replica in replicas)
-    return ["haproxy", "-db", "-f", folder.write(f"haproxy-{port}.cfg", f"""
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 30s
-    timeout server 10s
-listen service
-    bind 127.0.0.1:{port}
-    option httpchk GET /livez
-    {servers}
-""")]
+    servers = "\n".join(f"server s{replica} 127.0.0.1:{replica} check inter 2s observe layer7 error-limit 10 on-error mark-down"
+                        for replica in replicas)
+    return proxies.haproxy(folder, f"listen service\nbind 127.0.0.1:{port}\noption httpchk GET /livez\n{servers}")
 
 
 def envoy(folder, port, replicas):
     hosts = ",".join(
         "{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}" % replica for replica in replicas)
-    return ["envoy", "--use-dynamic-base-id", "--concurrency", "1", "-l", "warning", "-c", folder.write(f"envoy-{port}.yaml", f"""
-static_resources:
-  listeners:
-    - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
-      filter_chains:
-        - filters:
-            - name: envoy.filters.network.http_connection_manager
-              typed_config:
-                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-                stat_prefix: service
-                http_filters:
-                  - name: envoy.filters.http.router
-                    typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
-                route_config:
-                  virtual_hosts:
-                    - name: all
-                      domains: ["*"]
-                      routes:
-                        - match: {{prefix: /}}
-                          route: {{cluster: service, timeout: 10s, retry_policy: {{retry_on: "connect-failure,retriable-status-codes", retriable_status_codes: [503]}}}}
-  clusters:
-    - name: service
+    route = ('{cluster: service, timeout: 10s, retry_policy: {retry_on: "connect-failure,retriable-status-codes", '
+             "retriable_status_codes: [503]}}")
+    return proxies.envoy(folder, port, route, f"""    - name: service
       type: STATIC
       circuit_breakers: {{thresholds: [{{max_connections: 4096, max_pending_requests: 4096, max_requests: 4096}}]}}
       common_lb_config: {{healthy_panic_threshold: {{value: 0}}}}
       outlier_detection: {{consecutive_gateway_failure: 5, enforcing_consecutive_gateway_failure: 100, enforcing_consecutive_5xx: 0, interval: 1s, base_ejection_time: 10s, max_ejection_percent: 100}}
-      load_assignment: {{cluster_name: service, endpoints: [{{lb_endpoints: [{hosts}]}}]}}
-""")]
+      load_assignment: {{cluster_name: service, endpoints: [{{lb_endpoints: [{hosts}]}}]}}""")
 
 
 def unknown_methods(issuer, port, name):
     """Sends requests of an unknown method. Envoy passes these on only for HTTP/2 clients."""
     version = ["--http2-prior-knowledge"] if name == "envoy" else []
     command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *version, "-X", "BREW", f"http://127.0.0.1:{port}/verify"]
-    codes = {run(command) for _ in range(20)}
+    codes = {output(command) for _ in range(20)}
     body = verify_body(issuer.token())
     good = [request(port, "POST", "/verify", body)[0] for _ in range(20)]
     check(codes == {"501"} and set(good) == {200},
@@ -159,9 +120,7 @@ def main():
                 continue
             with Service(issuer, workers=1) as one, Service(issuer, workers=1) as two:
                 port = free_port()
-                command = configure(folder, port, [one.port, two.port])
-                command[0] = program_path(command[0])
-                with Program(folder, command) as balancer:
+                with Program(folder, configure(folder, port, [one.port, two.port])) as balancer:
                     wait_until_ready(port, "/livez")
                     flood(issuer, port, 10, name)
                     before = [replica.requests() for replica in (one, two)]

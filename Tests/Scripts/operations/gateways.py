@@ -2,51 +2,34 @@
 
 import pathlib
 
-from live import check, free_port, installed, program_path, request, wait_until_ready
+import proxies
+from harness import Folder, check, free_port, installed, request, wait_until_ready
 
-from .world import Certificates, Folder, Issuer, Program, Service, Wrk, verify_body
+from .world import Certificates, Issuer, Program, Service, Wrk, verify_body
 
 SECONDS = 3
 
 
 def nginx(folder, port, upstream, certificates, client):
     shown = f"proxy_ssl_certificate {client[0]}; proxy_ssl_certificate_key {client[1]};" if client else ""
-    return ["nginx", "-p", folder.path, "-e", "stderr", "-c", folder.write(f"nginx-{port}.conf", f"""
-        daemon off; pid {folder.path}/nginx-{port}.pid; error_log stderr; worker_processes 1; user root;
-        events {{ }}
-        http {{
-            access_log off;
-            client_body_temp_path {folder.path}/body; proxy_temp_path {folder.path}/proxy;
-            fastcgi_temp_path {folder.path}/f; uwsgi_temp_path {folder.path}/u; scgi_temp_path {folder.path}/s;
-            upstream service {{ server 127.0.0.1:{upstream}; keepalive 64; keepalive_requests 500; }}
-            server {{
-                listen 127.0.0.1:{port}; keepalive_requests 1000000;
-                location / {{
-                    proxy_pass https://service; proxy_http_version 1.1; proxy_set_header Connection "";
-                    proxy_ssl_trusted_certificate {certificates.authority}; proxy_ssl_verify on;
-                    proxy_ssl_name localhost; proxy_ssl_server_name on; {shown}
-                }}
+    return proxies.nginx(folder, f"""
+        upstream service {{ server 127.0.0.1:{upstream}; keepalive 64; keepalive_requests 500; }}
+        server {{
+            listen 127.0.0.1:{port}; keepalive_requests 1000000;
+            location / {{
+                proxy_pass https://service; proxy_http_version 1.1; proxy_set_header Connection "";
+                proxy_ssl_trusted_certificate {certificates.authority}; proxy_ssl_verify on;
+                proxy_ssl_name localhost; proxy_ssl_server_name on; {shown}
             }}
         }}
-    """)]
+    """, "user root;")
 
 
 def haproxy(folder, port, upstream, certificates, client):
-    shown = ""
-    if client:
-        text = "".join(pathlib.Path(file).read_text() for file in client)
-        shown = f"crt {folder.write(f'haproxy-{port}.pem', text)}"
-    return ["haproxy", "-db", "-f", folder.write(f"haproxy-{port}.cfg", f"""
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 30s
-    timeout server 30s
-listen service
-    bind 127.0.0.1:{port}
-    http-reuse always
-    server one 127.0.0.1:{upstream} ssl verify required ca-file {certificates.authority} verifyhost localhost {shown} sni str(localhost) alpn http/1.1
-""")]
+    text = "".join(pathlib.Path(file).read_text() for file in client or ())
+    shown = f"crt {folder.write('haproxy.pem', text)}" if client else ""
+    return proxies.haproxy(folder, f"listen service\nbind 127.0.0.1:{port}\nhttp-reuse always\nserver one 127.0.0.1:{upstream} ssl "
+                           f"verify required ca-file {certificates.authority} verifyhost localhost {shown} sni str(localhost) alpn http/1.1")
 
 
 def main():
@@ -66,9 +49,7 @@ def drive(folder, issuer, name, configure, certificates, server, client, authori
     with Service(issuer, tls_certificate_file=server[0], tls_key_file=server[1],
                  tls_client_ca_file=authority or None) as service:
         port, bare = free_port(), free_port()
-        command = configure(folder, port, service.port, certificates, client if authority else None)
-        command[0] = program_path(command[0])
-        with Program(folder, command) as gateway:
+        with Program(folder, configure(folder, port, service.port, certificates, client if authority else None)) as gateway:
             check(wait_until_ready(port, "/livez"), f"{name} reaches the service by {kind}")
             if installed("wrk"):
                 load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS, connections=16)
@@ -79,10 +60,8 @@ def drive(folder, issuer, name, configure, certificates, server, client, authori
                 check(False, f"{name}: {failed[:3]}")
         if not authority:
             return
-        command = configure(folder, bare, service.port, certificates, None)
-        command[0] = program_path(command[0])
         before = service.metric('http_server_connections_closed_total{cause="tls_handshake"}')
-        with Program(folder, command):
+        with Program(folder, configure(folder, bare, service.port, certificates, None)):
             check(wait_until_ready(bare, "/livez", status=502),
                   f"{name} without a certificate reaches nothing")
         check(service.waits_for('http_server_connections_closed_total{cause="tls_handshake"}', before + 1),

@@ -10,10 +10,11 @@ import signal
 import socket
 import subprocess
 
+import harness
 import live
-from live import APP_ID, check, request
+from harness import Folder, check, request
 
-from .world import Folder, Issuer, binary, verify_body
+from .world import Issuer, binary, verify_body
 
 DESCRIPTORS = (10, 12, 14, 16, 18, 20, 25, 30, 40, *range(50, 150, 10), 150, 170, 200, 230, 250, 280, 300)
 WORKERS = (1, 2, 16, 60, 192)
@@ -30,14 +31,8 @@ class Limited(live.Process):
     """`limited-login serve`; `prepare` runs in the new process before it."""
 
     def __init__(self, program, issuer, prepare, directory="/", environment=None, **settings):
-        settings = {"app_ids": APP_ID, "jwks_urls": issuer.jwks_url, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0",
-                    "log_format": "json"} | settings
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
-        variables |= {f"LIMITED_LOGIN_{name.upper()}": str(value) for name, value in settings.items()}
-        self.process = subprocess.Popen([program, "serve"], env=variables | (environment or {}), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                        cwd=directory, preexec_fn=prepare)
-        self.begin_reading()
+        variables = live.variables({"jwks_urls": issuer.jwks_url} | settings) | (environment or {})
+        super().__init__([program, "serve"], variables, directory, prepare=prepare)
 
     def port(self, name):
         return int(self.find(rf'"{name}":"127\.0\.0\.1:(\d+)"', 1))
@@ -63,13 +58,13 @@ def outcome(issuer, body, prepare, program=None, **settings):
 
 def well(service, body):
     port, admin = service.port("address"), service.port("admin_address")
-    if not live.wait_until_ready(admin, seconds=20):
+    if not harness.wait_until_ready(admin, seconds=20):
         return "ready without keys"
     try:
         held = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(CONNECTIONS)]
         for client in held:
             client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
-        answers = [live.read_answer(client, bytearray())[0] for client in held]
+        answers = [harness.read_answer(client, bytearray())[0] for client in held]
         answers += [request(port, "POST", "/verify", body)[0], request(admin, "GET", "/metrics")[0]]
         for client in held:
             client.close()
@@ -81,10 +76,9 @@ def well(service, body):
     if not service.wait_for('"configuration reloaded"', seconds=20):
         return "ready, and deaf to SIGHUP"
     service.process.terminate()
-    try:
-        code = service.process.wait(20)
-    except subprocess.TimeoutExpired:
+    if not harness.until(lambda: service.process.poll() is not None, 20):
         return "ready, and deaf to SIGTERM"
+    code = service.process.returncode
     return "ready and well" if code == 0 else f"ready, and then ended with {code}"
 
 
@@ -145,7 +139,7 @@ def inherited(issuer, body, folder):
 def namespaces(issuer, body, folder):
     """Starts the service with a read-only root and a full folder for temporary files, and then without /proc."""
     if not shutil.which("unshare") or os.getuid():
-        return live.skip("other mounts need unshare and root")
+        return harness.skip("other mounts need unshare and root")
     full = folder.path / "full"
     full.mkdir()
     for name, mounts, settings in (
@@ -155,8 +149,8 @@ def namespaces(issuer, body, folder):
     ):
         wrapper = folder.path / "wrapper"
         mounts = "mount --make-rprivate / && " + mounts
-        if subprocess.run(["unshare", "-m", "sh", "-c", mounts], capture_output=True, check=False).returncode:
-            live.skip(f"{name}: this system lets no root mount it")
+        if harness.run(["unshare", "-m", "sh", "-c", mounts]).returncode:
+            harness.skip(f"{name}: this system lets no root mount it")
             continue
         wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{mounts} && exec {binary()} \"$@\"' sh \"$@\"\n")
         wrapper.chmod(0o755)
@@ -180,7 +174,7 @@ def main():
         namespaces(issuer, body, folder)
         sweep(f"descriptors (of {raised})", issuer, body, resource.RLIMIT_NOFILE, DESCRIPTORS, WORKERS)
         if os.getuid():
-            return live.skip("the limit of threads needs root, who runs it as a user without other processes")
+            return harness.skip("the limit of threads needs root, who runs it as a user without other processes")
         # That user must be able to reach the program.
         program = shutil.copy(binary(), folder.path / "limited-login")
         sweep("threads", issuer, body, resource.RLIMIT_NPROC, THREADS, WORKERS, as_user=True, program=program)

@@ -3,9 +3,10 @@
 import json
 import time
 
-from live import APP_ID, check, installed
+from harness import Folder, check, installed
+from live import APP_ID
 
-from .world import Folder, Issuer, Service, Wrk, verify_body
+from .world import Issuer, Service, Wrk, verify_body
 
 RELOADS = 100
 # The most seconds of the load, which ends when the work is done.
@@ -27,12 +28,10 @@ def main():
             for number in range(RELOADS):
                 if number % 2:
                     folder.write("config.json", bad[number // 2 % len(bad)])
-                    mark, refused = '"configuration not reloaded', refused + 1
-                    expected = refused
+                    mark, expected = '"configuration not reloaded', (refused := refused + 1)
                 else:
                     folder.write("config.json", json.dumps(good[number // 2 % len(good)]))
-                    mark, taken = '"configuration reloaded"', taken + 1
-                    expected = taken
+                    mark, expected = '"configuration reloaded"', (taken := taken + 1)
                 # Let the load run between two reloads.
                 time.sleep(0.1)
                 service.hang_up()

@@ -1,8 +1,9 @@
 """Replaces two replicas behind HAProxy one after the other, twice, under load. No request may fail."""
 
-from live import check, free_port, installed, program_path, wait_until_ready
+import proxies
+from harness import Folder, check, free_port, installed, wait_until_ready
 
-from .world import Folder, Issuer, Program, Service, Wrk, verify_body
+from .world import Issuer, Program, Service, Wrk, verify_body
 
 ROUNDS = 2
 # The most seconds of the load, which ends when the work is done.
@@ -11,23 +12,12 @@ SECONDS = 120
 DRAIN_SECONDS = 1
 
 
-def configuration(port, replicas):
-    servers = "\n".join(f"    server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1"
+def balancer(folder, port, replicas):
+    servers = "\n".join(f"server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1"
                         for name, service, admin in replicas)
     # HAProxy must not retry, so that each failure of a replica shows here.
-    return f"""
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 30s
-    timeout server 30s
-    retries 0
-listen service
-    bind 127.0.0.1:{port}
-    balance roundrobin
-    option httpchk GET /readyz
-{servers}
-"""
+    return proxies.haproxy(folder, f"retries 0\nlisten service\nbind 127.0.0.1:{port}\nbalance roundrobin\n"
+                           f"option httpchk GET /readyz\n{servers}")
 
 
 def main():
@@ -47,8 +37,7 @@ def drive(replica_kind):
         replicas = {name: start(port, admin_port) for name, port, admin_port in ports}
         try:
             port = free_port()
-            command = [program_path("haproxy"), "-db", "-f", folder.write("haproxy.cfg", configuration(port, ports))]
-            with Program(folder, command):
+            with Program(folder, balancer(folder, port, ports)):
                 check(wait_until_ready(port, "/livez"), "HAProxy reaches the replicas")
                 load = Wrk(folder, f"http://127.0.0.1:{port}", bodies, SECONDS)
                 replicas["a"].waits_for('limited_login_verifications_total{credential="id_token",result="accepted"}', 1)

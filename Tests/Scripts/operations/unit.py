@@ -6,14 +6,14 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness
 import live
-from live import APP_ID, ROOT, check, request, skip
+from harness import ROOT, Folder, check, request, skip
+from live import APP_ID
 
 HEADERS = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 UNIT = ROOT / "config/systemd/limited-login.service"
@@ -21,7 +21,7 @@ UNIT = ROOT / "config/systemd/limited-login.service"
 
 def members(name):
     """The system calls of a group, and of the groups in it."""
-    listed = subprocess.run(["systemd-analyze", "syscall-filter", name], check=True, capture_output=True, text=True).stdout
+    listed = harness.output(["systemd-analyze", "syscall-filter", name])
     for word in re.findall(r"^ +([@\w-]+)$", listed, re.MULTILINE):
         yield from members(word) if word.startswith("@") else [word]
 
@@ -55,21 +55,19 @@ def restrict(numbers):
 
 
 def main():
-    from .world import Folder, Issuer, binary, verify_body
+    from .world import Issuer, binary, verify_body
     if not shutil.which("systemd-analyze") or not pathlib.Path(HEADERS).exists():
         return skip("systemd-analyze or the numbers of the system calls are not there")
     known = dict(re.findall(r"#define __NR_(\w+) (\d+)", pathlib.Path(HEADERS).read_text()))
     numbers = ",".join(known[name] for name in sorted(allowed()) if name in known)
     with Folder() as folder, Issuer() as issuer:
-        wrapper = pathlib.Path(folder.write("limited-login", "#!/bin/sh\n"
-                                            f'exec {sys.executable} {__file__} {numbers} {binary()} "$@"\n'))
-        wrapper.chmod(0o755)
+        wrapper = folder.write("limited-login", f'#!/bin/sh\nexec {sys.executable} {__file__} {numbers} {binary()} "$@"\n', 0o755)
         config = folder.write("config.json", json.dumps({"app_ids": [APP_ID]}))
-        with live.Server(str(wrapper), issuer.jwks_url, app_ids=None, config=config) as service:
+        with live.Server(wrapper, issuer.jwks_url, app_ids=None, config=config) as service:
             service.wait_until_ready()
             status, _ = request(service.port, "POST", "/verify", verify_body(issuer.token()))
             check(status == 200, "under the unit's filter of system calls a good token is accepted")
-            service.process.send_signal(signal.SIGHUP)
+            service.hang_up()
             check(service.wait_for('"configuration reloaded"'), "the configuration is read again")
             check(service.stop() == 0, "and the service stops in order")
 

@@ -2,17 +2,13 @@
 
 import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 
 import attack_parts
 import live
-from live import ROOT, check
-
+from harness import ROOT, check
 
 def binary():
     """The program under test: that of the environment, else the newest build."""
@@ -23,28 +19,6 @@ def binary():
     if not found:
         raise SystemExit("nothing is built: swift build")
     return str(max(found, key=lambda path: path.stat().st_mtime))
-
-
-class Folder:
-    """A folder for one run, removed at its end."""
-
-    def __init__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="limited-login-operations-"))
-        self.path.chmod(0o755)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path, ignore_errors=True)
-
-    def write(self, name, text):
-        """Writes a file whole, so that no process reads half of it."""
-        target = self.path / name
-        partial = self.path / (name + ".new")
-        partial.write_text(text)
-        partial.rename(target)
-        return str(target)
 
 
 class Stays:
@@ -90,19 +64,15 @@ class Certificates:
     """An authority and its certificates, made by openssl."""
 
     def __init__(self, folder):
-        self.folder = str(folder.path)
-        attack_parts.authority(self.folder)
-        self.authority = f"{self.folder}/ca.pem"
+        self.folder, self.authority = folder, str(folder.path / "ca.pem")
+        attack_parts.authority(folder)
 
     def issue(self, name):
         """Makes a certificate for localhost, good for servers and clients; returns its file and that of its key."""
         attack_parts.certificate(self.folder, name, "DNS:localhost,IP:127.0.0.1", "serverAuth,clientAuth")
-        os.chmod(f"{self.folder}/{name}.key", 0o644)
-        return f"{self.folder}/{name}.pem", f"{self.folder}/{name}.key"
-
-
-def run(command, **options):
-    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, **options).stdout
+        file, key = (self.folder.path / f"{name}.{kind}" for kind in ("pem", "key"))
+        key.chmod(0o644)
+        return str(file), str(key)
 
 
 class Wrk:

@@ -3,9 +3,9 @@
 import secrets
 import time
 
-from live import check, installed
+from harness import Folder, check, installed, output
 
-from .world import Folder, Issuer, Service, Wrk, binary, run, verify_body
+from .world import Issuer, Service, Wrk, binary, verify_body
 
 REQUESTS = 10_000
 # The most and the least seconds of the load, which ends after REQUESTS answers.
@@ -17,7 +17,7 @@ def main():
     if not installed("wrk"):
         return
     with Folder() as folder, Issuer() as issuer:
-        made = [run([binary(), "client-key", "new", f"client-{number}"]).split("\n") for number in range(20)]
+        made = [output([binary(), "client-key", "new", f"client-{number}"]).split("\n") for number in range(20)]
         clients = folder.write("clients", "".join(lines[1].removeprefix("line: ") + "\n" for lines in made))
         right = [lines[0].removeprefix("key:").strip() for lines in made]
         # Right keys with another last character, unknown keys, and keys that are far too long or too short.

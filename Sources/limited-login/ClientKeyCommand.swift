@@ -5,12 +5,14 @@ internal import LLService
 
 struct ClientKey: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "client-key",
         abstract: "Makes keys for the callers of the service.",
         subcommands: [New.self]
     )
 
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "new",
             abstract: "Prints a new key, once, and the line to add to the client keys file.",
             discussion: """
                 Give the key to the caller; add the line to the file, or have --append do it, and send the service SIGHUP.

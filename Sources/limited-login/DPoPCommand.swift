@@ -46,6 +46,7 @@ struct DPoPCommand: ParsableCommand {
 
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "judge",
             abstract: "Judges a proof against the request and the token it came with.",
             discussion: """
                 Exit code 0 accepted, 1 refused, 64 usage, 78 a file. The token itself is judged by 'limited-login verify'; \
@@ -120,6 +121,7 @@ struct DPoPCommand: ParsableCommand {
 
     struct Make: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "make",
             abstract: "Prints a proof for a request: the value of its DPoP field.",
             discussion: """
                 'openssl ecparam -name prime256v1 -genkey -noout -out device.pem' makes a device's key. The thumbprint of \

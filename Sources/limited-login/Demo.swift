@@ -10,6 +10,7 @@ internal import LimitedLogin
 
 struct Demo: ServingCommand {
     static let configuration = CommandConfiguration(
+        commandName: "demo",
         abstract: "Runs the service and a stand-in for Facebook in one process, with a page that shows every check.",
         discussion: """
             It needs no network and no Facebook app; the stand-in plays Graph too. Callers need the key 'demo', which is \

@@ -7,6 +7,7 @@ internal import LimitedLoginKeys
 
 struct Inspect: ServingCommand {
     static let configuration = CommandConfiguration(
+        commandName: "inspect",
         abstract: "Serves a page on this machine that judges a pasted token and shows every check.",
         discussion: """
             It judges with the configuration and keys that the service would use, and keeps nothing. No id token leaves this \

@@ -6,6 +6,7 @@ internal import LimitedLogin
 
 struct Issuer: ServingCommand {
     static let configuration = CommandConfiguration(
+        commandName: "issuer",
         abstract:
             "Runs a stand-in issuer: keys, POST /tokens, /refresh and /rotate, Graph, callbacks. Never for production.",
         discussion: """
@@ -77,6 +78,7 @@ struct Issuer: ServingCommand {
 
 struct Catalogue: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "catalogue",
         abstract:
             "Writes tokens that a backend must refuse, and some that it must accept, with the keys to judge them.",
         discussion: """

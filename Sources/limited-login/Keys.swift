@@ -6,6 +6,7 @@ internal import LimitedLoginKeys
 
 struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "keys",
         abstract: "Fetches the issuer's keys and shows each.",
         discussion: "Exit code 0 when there are usable keys, 3 when there are none, 64 usage, 78 configuration."
     )

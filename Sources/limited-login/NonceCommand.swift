@@ -14,6 +14,7 @@ struct NonceCommand: ParsableCommand {
 
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "new",
             abstract: "Prints a nonce that the service with the same secret recognises.",
             discussion: """
                 It needs nonce_secret_file. A service whose memory of used nonces began less than five seconds before, \
@@ -52,6 +53,7 @@ struct NonceCommand: ParsableCommand {
 
     struct Secret: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "secret",
             abstract: "Prints a new secret: a line for the file that nonce_secret_file names.",
             discussion:
                 "For instance: (umask 077; limited-login nonce secret > nonce-secret)\nExit code 0 done, 64 usage."

@@ -4,6 +4,7 @@ internal import LimitedLogin
 
 struct Permissions: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "permissions",
         abstract: "Lists or revokes a person's permissions.",
         discussion: exitCodes,
         subcommands: [List.self, Revoke.self]
@@ -16,6 +17,7 @@ struct Permissions: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "Lists a person's granted, declined and expired permissions.",
             discussion: exitCodes
         )
@@ -60,6 +62,7 @@ struct Permissions: ParsableCommand {
 
     struct Revoke: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "revoke",
             abstract: "Revokes one permission of a person, or with --login the whole login.",
             discussion: exitCodes
         )

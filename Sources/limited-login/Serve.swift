@@ -5,6 +5,7 @@ internal import Logging
 
 struct Serve: ServingCommand {
     static let configuration = CommandConfiguration(
+        commandName: "serve",
         abstract: "Runs the service: the HTTP API, health and metrics.",
         discussion: """
             SIGTERM drains and stops; a second one ends at once. SIGHUP re-reads the configuration. Exit code 0 stopped, \

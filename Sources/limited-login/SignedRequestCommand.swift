@@ -13,6 +13,7 @@ struct SignedRequestCommand: ParsableCommand {
 
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "judge",
             abstract: "Tells the app, the person and the moment of a signed request, or why it is refused.",
             discussion: "Needs app_secrets_file. Exit code 0 accepted, 1 refused, 64 usage, 78 configuration."
         )
@@ -65,6 +66,7 @@ struct SignedRequestCommand: ParsableCommand {
 
     struct Make: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "make",
             abstract: "Prints a signed request as Facebook would send it.",
             discussion: """
                 For instance: curl http://127.0.0.1:8080/callbacks/deauthorize \

@@ -12,6 +12,7 @@ struct SigningKeyCommand: ParsableCommand {
 
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "new",
             abstract: "Prints a new private key in PEM form, for signing_keys_file.",
             discussion: """
                 Keep the file at mode 0600. To rotate, put the new key second and send SIGHUP; 300 s later put it first; once \
@@ -30,6 +31,7 @@ struct SigningKeyCommand: ParsableCommand {
 
     struct Public: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "public",
             abstract: "Prints the public keys of signing_keys_file: the JWK Set, and each key in PEM form.",
             discussion: """
                 For consumers that take no URL of a JWK Set, such as HAProxy. Exit code 0 done, 64 usage, 78 configuration.
@@ -67,6 +69,7 @@ struct TokenCommand: ParsableCommand {
 
     struct Judge: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "judge",
             abstract: "Judges a token that POST /token issued: each check, then what it says.",
             discussion: """
                 It needs issuer and signing_keys_file. Only the running service knows which logins were revoked. Exit code \

@@ -5,6 +5,7 @@ internal import LimitedLogin
 
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "verify",
         abstract:
             "Judges an id token or access token: each check, then the Profile, or the remedy.",
         discussion: """

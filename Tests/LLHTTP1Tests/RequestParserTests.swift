@@ -17,9 +17,9 @@ struct RequestParserTests {
     /// Parses the bytes whole and one by one; both outcomes must be equal.
     private func parse(_ text: String, limits: HTTPLimits = HTTPLimits()) -> RequestParser.Outcome {
         let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
-        var whole = RequestParser(limits: limits)
+        var whole = HeadReader(limits: limits)
         let outcome = whole.parse(bytes.span)
-        var single = RequestParser(limits: limits)
+        var single = HeadReader(limits: limits)
         var last = RequestParser.Outcome.needMore
         for end in 1..<(bytes.count + 1) where last == .needMore {
             last = single.parse(bytes.span.extracting(0..<end))
@@ -133,7 +133,7 @@ struct RequestParserTests {
         let text =
             "\r\nPOST /a/b?c=d&e HTTP/1.1\r\nHost: h:1\r\nX-A:  one two \t\r\nx-a:\r\nX_A: no\r\nContent-Length: 7\r\n\r\nrest"
         let bytes = Array(text.utf8)
-        var parser = RequestParser(limits: HTTPLimits())
+        var parser = HeadReader()
         check(parser.parse(bytes.span), .complete)
         func string(_ range: Range<Int>?) -> String? { range.map { String(decoding: bytes[$0], as: UTF8.self) } }
         check(parser.head.method, .post)
@@ -167,7 +167,7 @@ struct RequestParserTests {
     )
     func targets(target: String, authority: String, path: String, query: String?) {
         let bytes = Array("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
-        var parser = RequestParser(limits: HTTPLimits())
+        var parser = HeadReader()
         check(parser.parse(bytes.span), .complete)
         check(parser.head.authority.map { String(decoding: bytes[$0], as: UTF8.self) }, authority)
         check(String(decoding: bytes[parser.head.path], as: UTF8.self), path)
@@ -203,7 +203,7 @@ struct RequestParserTests {
                 var name = [UInt8](repeating: UInt8(ascii: "n"), count: count)
                 name[place] = byte
                 let head = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8) + name + Array(": v\r\n\r\n".utf8)
-                var parser = RequestParser(limits: HTTPLimits())
+                var parser = HeadReader()
                 // A colon ends the name earlier, and the rest belongs to the value; a name cannot begin with it.
                 let isTaken = FieldGrammar.isTokenByte(byte) || byte == UInt8(ascii: ":") && place > 0
                 check(parser.parse(head.span), isTaken ? .complete : .reject(.malformedFieldLine))
@@ -220,7 +220,7 @@ struct RequestParserTests {
                 var value = [UInt8](repeating: UInt8(ascii: "v"), count: count)
                 value[place] = byte
                 let head = Array("GET / HTTP/1.1\r\nHost: a\r\nx: ".utf8) + value + Array("\r\n\r\n".utf8)
-                var parser = RequestParser(limits: HTTPLimits())
+                var parser = HeadReader()
                 let refusal: HTTPRefusal =
                     byte == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
                 check(

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -89,13 +90,12 @@ struct HTTPSClientDeadlineTests {
         _ = try client.connect(to: listener.localAddress())
         _ = listener.wait(forWriting: false, until: .never)
         var address: SocketAddress?
-        let system = SystemCalls()
-        let peer = system.accept(listener.descriptor, peer: &address)
-        defer { system.close(peer) }
+        let peer = SystemCalls.accept(listener.descriptor, peer: &address)
+        defer { close(peer) }
         // A client ignores HelloRequests during a handshake (RFC 5246, 7.4.1.1).
         let record: [UInt8] = [0x16, 3, 3, 0, 4, 0, 0, 0, 0]
         let records = Array(repeatElement(record, count: 10_000).joined())
-        while system.send(peer, records) == records.count {}
+        while SystemCalls.send(peer, records) == records.count {}
         let number = client.descriptor
         let stream = ClientStream(client)
         let context = try TLSContext(clientTrusting: .system)
@@ -103,7 +103,7 @@ struct HTTPSClientDeadlineTests {
             try stream.secure(context, hostName: "localhost", until: MonotonicClock.now())
         }
         var left = [UInt8](repeating: 0, count: 1)
-        #expect(system.receive(number, into: &left, atMost: 1) == 1)
+        #expect(SystemCalls.receive(number, into: &left, atMost: 1) == 1)
     }
 
     @Test("A request to a peer that sends and never reads ends at its deadline")
@@ -114,15 +114,14 @@ struct HTTPSClientDeadlineTests {
         let isOver = DispatchSemaphore(value: 0)
         let ended = DispatchSemaphore(value: 0)
         DispatchQueue(label: "talker").async {
-            let system = SystemCalls()
             let isHere = (descriptor: number, wantsInput: true, wantsSpace: false)
             _ = BlockingWait.wait(for: [isHere], until: .never)
             var address: SocketAddress?
-            let peer = system.accept(number, peer: &address)
-            _ = system.send(peer, Array("HTTP/1.1 200 OK\r\n".utf8))
+            let peer = SystemCalls.accept(number, peer: &address)
+            _ = SystemCalls.send(peer, Array("HTTP/1.1 200 OK\r\n".utf8))
             isOver.wait()
-            system.close(peer)
-            system.close(number)
+            close(peer)
+            close(number)
             ended.signal()
         }
         var limits = HTTPSClientLimits()

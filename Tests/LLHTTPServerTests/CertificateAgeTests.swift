@@ -32,7 +32,7 @@ struct CertificateAgeTests {
 
     private func certificateAge(_ name: String, _ beginsTheNext: Bool, _ idleSeconds: Int64) throws {
         let driver = Self.driver(idleSeconds)
-        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        driver.connection.secured(clientIsVerified: true, driver.host)
         let start = driver.now
         var last = start
         for second in try #require(Self.visits[name]) {
@@ -53,7 +53,7 @@ struct CertificateAgeTests {
     )
     func slowestRequest(_ milliseconds: Int64, _ answers: Int) {
         let driver = Self.driver(60)
-        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        driver.connection.secured(clientIsVerified: true, driver.host)
         let start = driver.now
         var last = start
         let head = " / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"
@@ -78,7 +78,7 @@ struct CertificateAgeTests {
         limits.requestBytes = 200_000
         limits.idleTimeout = .seconds(60)
         let driver = ConnectionDriver(limits: limits)
-        driver.engine.secured(driver.connection, clientIsVerified: true, now: driver.now)
+        driver.connection.secured(clientIsVerified: true, driver.host)
         for _ in 0..<4 {
             driver.advance(by: .seconds(56))
             driver.send(Self.get)
@@ -99,7 +99,7 @@ struct CertificateAgeTests {
     @Test("A connection without a client's certificate has no limit of five minutes")
     func noCertificateAge() {
         let driver = ConnectionDriver()
-        driver.engine.secured(driver.connection, clientIsVerified: false, now: driver.now)
+        driver.connection.secured(clientIsVerified: false, driver.host)
         for _ in 0..<10 {
             driver.advance(by: .seconds(59))
             driver.send(Self.get)

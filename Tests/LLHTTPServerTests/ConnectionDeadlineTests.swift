@@ -172,13 +172,13 @@ struct ConnectionDeadlineTests {
     @Test("While draining, each answer closes its connection, and an idle connection has a short time left")
     func draining() {
         let busy = ConnectionDriver()
-        busy.engine.isDraining = true
-        busy.engine.beginDrain(busy.connection, now: busy.now)
+        busy.host.isDraining = true
+        busy.connection.beginDrain(busy.host)
         busy.send(ConnectionDriver.get)
         #expect(busy.responses.first?["connection"] == "close")
         let idle = ConnectionDriver()
-        idle.engine.isDraining = true
-        idle.engine.beginDrain(idle.connection, now: idle.now)
+        idle.host.isDraining = true
+        idle.connection.beginDrain(idle.host)
         idle.advance(by: .milliseconds(501))
         #expect(idle.closed == .stopped)
     }
@@ -188,8 +188,8 @@ struct ConnectionDeadlineTests {
         let driver = ConnectionDriver()
         driver.room = 10
         driver.send(ConnectionDriver.get)
-        driver.engine.isDraining = true
-        driver.engine.beginDrain(driver.connection, now: driver.now)
+        driver.host.isDraining = true
+        driver.connection.beginDrain(driver.host)
         driver.drain(100_000)
         #expect(driver.statuses == [200])
         driver.advance(by: .milliseconds(501))
@@ -214,8 +214,8 @@ struct ConnectionDeadlineTests {
         #expect(driver.responses.last?["connection"] == nil)
         Self.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", to: driver, since: start)
         #expect(driver.statuses == [200, 503, 200])
-        driver.engine.endTurn()
-        driver.engine.endTurn()
+        driver.host.endTurn()
+        driver.host.endTurn()
         Self.send(ConnectionDriver.get, to: driver, since: start)
         #expect(driver.statuses == [200, 503, 200, 200])
     }

@@ -5,9 +5,7 @@ import Testing
 
 @Suite("The table of connections")
 struct ConnectionTableTests {
-    private func connection() -> Connection {
-        Connection(id: 1, descriptor: -1, isOverLimit: false, now: MonotonicInstant(nanoseconds: 0))
-    }
+    private func connection() -> Connection { ConnectionDriver().connection }
 
     @Test("Peers are counted as their connections come and go; a /64 is one peer")
     func peers() throws {

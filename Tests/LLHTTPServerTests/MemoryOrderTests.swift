@@ -52,10 +52,10 @@ struct MemoryOrderTests {
         let state = Self.states[index]
         let driver = ConnectionDriver()
         for text in state.sends { driver.send(text) }
-        let rank = driver.engine.memoryRank(of: driver.connection, driver.now)
+        let rank = driver.connection.memoryRank(driver.host.limits, at: driver.now)
         #expect(rank == state.now, "\(state.0)")
         driver.advance(by: .seconds(2))
-        let later = driver.engine.memoryRank(of: driver.connection, driver.now)
+        let later = driver.connection.memoryRank(driver.host.limits, at: driver.now)
         #expect(later == state.later, "\(state.0), later")
     }
 
@@ -65,10 +65,10 @@ struct MemoryOrderTests {
         driver.room = 10
         driver.send("GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
         driver.wake()
-        let rank = driver.engine.memoryRank(of: driver.connection, driver.now)
+        let rank = driver.connection.memoryRank(driver.host.limits, at: driver.now)
         #expect(rank == .fresh)
         driver.advance(by: .seconds(2))
-        let later = driver.engine.memoryRank(of: driver.connection, driver.now)
+        let later = driver.connection.memoryRank(driver.host.limits, at: driver.now)
         #expect(later == .slow && !driver.giveUp())
     }
 

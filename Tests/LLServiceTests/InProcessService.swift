@@ -119,10 +119,7 @@ final class InProcessService {
         let handler = listener.map { ServiceHandler(core: core, listener: $0) } ?? handler
         let head = (["\(method) \(target) HTTP/1.1", "Host: test"] + fields).joined(separator: "\r\n")
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)
-        var parser = RequestParser(limits: HTTPLimits())
-        try #require(parser.parse(bytes.span) == .complete)
-        var exchange = HTTPExchange(context: context(connectionID: 1))
-        swap(&exchange.head, &parser.head)
+        var exchange = try exchange(1, bytes.span)
         if handler.receiveHead(&exchange, bytes: bytes.span) != .respond {
             exchange.response.reset()
             exchange.context.visit = visit
@@ -135,8 +132,9 @@ final class InProcessService {
         return .answered(Self.read(exchange.response))
     }
 
-    private func context(connectionID: UInt64) -> RequestContext {
-        RequestContext(
+    /// The exchange of a request, with the head at the start of `bytes`.
+    private func exchange(_ connectionID: UInt64, _ bytes: Span<UInt8>) throws -> HTTPExchange {
+        let context = RequestContext(
             firstByteAt: MonotonicClock.now(),
             now: MonotonicClock.now(),
             worker: 0,
@@ -144,15 +142,16 @@ final class InProcessService {
             isDraining: false,
             descriptor: -1
         )
+        var exchange = HTTPExchange(context: context)
+        var parser = RequestParser(limits: HTTPLimits())
+        guard parser.parse(bytes, into: &exchange.head) == .complete else { throw TestSupportError("no request") }
+        return exchange
     }
 
     /// The answer to a request that the server itself refuses.
     func fail(_ failure: HTTPFailure, _ method: String, _ target: String) throws -> TestResponse {
-        var parser = RequestParser(limits: HTTPLimits())
         let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n".utf8)
-        try #require(parser.parse(bytes.span) == .complete)
-        var exchange = HTTPExchange(context: context(connectionID: 2))
-        swap(&exchange.head, &parser.head)
+        var exchange = try exchange(2, bytes.span)
         handler.renderFailure(failure, &exchange, bytes: bytes.span)
         return Self.read(exchange.response)
     }

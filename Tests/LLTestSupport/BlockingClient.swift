@@ -1,3 +1,4 @@
+internal import Glibc
 package import LLHTTP
 
 /// A client of a stream socket for tests: every call waits, at most until a deadline.
@@ -52,7 +53,7 @@ package final class BlockingClient {
     package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
     /// Ends the sending direction.
-    package func shutdownWrite() { _ = SystemCalls().shutdownWrite(descriptor) }
+    package func shutdownWrite() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Reads until `isEnough`, the end, or `timeout`.
     package func read(

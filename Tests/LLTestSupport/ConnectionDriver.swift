@@ -4,10 +4,10 @@ package import LLHTTP
 package final class ConnectionDriver {
     package static let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    package var engine: ConnectionEngine
+    package var host: ConnectionHost
     package let connection: Connection
     /// The current time. It starts far enough from zero that no test reaches a moment before the clock's start.
-    package private(set) var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+    package var now: MonotonicInstant { host.now }
     /// Everything the client received.
     package private(set) var received: [UInt8] = []
     /// Why the connection was closed; nil while it is open.
@@ -25,10 +25,11 @@ package final class ConnectionDriver {
         handler: any HTTPRequestHandler = TestHandler.probe(),
         isOverLimit: Bool = false
     ) {
-        engine = ConnectionEngine(limits: limits, worker: 0, handler: handler)
-        engine.waitingSince = now
-        engine.unixSeconds = 784_111_777
-        connection = engine.open(id: 1, descriptor: -1, isOverLimit: isOverLimit, now: now)
+        let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+        host = ConnectionHost(limits: limits, worker: 0, handler: handler, now: start)
+        host.waitingSince = start
+        host.unixSeconds = 784_111_777
+        connection = Connection(id: 1, descriptor: -1, isOverLimit: isOverLimit, host)
     }
 
     /// The responses so far.
@@ -61,7 +62,7 @@ package final class ConnectionDriver {
 
     /// Text arrives that may have waited since an earlier moment.
     package func send(_ text: String, waitingSince: MonotonicInstant) {
-        engine.waitingSince = waitingSince
+        host.waitingSince = waitingSince
         receive(Array(text.utf8))
     }
 
@@ -71,30 +72,30 @@ package final class ConnectionDriver {
     /// The client ends its direction.
     package func endInput() {
         inputIsOver = true
-        if closed == nil, connection.interest == .hangUp { perform { $0.inputEnded(connection) } }
+        if closed == nil, connection.interest == .hangUp { perform { _ in connection.inputEnded() } }
         deliver()
     }
 
     private func deliver() {
         while closed == nil, connection.interest == .input {
             if unread.isEmpty {
-                if inputIsOver { perform { $0.inputEnded(connection) } }
+                if inputIsOver { perform { _ in connection.inputEnded() } }
                 return
             }
-            let piece = Array(unread.prefix(engine.room(for: connection)))
+            let piece = Array(unread.prefix(connection.room(host.limits)))
             unread.removeFirst(piece.count)
-            engine.waitingSince = now
+            host.waitingSince = now
             receive(piece)
         }
     }
 
     private func receive(_ bytes: [UInt8]) {
-        perform { $0.received(connection, bytes.span, now: now) }
+        perform { connection.received(bytes.span, by: &$0) }
     }
 
     /// Wakes a parked request.
     package func wake() {
-        perform { $0.wake(connection, now: now) }
+        perform { connection.wake(&$0) }
         deliver()
     }
 
@@ -102,13 +103,13 @@ package final class ConnectionDriver {
     package func advance(by duration: Duration) {
         let end = now + duration
         while closed == nil, connection.deadline <= end {
-            now = max(now, connection.deadline)
-            engine.waitingSince = now
-            perform { $0.deadlinePassed(connection, now: now) }
+            host.now = max(now, connection.deadline)
+            host.waitingSince = now
+            perform { connection.deadlinePassed(&$0) }
             deliver()
         }
-        now = end
-        engine.waitingSince = now
+        host.now = end
+        host.waitingSince = now
     }
 
     /// The client takes `count` more bytes of the waiting output.
@@ -121,24 +122,24 @@ package final class ConnectionDriver {
     /// - Returns: Whether a request was answered.
     package func giveUp() -> Bool {
         var isAnswered = false
-        perform { isAnswered = $0.giveUp(connection, now: now) }
+        perform { isAnswered = connection.giveUp(&$0) }
         return isAnswered
     }
 
-    private func perform(_ event: (inout ConnectionEngine) -> Void) {
-        event(&engine)
+    private func perform(_ event: (inout ConnectionHost) -> Void) {
+        event(&host)
         while true {
-            if connection.phase == .ended { engine.output.removeAll() }
-            if !engine.output.isEmpty {
-                pending += engine.output
-                engine.output.removeAll()
-                pending += engine.sharedOutput ?? []
-                engine.sharedOutput = nil
+            if connection.phase == .ended { host.output.removeAll() }
+            if !host.output.isEmpty {
+                pending += host.output
+                host.output.removeAll()
+                pending += host.sharedOutput ?? []
+                host.sharedOutput = nil
                 if !connection.isWriting { transfer() }
             }
-            switch engine.next(connection, now: now) {
+            switch connection.next(&host) {
             case .wait: return
-            case .resume: engine.resume(connection, now: now)
+            case .resume: connection.resume(&host)
             case .shutdownWrite:
                 writeIsShut = true
                 return
@@ -163,9 +164,9 @@ package final class ConnectionDriver {
         pending.removeFirst(count)
         if let room { self.room = room - count }
         if !pending.isEmpty {
-            engine.outputBlocked(connection, sent: count, now: now)
+            connection.outputBlocked(sent: count, host)
         } else if connection.isWriting {
-            engine.outputSent(connection, now: now)
+            connection.outputSent(host)
         }
     }
 }

@@ -28,7 +28,7 @@ package struct RequestStream: ~Copyable {
     }
 
     private let limits: HTTPLimits
-    private var parser: RequestParser
+    private var parser: HeadReader
     private var decoder: ChunkedDecoder
     private var state = State.head
     private var start = 0
@@ -39,7 +39,7 @@ package struct RequestStream: ~Copyable {
 
     package init(limits: HTTPLimits) {
         self.limits = limits
-        parser = RequestParser(limits: limits)
+        parser = HeadReader(limits: limits)
         decoder = ChunkedDecoder(limits: limits, bodyLimit: limits.bodyBytes)
     }
 
@@ -110,4 +110,18 @@ package struct RequestStream: ~Copyable {
     private mutating func append(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         for index in range { content.append(bytes[index]) }
     }
+}
+
+/// A parser with the head that it fills.
+package struct HeadReader: ~Copyable {
+    package private(set) var head = RequestHead()
+    private var parser: RequestParser
+
+    package init(limits: HTTPLimits = HTTPLimits()) { parser = RequestParser(limits: limits) }
+
+    package var hasBegun: Bool { parser.hasBegun }
+
+    package mutating func parse(_ bytes: Span<UInt8>) -> RequestParser.Outcome { parser.parse(bytes, into: &head) }
+
+    package mutating func reset() { parser.reset(&head) }
 }

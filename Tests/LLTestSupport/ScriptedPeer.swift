@@ -61,12 +61,12 @@ package final class ScriptedPeer: @unchecked Sendable {
     /// Ends the stream without close_notify under TLS, as a cut connection does.
     package func cut() {
         stream.dropTLS()
-        _ = SystemCalls().shutdownWrite(descriptor)
+        _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
     func finish() {
         stream.tls?.sayClose()
-        _ = SystemCalls().shutdownWrite(descriptor)
+        _ = shutdown(descriptor, Int32(SHUT_WR))
     }
 
     func interrupt() {

@@ -1,3 +1,4 @@
+internal import Dispatch
 package import LLHTTP
 
 extension HTTPServerLimits {
@@ -93,5 +94,24 @@ package final class TestServer: Sendable {
     @discardableResult
     package func stop(grace: Duration = .seconds(5)) async -> Int {
         await server.stop(drainDelay: .zero, grace: grace)
+    }
+}
+
+extension HTTPServer {
+    /// Does the same as the server's own function, and blocks no thread of Swift's pool.
+    @discardableResult
+    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+        beginStop(drainDelay: drainDelay, grace: grace)
+        await untilEnded()
+        return cutOffRequests
+    }
+
+    package func untilEnded() async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "server-end").async {
+                self.waitUntilEnded()
+                continuation.resume()
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ internal import LLBytes
 /// as octets, never as text (RFC 9112 §2.2).
 package struct RequestParser: ~Copyable {
     package enum Outcome: Equatable, Sendable {
-        /// The head is complete: ``RequestParser/head`` describes it.
+        /// The head is complete.
         case complete
         /// The bytes so far may become a request.
         case needMore
@@ -21,8 +21,6 @@ package struct RequestParser: ~Copyable {
         case fields, complete
     }
 
-    /// The head, complete after ``Outcome/complete``.
-    package var head = RequestHead()
     package let limits: HTTPLimits
 
     var state = State.start
@@ -43,8 +41,8 @@ package struct RequestParser: ~Copyable {
     /// True after the first byte of the request line; empty lines before it do not count.
     package var hasBegun: Bool { state != .start && state != .startLineFeed }
 
-    /// Prepares for the next request and keeps the storage.
-    package mutating func reset() {
+    /// Prepares for the next request and keeps the storage of the head.
+    package mutating func reset(_ head: inout RequestHead) {
         if state == .start, position == 0 { return }
         head.reset()
         state = .start
@@ -54,16 +52,11 @@ package struct RequestParser: ~Copyable {
         framing = Framing()
     }
 
-    /// Changes the complete head into a request without a body, after which the connection must close.
-    package mutating func dropBody() {
-        head.contentLength = nil
-        head.isChunked = false
-        head.keepAlive = false
-    }
-
     /// Parses the bytes that arrived since the last call.
-    /// - Parameter bytes: All bytes of the request from its first one on; at least as many as at the last call.
-    package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
+    /// - Parameters:
+    ///   - bytes: All bytes of the request from its first one on; at least as many as at the last call.
+    ///   - head: The head of the same request at each call; complete after ``Outcome/complete``.
+    package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) -> Outcome {
         do throws(HTTPRefusal) {
             while position < bytes.count {
                 switch state {
@@ -71,11 +64,11 @@ package struct RequestParser: ~Copyable {
                 case .startLineFeed:
                     try FieldLines.expectLineFeed(bytes, &position)
                     state = .start
-                case .method: try parseMethod(bytes)
+                case .method: try parseMethod(bytes, &head)
                 case .target: try parseTarget(bytes)
                 case .version: try parseVersion(bytes)
-                case .requestLineFeed: try endRequestLine(bytes)
-                case .fields: try parseFields(bytes)
+                case .requestLineFeed: try endRequestLine(bytes, &head)
+                case .fields: try parseFields(bytes, &head)
                 case .complete: return .complete
                 }
             }
@@ -99,7 +92,7 @@ package struct RequestParser: ~Copyable {
         state = .method
     }
 
-    private mutating func parseFields(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
+    private mutating func parseFields(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
         while true {
             switch try lines.next(bytes, from: &position) {
             case .needMore: return
@@ -119,7 +112,7 @@ package struct RequestParser: ~Copyable {
 
 extension RequestParser {
     /// RFC 9112 §3.1: the method is a token, followed by exactly one space.
-    mutating func parseMethod(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
+    mutating func parseMethod(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
         let end = min(bytes.count, lineStart + limits.requestLineBytes)
         while position < end {
             let byte = bytes[position]
@@ -180,7 +173,7 @@ extension RequestParser {
     }
 
     /// Checks the version and the form of the target at the end of the request line.
-    mutating func endRequestLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
+    mutating func endRequestLine(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
         try FieldLines.expectLineFeed(bytes, &position)
         // RFC 9110 §15.6.6: a request of another major version is 505. The version has the form `HTTP/1.1`.
         guard bytes[tokenStart + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
@@ -227,6 +220,13 @@ package struct RequestHead: ~Copyable {
 
     /// True if a body follows, including an empty chunked one.
     package var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
+
+    /// Changes the complete head into a request without a body, after which the connection must close.
+    mutating func dropBody() {
+        contentLength = nil
+        isChunked = false
+        keepAlive = false
+    }
 
     /// Forgets the request and keeps the storage.
     package mutating func reset() {

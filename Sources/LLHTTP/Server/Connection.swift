@@ -1,4 +1,9 @@
-/// The state of one connection, without any I/O. ``ConnectionEngine`` changes it, and a worker acts on it.
+internal import LLBytes
+
+/// One HTTP/1.1 connection, without any I/O: bytes and other events go in, bytes and a state come out.
+///
+/// ``received(_:by:)`` adds to the one buffer; `process` parses it, asks the handler and encodes the answers into the
+/// host's output. Then ``next(_:)`` alone decides what the worker does.
 package final class Connection {
     package enum Phase: Equatable, Sendable {
         case idle
@@ -31,16 +36,27 @@ package final class Connection {
         case nothing
     }
 
+    /// The worker's next step, after the output of an event is sent or waits for space.
+    package enum Step: Equatable, Sendable {
+        /// Wait for the connection's ``interest``.
+        case wait
+        /// Serve other connections first, then call ``resume(_:)``.
+        case resume
+        /// End the sending direction, then wait for input and drop it.
+        case shutdownWrite
+        case close(ConnectionCloseCause)
+    }
+
     /// The connection's number; no other connection of the process has had it.
     package let id: UInt64
+    let descriptor: Int32
+    /// True for a connection beyond the limit: it gets one answer.
+    let isOverLimit: Bool
     /// After this moment the next response ends the connection.
-    var endsAt = MonotonicInstant.never
+    private(set) var endsAt: MonotonicInstant
     /// The moment at which the connection last ceased to be wholly idle. A client that begins each request before the
     /// previous one has ended cannot make itself look new.
     var busySince: MonotonicInstant
-    /// True for a connection beyond the limit: it gets one answer.
-    let isOverLimit: Bool
-    let descriptor: Int32
 
     // The properties that every request changes are private: the compiler then sees each access and omits the checks at
     // run time.
@@ -52,29 +68,23 @@ package final class Connection {
         get { currentPhase }
         set { currentPhase = newValue }
     }
-    var phaseDeadline = MonotonicInstant.never
-    var writeDeadline = MonotonicInstant.never
-    var requestStart: MonotonicInstant
     package internal(set) var requestsServed: Int {
         get { servedCount }
         set { servedCount = newValue }
     }
+    /// The socket did not take all response bytes yet.
+    package var isWriting: Bool { writeIsBlocked }
+    var phaseDeadline: MonotonicInstant
+    private var writeDeadline = MonotonicInstant.never
+    private var writeProgress = 0
+    var requestStart: MonotonicInstant
     /// The peer ended its direction while a request was parked. Bytes sent before that may still be unread, so this
     /// flag only stops further reports; reading finds the end itself.
-    var hangUpSeen = false
-    /// The socket did not take all response bytes yet.
-    package internal(set) var isWriting: Bool {
-        get { writeIsBlocked }
-        set { writeIsBlocked = newValue }
-    }
-    var closeCause = ConnectionCloseCause.finished
-    var lingerBytesLeft = 0
-    var writeProgress = 0
+    private var hangUpSeen = false
+    private(set) var closeCause = ConnectionCloseCause.finished
+    private var lingerBytesLeft = 0
     /// An incomplete or parked request, or pipelined requests that wait; nil while idle.
-    var input: OwnedBuffer?
-
-    /// True until the TLS handshake is over: no request can have come.
-    var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
+    var buffer: RequestBuffer?
 
     // The worker's own bookkeeping.
     var tls: TLSConnection?
@@ -88,21 +98,26 @@ package final class Connection {
     /// A body that is sent without a copy, after ``pendingOutput``, and the number of its bytes that are sent.
     var pendingShared: [UInt8]?
     var sharedOffset = 0
-    /// The bytes that ``ConnectionEngine/account(_:)`` last counted for this connection.
+    /// The bytes that ``ConnectionHost/account(_:)`` last counted for this connection.
     package internal(set) var accountedBytes = 0
     var registeredEvents: UInt32 = 0
     var isQueuedToResume = false
 
-    init(id: UInt64, descriptor: Int32, isOverLimit: Bool, now: MonotonicInstant) {
+    package init(id: UInt64, descriptor: Int32, isOverLimit: Bool, _ host: borrowing ConnectionHost) {
         self.id = id
         self.descriptor = descriptor
         self.isOverLimit = isOverLimit
-        busySince = now
-        requestStart = now
+        endsAt = host.now + host.limits.connectionAge
+        phaseDeadline = host.now.adding(nanoseconds: host.idleNanoseconds)
+        busySince = host.now
+        requestStart = host.now
     }
 
-    /// The moment at which ``ConnectionEngine/deadlinePassed(_:now:)`` is due. While a write is blocked, only the
-    /// write's deadline and a parked request's own count: no input is read then.
+    /// True until the TLS handshake is over: no request can have come.
+    var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
+
+    /// The moment at which ``deadlinePassed(_:)`` is due. While a write is blocked, only the write's deadline and a
+    /// parked request's own count: no input is read then.
     package var deadline: MonotonicInstant {
         guard isWriting else { return phaseDeadline }
         return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
@@ -117,32 +132,237 @@ package final class Connection {
         }
     }
 
-    var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
+    var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: servedCount, slot: slot) }
 
-    package var hasBufferedInput: Bool { input != nil }
+    package var hasBufferedInput: Bool { buffer != nil }
 
     /// True if a part of a request has come, or if whole requests wait.
     var hasPartialInput: Bool { hasBufferedInput || tls?.holdsPartialInput == true }
 
-    /// The memory that the connection holds: itself, its buffers, and OpenSSL's part.
-    package var heldBytes: Int {
-        var held = Self.ownBytes + pendingOutput.capacity
-        held += input?.buffer.heldBytes ?? 0
-        guard let tls else { return held }
-        if isHandshaking { return held + Self.handshakeBytes }
-        held += Self.sessionBytes
-        if tls.holdsPartialInput { held += Self.recordBytes }
-        // The answer to a key update (RFC 8446 section 4.6.3) also needs a record if the socket does not take it.
-        if isWriting || tlsInterest == .outputSpace { held += Self.recordBytes }
-        return held
+    /// The number of bytes that may be received now: 0 if the connection holds as much as it may.
+    package func room(_ limits: HTTPServerLimits) -> Int {
+        max(0, min(limits.receiveBytes, limits.requestBytes - (buffer?.count ?? 0)))
     }
 
-    /// The connection itself, with its entries in the worker's tables: 1 KiB.
-    static let ownBytes = 1_024
-    /// OpenSSL's memory within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot
-    /// make its handshake larger: ``TLSContext`` bounds its messages.
-    static let handshakeBytes = 46 * 1_024
-    private static let sessionBytes = 11 * 1_024
-    /// An incomplete record, in either direction: 16 KiB and its framing (RFC 8446 section 5.1).
-    private static let recordBytes = 17 * 1_024
+    /// True if a request, or the answer to one, takes so long that the connection may make room for another.
+    func isSlow(_ limits: HTTPServerLimits, at now: MonotonicInstant) -> Bool {
+        now > busySince + limits.slowRequestAge
+    }
+
+    package func received(_ bytes: Span<UInt8>, by host: inout ConnectionHost) {
+        if phase == .lingering || phase == .closing {
+            lingerBytesLeft -= bytes.count
+            if phase == .lingering, lingerBytesLeft <= 0 { phase = .ended }
+            return
+        }
+        if buffer == nil { busySince = host.now }
+        let buffer = self.buffer.take() ?? host.makeBuffer(context(.first, host))
+        buffer.append(bytes)
+        process(buffer, &host)
+    }
+
+    package func resume(_ host: inout ConnectionHost) {
+        guard phase == .idle, !isWriting, let buffer = buffer.take() else { return }
+        process(buffer, &host)
+    }
+
+    package func wake(_ host: inout ConnectionHost) {
+        if phase == .parked { visit(.woken, &host) }
+    }
+
+    /// The next step, after the host's output was sent or waits for space in the socket; called once after each event.
+    package func next(_ host: inout ConnectionHost) -> Step {
+        switch phase {
+        case .ended: return .close(closeCause)
+        case .closing where !isWriting:
+            releaseBuffer(&host)
+            // RFC 9112 §9.6: close in stages, so that a reset does not take the last response with it.
+            phase = .lingering
+            lingerBytesLeft = host.limits.lingerBytes
+            phaseDeadline = host.now + host.limits.lingerTimeout
+            return .shutdownWrite
+        case .idle where hasBufferedInput && !isWriting: return .resume
+        default: return .wait
+        }
+    }
+
+    /// The socket has taken all of the waiting output.
+    package func outputSent(_ host: borrowing ConnectionHost) {
+        writeIsBlocked = false
+        writeDeadline = .never
+        // A connection with a slow reader lives no longer than an idle one.
+        if phase == .idle {
+            phaseDeadline = min(host.now, endsAt).adding(nanoseconds: host.idleNanoseconds)
+            beginDrain(host)
+        }
+        let isTooOld = host.now >= endsAt.adding(nanoseconds: host.idleNanoseconds)
+        if isTooOld, [.idle, .head, .body].contains(phase) { end(.idle) }
+        // The client is not charged for the time in which the server did not read.
+        if phase == .head { phaseDeadline = host.now + host.limits.headDeadline }
+        if phase == .body { phaseDeadline = host.now + host.limits.bodyDeadline }
+    }
+
+    /// The socket took `count` bytes and no more; the rest waits for space.
+    package func outputBlocked(sent count: Int, _ host: borrowing ConnectionHost) {
+        writeProgress += count
+        if !isWriting || writeProgress >= host.limits.writeProgressBytes {
+            writeIsBlocked = true
+            writeProgress = 0
+            writeDeadline = host.now + host.limits.writeStall
+        }
+    }
+
+    /// The connection's ``deadline`` has come.
+    package func deadlinePassed(_ host: inout ConnectionHost) {
+        if isWriting, host.now >= writeDeadline { return end(.writeStalled) }
+        switch phase {
+        case .silent, .waiting, .handshaking: end(host.isDraining ? .stopped : .handshake)
+        case .idle: end(host.isDraining ? .stopped : .idle)
+        case .head, .body:
+            // If only empty lines have come, there is no request to answer.
+            guard let buffer, phase == .body || buffer.hasBegun else { return end(.idle) }
+            fail(buffer, .timedOut, .requestTimeout, &host)
+        case .discarding: close(.requestTimeout)
+        case .parked: visit(.expired, &host)
+        case .lingering: phase = .ended
+        case .closing, .ended: break
+        }
+    }
+
+    /// The peer ended its direction, and every byte before the end was read; while a request is parked, the end was
+    /// only reported. Complete requests are answered, then the connection closes (RFC 9112 §9.5).
+    package func inputEnded() {
+        switch phase {
+        case .idle: end(.client)
+        case .head, .body, .discarding, .silent, .waiting, .handshaking: end(.disconnected)
+        case .lingering: phase = .ended
+        case .parked: hangUpSeen = true
+        case .closing, .ended: break
+        }
+    }
+
+    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that
+    /// its client's certificate has expired, so the events after the last answer that keeps it open must fit into its
+    /// age.
+    package func secured(clientIsVerified: Bool, _ host: borrowing ConnectionHost) {
+        if clientIsVerified {
+            let limits = host.limits
+            // The rest of an unread body, the idle time, and the last request.
+            let rest = limits.bodyDeadline + limits.idleTimeout + limits.headDeadline + limits.bodyDeadline
+            endsAt = min(endsAt, host.now + (limits.verifiedConnectionAge - rest))
+        }
+        phase = .idle
+        becomeIdle(host)
+    }
+
+    func becomeIdle(_ host: borrowing ConnectionHost) {
+        phaseDeadline = host.now.adding(nanoseconds: host.idleNanoseconds)
+        beginDrain(host)
+    }
+
+    /// If stopping has begun, an idle connection stays for a moment, since a request may already be on its way.
+    package func beginDrain(_ host: borrowing ConnectionHost) {
+        if host.isDraining, phase == .idle || isHandshaking, !isWriting {
+            phaseDeadline = min(phaseDeadline, host.now + host.limits.drainIdleWait)
+        }
+    }
+
+    /// Ends the connection at once and drops its unsent output.
+    func end(_ cause: ConnectionCloseCause) {
+        phase = .ended
+        closeCause = cause
+    }
+
+    /// RFC 9112 §9.6: no request is processed after a response with `close`.
+    func close(_ cause: ConnectionCloseCause) {
+        phase = .closing
+        phaseDeadline = .never
+        closeCause = cause
+    }
+
+    /// Removes the connection's buffer: its content is no longer needed.
+    func releaseBuffer(_ host: inout ConnectionHost) {
+        guard let buffer = buffer.take() else { return }
+        host.release(buffer)
+        host.account(self)
+    }
+}
+
+/// The part of a worker that its connections use: limits, handler, clock, and the output of the current event.
+///
+/// It is a value, not a class: an event has exclusive access to it from the first byte to the answer, without a check
+/// at each use.
+package struct ConnectionHost: ~Copyable {
+    package let limits: HTTPServerLimits
+    let worker: Int
+    let handler: any HTTPRequestHandler
+    /// Response bytes of the current event, to be sent on its connection; the worker empties it.
+    package var output: [UInt8] = []
+    /// A shared body that follows ``output``; the worker takes it. No further request is answered before it is sent.
+    package var sharedOutput: [UInt8]?
+    /// The memory of all connections, counted by ``account(_:)``.
+    package private(set) var heldBytes = 0
+    /// The moment of the current event.
+    package var now: MonotonicInstant
+    /// The wall clock for `Date`, in seconds since 1970.
+    package var unixSeconds: Int64 = 0
+    /// True once stopping has begun: each response ends its connection.
+    package var isDraining = false
+    /// Requests handled now may have waited since this moment; ``HTTPServerLimits/queueDelay`` is measured from it.
+    package var waitingSince = MonotonicInstant.never
+    /// The start of the lateness: every turn since then had a late request. Nil while no request is late.
+    private var lateSince: MonotonicInstant?
+    private var sawLateRequest = false
+    package var requestCount: UInt64 = 0
+    package var overloadedCount: UInt64 = 0
+
+    var encoder = ResponseEncoder()
+    /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
+    private var spareBuffer: RequestBuffer?
+    private let queueDelayNanoseconds: UInt64
+    let idleNanoseconds: UInt64
+
+    package init(limits: HTTPServerLimits, worker: Int, handler: any HTTPRequestHandler, now: MonotonicInstant) {
+        self.limits = limits
+        self.worker = worker
+        self.handler = handler
+        self.now = now
+        queueDelayNanoseconds = limits.queueDelay.wholeNanoseconds
+        idleNanoseconds = limits.idleTimeout.wholeNanoseconds
+    }
+
+    /// The worker has handled all reported events. Lateness ends with a turn without a late request.
+    package mutating func endTurn() {
+        if !sawLateRequest { lateSince = nil }
+        sawLateRequest = false
+    }
+
+    /// True if requests have been late for some time, and this one is late too. One pause (of the machine, for example)
+    /// refuses no request; a queue that stays long does.
+    mutating func isOverdue(arrivedAfter earliest: MonotonicInstant) -> Bool {
+        guard now.nanoseconds(since: max(waitingSince, earliest)) > queueDelayNanoseconds else { return false }
+        sawLateRequest = true
+        guard let since = lateSince else {
+            lateSince = now
+            return false
+        }
+        return now.nanoseconds(since: since) > queueDelayNanoseconds
+    }
+
+    mutating func account(_ connection: Connection) {
+        let held = connection.slot >= 0 ? connection.heldBytes : 0
+        heldBytes += held - connection.accountedBytes
+        connection.accountedBytes = held
+    }
+
+    mutating func makeBuffer(_ context: RequestContext) -> RequestBuffer {
+        spareBuffer.take() ?? RequestBuffer(limits: limits.http, HTTPExchange(context: context))
+    }
+
+    /// Stores a buffer for the next request; one of an unusually long request is freed.
+    mutating func release(_ buffer: RequestBuffer) {
+        guard buffer.bytes.capacity <= limits.receiveBytes else { return }
+        buffer.clear()
+        spareBuffer = buffer
+    }
 }

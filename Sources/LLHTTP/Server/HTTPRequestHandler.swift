@@ -88,6 +88,13 @@ package struct HTTPExchange: ~Copyable {
     package var response = HTTPResponse()
 
     package init(context: RequestContext) { self.context = context }
+
+    /// Prepares for a call of the handler.
+    mutating func prepare(_ context: RequestContext, body: Range<Int> = 0..<0) {
+        response.reset()
+        self.context = context
+        self.body = body
+    }
 }
 
 /// The context of a request: every fact besides its bytes.

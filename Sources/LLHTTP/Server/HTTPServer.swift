@@ -1,3 +1,4 @@
+internal import CLLSystem
 internal import Dispatch
 internal import Synchronization
 
@@ -6,7 +7,6 @@ internal import Synchronization
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
-    private let system = SystemCalls()
     private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
     private let workers = DispatchGroup()
@@ -34,10 +34,10 @@ package final class HTTPServer: Sendable {
         do throws(SocketError) {
             for listeners in listening.listeners { handles.append(try prepare(listeners)) }
         } catch {
-            for listener in listening.listeners.joined() { listener.close(system) }
+            for listener in listening.listeners.joined() { listener.close() }
             for handle in handles {
-                system.close(handle.poll)
-                if handle.spareDescriptor >= 0 { system.close(handle.spareDescriptor) }
+                platform_close(handle.poll)
+                if handle.spareDescriptor >= 0 { platform_close(handle.spareDescriptor) }
             }
             throw error
         }
@@ -47,7 +47,7 @@ package final class HTTPServer: Sendable {
         for (index, handle) in handles.enumerated() {
             // A queue of its own for each worker, which keeps one of Dispatch's threads until the worker ends.
             DispatchQueue(label: "http-worker-\(index)").async(group: workers) { [self] in
-                var worker = Worker(handle, index, configuration, shared, system, handler: makeHandler(index))
+                var worker = Worker(handle, index, configuration, shared, handler: makeHandler(index))
                 worker.run()
                 shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
             }
@@ -55,15 +55,15 @@ package final class HTTPServer: Sendable {
     }
 
     private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
-        let poll = system.createPoll()
+        let poll = platform_epoll_create()
         guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
-        let wake = WakeSignal(system)
-        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners, system)
+        let wake = WakeSignal()
+        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners)
         if let failure {
-            system.close(poll)
+            platform_close(poll)
             throw failure
         }
-        let spare = system.makeSpareDescriptor()
+        let spare = platform_spare_descriptor()
         return WorkerHandle(wake: wake, poll: poll, listeners: listeners, spareDescriptor: spare)
     }
 
@@ -81,21 +81,13 @@ package final class HTTPServer: Sendable {
     /// True once ``stop(drainDelay:grace:)`` was called.
     package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
 
-    /// Does the same as ``stop(drainDelay:grace:)`` for tasks; blocks the calling thread meanwhile.
-    @discardableResult
-    package func stop(drainDelay: Duration, grace: Duration) -> Int {
-        beginStop(drainDelay: drainDelay, grace: grace)
-        waitUntilEnded()
-        return cutOffRequests
-    }
-
     /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
     /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
     /// - Returns: The number of connections that were cut off within a request; 0 if all were answered.
     @discardableResult
-    package func stop(drainDelay: Duration, grace: Duration) async -> Int {
+    package func stop(drainDelay: Duration, grace: Duration) -> Int {
         beginStop(drainDelay: drainDelay, grace: grace)
-        await untilEnded()
+        waitUntilEnded()
         return cutOffRequests
     }
 
@@ -111,12 +103,6 @@ package final class HTTPServer: Sendable {
 
     /// The number of connections cut off within a request, known once the server has ended.
     package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
-
-    package func untilEnded() async {
-        await withCheckedContinuation { continuation in
-            workers.notify(queue: DispatchQueue(label: "http-server-end")) { continuation.resume() }
-        }
-    }
 
     /// Blocks the calling thread until every worker has ended.
     package func waitUntilEnded() { workers.wait() }
@@ -156,7 +142,7 @@ struct ListenerSet {
                 }
             }
         } catch {
-            for listener in listeners.joined() { listener.close(SystemCalls()) }
+            for listener in listeners.joined() { listener.close() }
             throw error
         }
     }
@@ -165,7 +151,7 @@ struct ListenerSet {
         var bound = address
         // SO_REUSEPORT would also share the port with another process of the same user, without an error.
         let claim = address.port == 0 ? -1 : try Socket.claim(on: address).release()
-        defer { if claim >= 0 { SystemCalls().close(claim) } }
+        defer { if claim >= 0 { platform_close(claim) } }
         for worker in listeners.indices {
             let socket = try Socket.listener(on: bound, backlog: backlog, sharesPort: true)
             // Accepted sockets inherit the option, which saves one call per accept.
@@ -192,9 +178,9 @@ struct Listener: Sendable {
     let file: UnixSocketFile?
 
     /// Closes the socket. The file is removed first: no other process takes the path while a socket listens.
-    func close(_ system: SystemCalls) {
+    func close() {
         file?.remove()
-        system.close(descriptor)
+        platform_close(descriptor)
     }
 }
 

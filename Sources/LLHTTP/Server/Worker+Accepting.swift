@@ -1,12 +1,13 @@
+internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
     /// Adds the listeners and the wake descriptor of a worker to its epoll set.
     /// - Returns: The error if one could not be added.
-    static func register(_ poll: Int32, wake: Int32, listeners: [Listener], _ system: SystemCalls) -> SocketError? {
-        var result = system.add(poll, wake, ReadyEvents.Bits.readable, tag: wakeTag)
+    static func register(_ poll: Int32, wake: Int32, listeners: [Listener]) -> SocketError? {
+        var result = platform_epoll_add(poll, wake, ReadyEvents.Bits.readable, wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
-            result = system.add(poll, listener.descriptor, ReadyEvents.Bits.readable, tag: tag(at: position))
+            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.Bits.readable, tag(at: position))
         }
         return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
     }
@@ -19,7 +20,7 @@ extension Worker {
     mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
         for _ in 0..<most {
             var address: SocketAddress?
-            let result = system.accept(listener.descriptor, peer: &address)
+            let result = SystemCalls.accept(listener.descriptor, peer: &address)
             if result >= 0 {
                 if listener.file != nil, assign(result) { continue }
                 handle.load.wrappingAdd(1, ordering: .relaxed)
@@ -69,8 +70,8 @@ extension Worker {
         } else {
             // No connection may wait here, so neither a request is read nor a TLS handshake made; only the bytes that
             // the socket takes at once are sent.
-            if tls == nil { _ = system.send(descriptor, Self.fullAnswer) }
-            system.close(descriptor)
+            if tls == nil { _ = SystemCalls.send(descriptor, Self.fullAnswer) }
+            platform_close(descriptor)
             didClose(.limit)
         }
     }
@@ -152,7 +153,7 @@ extension Worker {
     /// True if the connection may be closed for a new one: it is idle, or too slow with its requests, its answers or
     /// its handshake.
     private func isEvictable(_ connection: Connection) -> Bool {
-        let isSlow = engine.isSlow(connection, now)
+        let isSlow = connection.isSlow(limits, at: now)
         if connection.isWriting { return isSlow }
         switch connection.phase {
         case .idle: return !connection.hasBufferedInput || isSlow
@@ -171,14 +172,14 @@ extension Worker {
     /// readable. The worker closes its spare descriptor to accept that connection and close it.
     private mutating func shedWithSpareDescriptor(_ listener: Int32) {
         guard spareDescriptor >= 0 else { return }
-        system.close(spareDescriptor)
+        platform_close(spareDescriptor)
         var address: SocketAddress?
-        let result = system.accept(listener, peer: &address)
+        let result = SystemCalls.accept(listener, peer: &address)
         if result >= 0 {
-            system.close(result)
+            platform_close(result)
             handle.counters.withLock { $0.closed[.limit, default: 0] += 1 }
         }
-        spareDescriptor = system.makeSpareDescriptor()
+        spareDescriptor = platform_spare_descriptor()
     }
 
     private mutating func pauseAccepting(for time: Duration) {
@@ -189,7 +190,7 @@ extension Worker {
 
     mutating func resumeAccepting() {
         acceptPausedUntil = .never
-        if spareDescriptor < 0 { spareDescriptor = system.makeSpareDescriptor() }
+        if spareDescriptor < 0 { spareDescriptor = platform_spare_descriptor() }
         // A Unix socket that refuses connections would be readable for ever.
         if !listenersAreRefusing { setListeners(watched: true) }
     }
@@ -197,7 +198,7 @@ extension Worker {
     private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
             let events = watched ? ReadyEvents.Bits.readable : 0
-            let result = system.modify(poll, listener.descriptor, events, tag: Self.tag(at: position))
+            let result = platform_epoll_modify(poll, listener.descriptor, events, Self.tag(at: position))
             // The worker tries again when the pause is over.
             if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
         }

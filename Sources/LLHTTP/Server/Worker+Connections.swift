@@ -1,3 +1,4 @@
+internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
@@ -16,13 +17,13 @@ extension Worker {
         case .hangUp, .nothing:
             if events & ReadyEvents.Bits.readHangUp == 0 { return }
             // The client may have ended only its own direction: it still gets its answer.
-            engine.inputEnded(connection)
+            connection.inputEnded()
             flush(connection)
         }
     }
 
     mutating func receive(_ connection: Connection) {
-        let room = engine.room(for: connection)
+        let room = connection.room(limits)
         if room == 0 {
             close(connection, .memory)
             return
@@ -32,13 +33,13 @@ extension Worker {
         defer { swap(&storage, &receiveBuffer) }
         let result =
             connection.tls == nil
-            ? system.receive(connection.descriptor, into: &storage, atMost: room)
+            ? SystemCalls.receive(connection.descriptor, into: &storage, atMost: room)
             : receiveTLS(connection, into: &storage, atMost: room)
         if result > 0 {
-            engine.received(connection, storage.span.extracting(0..<result), now: now)
+            connection.received(storage.span.extracting(0..<result), by: &host)
             flush(connection)
         } else if result == 0 {
-            engine.inputEnded(connection)
+            connection.inputEnded()
             flush(connection)
         } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
             if connection.tls != nil { receivedPartOfRecord(connection) }
@@ -48,12 +49,12 @@ extension Worker {
         }
     }
 
-    /// Sends the output of an event, then does the engine's next step.
+    /// Sends the output of an event, then does the connection's next step.
     mutating func flush(_ connection: Connection) {
         if connection.phase == .ended {
-            engine.output.removeAll(keepingCapacity: true)
-            engine.sharedOutput = nil
-        } else if !engine.output.isEmpty {
+            host.output.removeAll(keepingCapacity: true)
+            host.sharedOutput = nil
+        } else if !host.output.isEmpty {
             guard sendOutput(connection) else { return }
         }
         perform(connection)
@@ -63,19 +64,19 @@ extension Worker {
     private mutating func sendOutput(_ connection: Connection) -> Bool {
         defer { trimOutput() }
         if connection.isWriting {
-            connection.pendingOutput.append(contentsOf: engine.output)
+            connection.pendingOutput.append(contentsOf: host.output)
         } else {
-            guard let sent = taken(send(connection, engine.output), by: connection) else {
-                engine.sharedOutput = nil
+            guard let sent = taken(send(connection, host.output), by: connection) else {
+                host.sharedOutput = nil
                 return false
             }
-            if sent == engine.output.count, engine.sharedOutput == nil { return true }
-            connection.pendingOutput = Array(engine.output[sent...])
+            if sent == host.output.count, host.sharedOutput == nil { return true }
+            connection.pendingOutput = Array(host.output[sent...])
             connection.pendingOffset = 0
-            engine.outputBlocked(connection, sent: sent, now: now)
+            connection.outputBlocked(sent: sent, host)
         }
         // No request is answered behind a shared body, so no other one waits already.
-        if let shared = engine.sharedOutput.take() {
+        if let shared = host.sharedOutput.take() {
             connection.pendingShared = shared
             connection.sharedOffset = 0
         }
@@ -85,7 +86,7 @@ extension Worker {
             close(connection, .memory)
             return false
         }
-        engine.account(connection)
+        host.account(connection)
         return true
     }
 
@@ -101,7 +102,7 @@ extension Worker {
             if connection.pendingOffset == connection.pendingOutput.count {
                 connection.pendingOutput = []
                 connection.pendingOffset = 0
-                engine.account(connection)
+                host.account(connection)
             }
         }
         if connection.pendingOutput.isEmpty, let shared = connection.pendingShared {
@@ -112,9 +113,9 @@ extension Worker {
             if connection.sharedOffset == shared.count { connection.pendingShared = nil }
         }
         if connection.pendingOutput.isEmpty, connection.pendingShared == nil {
-            engine.outputSent(connection, now: now)
+            connection.outputSent(host)
         } else {
-            engine.outputBlocked(connection, sent: sent, now: now)
+            connection.outputBlocked(sent: sent, host)
         }
         return true
     }
@@ -126,7 +127,7 @@ extension Worker {
     /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted if the connection is.
     private func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
         connection.tls == nil
-            ? system.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
+            ? SystemCalls.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
     }
 
     /// - Parameter result: The result of a send.
@@ -143,7 +144,7 @@ extension Worker {
     }
 
     private mutating func perform(_ connection: Connection) {
-        switch engine.next(connection, now: now) {
+        switch connection.next(&host) {
         case .close(let cause):
             close(connection, cause)
             return
@@ -152,8 +153,8 @@ extension Worker {
             // Later input is dropped, which needs no decryption.
             connection.tls = nil
             connection.tlsInterest = nil
-            engine.account(connection)
-            let result = system.shutdownWrite(connection.descriptor)
+            host.account(connection)
+            let result = platform_shutdown_write(connection.descriptor)
             if result < 0 {
                 close(connection, connection.closeCause)
                 return
@@ -169,7 +170,7 @@ extension Worker {
         deadlines.schedule(connection.slot, at: connection.deadline)
         updateInterest(connection)
         if connection.tls != nil {
-            engine.account(connection)
+            host.account(connection)
             // Decrypted bytes in memory do not make the socket readable.
             if Self.hasReadableTLS(connection) { queueToResume(connection) }
         }
@@ -190,7 +191,7 @@ extension Worker {
             case .nothing: 0
             }
         if events == connection.registeredEvents { return }
-        let result = system.modify(poll, connection.descriptor, events, tag: table.tag(of: connection))
+        let result = platform_epoll_modify(poll, connection.descriptor, events, table.tag(of: connection))
         if result < 0 {
             close(connection, .failed)
         } else {
@@ -200,10 +201,10 @@ extension Worker {
 
     mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
         let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
-        let connection = engine.open(id: id, descriptor: descriptor, isOverLimit: isOverLimit, now: now)
+        let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
         table.insert(connection, from: peer)
         if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
-        let result = system.add(poll, descriptor, Self.readable, tag: table.tag(of: connection))
+        let result = platform_epoll_add(poll, descriptor, Self.readable, table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)
             return
@@ -214,31 +215,31 @@ extension Worker {
             connection.phase = .silent
             connection.phaseDeadline = now + limits.handshakeDeadline
         }
-        if isDraining { engine.beginDrain(connection, now: now) }
-        engine.account(connection)
+        connection.beginDrain(host)
+        host.account(connection)
         perform(connection)
     }
 
     /// Closes the socket (which removes it from the epoll set) and drops the connection.
     mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
-        if connection.phase == .parked { engine.handler.didAbandon(connection.request) }
+        if connection.phase == .parked { host.handler.didAbandon(connection.request) }
         deadlines.remove(connection.slot)
-        engine.releaseBuffer(of: connection)
+        connection.releaseBuffer(&host)
         table.remove(connection)
-        engine.account(connection)
+        host.account(connection)
         endTLS(connection)
         connection.tls = nil
-        system.close(connection.descriptor)
+        platform_close(connection.descriptor)
         didClose(cause)
     }
 
     /// Frees memory after an unusually long output.
     private mutating func trimOutput() {
-        if engine.output.capacity > 4 * limits.outputBytes {
-            engine.output = []
+        if host.output.capacity > 4 * limits.outputBytes {
+            host.output = []
         } else {
-            engine.output.removeAll(keepingCapacity: true)
+            host.output.removeAll(keepingCapacity: true)
         }
     }
 

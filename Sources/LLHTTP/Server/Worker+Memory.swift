@@ -12,18 +12,40 @@ enum MemoryRank: UInt64 {
     case parked
 }
 
-extension ConnectionEngine {
+extension Connection {
+    /// The memory that the connection holds: itself, its buffers, and OpenSSL's part.
+    package var heldBytes: Int {
+        var held = Self.ownBytes + pendingOutput.capacity
+        held += buffer?.heldBytes ?? 0
+        guard let tls else { return held }
+        if isHandshaking { return held + Self.handshakeBytes }
+        held += Self.sessionBytes
+        if tls.holdsPartialInput { held += Self.recordBytes }
+        // The answer to a key update (RFC 8446 section 4.6.3) also needs a record if the socket does not take it.
+        if isWriting || tlsInterest == .outputSpace { held += Self.recordBytes }
+        return held
+    }
+
+    /// The connection itself, with its entries in the worker's tables: 1 KiB.
+    static let ownBytes = 1_024
+    /// OpenSSL's memory within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot
+    /// make its handshake larger: ``TLSContext`` bounds its messages.
+    static let handshakeBytes = 46 * 1_024
+    private static let sessionBytes = 11 * 1_024
+    /// An incomplete record, in either direction: 16 KiB and its framing (RFC 8446 section 5.1).
+    private static let recordBytes = 17 * 1_024
+
     /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
-    func memoryRank(of connection: Connection, _ now: MonotonicInstant) -> MemoryRank {
-        let isSlow = isSlow(connection, now)
+    func memoryRank(_ limits: HTTPServerLimits, at now: MonotonicInstant) -> MemoryRank {
+        let isSlow = isSlow(limits, at: now)
         let byAge = isSlow ? MemoryRank.slow : .fresh
-        if connection.isWriting { return byAge }
-        switch connection.phase {
-        case .idle where connection.hasPartialInput: return byAge
-        case .idle, .silent: return connection.requestsServed == 0 && !isSlow ? .fresh : .idle
+        if isWriting { return byAge }
+        switch phase {
+        case .idle where hasPartialInput: return byAge
+        case .idle, .silent: return requestsServed == 0 && !isSlow ? .fresh : .idle
         case .lingering, .closing, .ended: return .idle
         case .head, .body, .discarding, .waiting: return byAge
-        case .handshaking: return connection.busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
+        case .handshaking: return busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
         case .parked: return .parked
         }
     }
@@ -44,14 +66,14 @@ extension Worker {
         let parkedAreMany = parkedBytes > memoryShare / limits.parkedShare
         var order: [(group: UInt64, size: Int, position: Int, slot: Int)] = []
         for connection in all.joined() {
-            var rank = engine.memoryRank(of: connection, polledAt)
+            var rank = connection.memoryRank(limits, at: polledAt)
             if rank == .parked, parkedAreMany { rank = .fresh }
             let isOverShare = largest.map { table.isFrom($0, connection) } ?? false
             let group = (isOverShare ? 0 : 8) + rank.rawValue
             order.append((group, -connection.accountedBytes, order.count, connection.slot))
         }
         for (_, _, _, slot) in order.sorted(by: <) {
-            if engine.heldBytes <= target { break }
+            if host.heldBytes <= target { break }
             if let connection = table.connection(at: slot) { giveUp(connection) }
         }
     }
@@ -59,14 +81,14 @@ extension Worker {
     /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at
     /// once.
     private mutating func giveUp(_ connection: Connection) {
-        guard engine.giveUp(connection, now: now) else { return close(connection, .memory) }
+        guard connection.giveUp(&host) else { return close(connection, .memory) }
         flush(connection)
         if connection.isWriting { close(connection, .memory) }
     }
 
     /// A part of a TLS record has come, and OpenSSL keeps a buffer for it: a request has begun.
     mutating func receivedPartOfRecord(_ connection: Connection) {
-        engine.account(connection)
+        host.account(connection)
         guard connection.phase == .idle, connection.hasPartialInput, table.list(of: connection) != .busy else { return }
         connection.busySince = now
         table.move(connection, to: .busy)

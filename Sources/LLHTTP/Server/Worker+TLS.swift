@@ -31,14 +31,13 @@ extension Worker {
         connection.phase = .handshaking
         connection.busySince = now
         table.move(connection, to: overShare ? .overShareHandshaking : .handshaking)
-        engine.account(connection)
+        host.account(connection)
         continueHandshake(connection)
     }
 
     /// Begins waiting handshakes, oldest first, if others have ended or take too long. The events of the last poll have
     /// been handled before, however long that took.
     mutating func beginWaitingHandshakes() {
-        guard handshakesWait else { return }
         // A handshake of a peer over its share comes first if no other such one is in progress: many of other peers
         // would otherwise delay it without end.
         if table.count(of: .overShareHandshaking) == 0 { _ = beginWaitingHandshake(in: .overShareWaiting) }
@@ -58,9 +57,6 @@ extension Worker {
         return true
     }
 
-    /// True if a handshake waits; read in every turn of every worker.
-    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
-
     /// The handshake that makes room for one waiting in this list, once it is slow: one of a peer over its share before
     /// another one. For such a peer another one makes room only if no handshake of such a peer is in progress.
     private func handshakeInTheWay(of list: ConnectionTable.List) -> Connection? {
@@ -75,7 +71,6 @@ extension Worker {
 
     /// The moment at which a handshake must make room for a waiting one.
     func nextHandshakeTurn() -> MonotonicInstant {
-        guard handshakesWait else { return .never }
         let waiting = [ConnectionTable.List.waiting, .overShareWaiting].filter { table.count(of: $0) > 0 }
         let slow = waiting.compactMap { handshakeInTheWay(of: $0)?.busySince }.min()
         return slow.map { $0 + limits.slowHandshakeAge } ?? .never
@@ -106,7 +101,7 @@ extension Worker {
             switch try tls.handshake() {
             case .done:
                 connection.tlsInterest = nil
-                engine.secured(connection, clientIsVerified: tls.verifiesClient, now: now)
+                connection.secured(clientIsVerified: tls.verifiesClient, host)
                 flush(connection)
                 return
             case .wantRead: connection.tlsInterest = .input
@@ -117,11 +112,11 @@ extension Worker {
             // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
             connection.tls = nil
             connection.tlsInterest = nil
-            engine.account(connection)
+            host.account(connection)
             if case .system = error {
                 close(connection, .handshake)
             } else {
-                engine.close(connection, cause: .handshake)
+                connection.close(.handshake)
                 flush(connection)
             }
         }

@@ -1,8 +1,9 @@
+internal import CLLSystem
 internal import Synchronization
 
 /// One serial queue of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
 ///
-/// It is a value for the same reason as ``ConnectionEngine``.
+/// It is a value for the same reason as ``ConnectionHost``.
 struct Worker: ~Copyable {
     static let wakeTag = UInt64.max
     /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
@@ -15,8 +16,7 @@ struct Worker: ~Copyable {
     let limits: HTTPServerLimits
     let shared: WorkerShared
     let handle: WorkerHandle
-    let system: SystemCalls
-    var engine: ConnectionEngine
+    var host: ConnectionHost
     /// The memory that receives bytes, for one event at a time.
     var receiveBuffer: [UInt8]
     let poll: Int32
@@ -28,7 +28,10 @@ struct Worker: ~Copyable {
     var spareDescriptor: Int32
     var acceptPausedUntil = MonotonicInstant.never
     var acceptedCount: UInt64 = 0
-    var now: MonotonicInstant
+    var now: MonotonicInstant {
+        get { host.now }
+        set { host.now = newValue }
+    }
     /// The moment at which the current events were reported.
     var polledAt: MonotonicInstant
     private var events: ReadyEvents
@@ -49,7 +52,6 @@ struct Worker: ~Copyable {
         _ index: Int,
         _ configuration: HTTPServerConfiguration,
         _ shared: WorkerShared,
-        _ system: SystemCalls,
         handler: any HTTPRequestHandler
     ) {
         poll = handle.poll
@@ -60,14 +62,12 @@ struct Worker: ~Copyable {
         limits.fitHandshakes(into: memoryShare)
         self.limits = limits
         self.shared = shared
-        self.system = system
         tls = configuration.tls.map { Published.Copy($0) }
-        engine = ConnectionEngine(limits: limits, worker: index, handler: handler)
+        host = ConnectionHost(limits: limits, worker: index, handler: handler, now: MonotonicClock.now())
         receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
         handler.attach(RequestWaker(handle))
-        now = MonotonicClock.now()
-        polledAt = now
-        drainedAt = now
+        polledAt = host.now
+        drainedAt = host.now
         spareDescriptor = handle.spareDescriptor
         events = ReadyEvents(capacity: Self.eventCapacity)
     }
@@ -83,13 +83,13 @@ struct Worker: ~Copyable {
     /// Waits for events and handles them, then handles all that is due.
     private mutating func runOnce() {
         let before = now
-        let count = Int(system.wait(poll, &events, timeoutMilliseconds: timeout()))
+        let count = Int(SystemCalls.wait(poll, &events, timeoutMilliseconds: timeout()))
         now = MonotonicClock.now()
         polledAt = now
-        engine.unixSeconds = WallClock.unixSeconds()
+        host.unixSeconds = WallClock.unixSeconds()
         // These events came after the last poll that reported all there were; after a real wait they came just now.
         let waited = now.nanoseconds(since: before) > 200_000
-        engine.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
+        host.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
         if count < Self.eventCapacity { drainedAt = now }
         if count > 0 {
             for position in 0..<min(count, events.capacity) {
@@ -99,8 +99,8 @@ struct Worker: ~Copyable {
         }
         resumeQueued()
         handleDeadlines()
-        beginWaitingHandshakes()
-        engine.endTurn()
+        if handshakesWait { beginWaitingHandshakes() }
+        host.endTurn()
         publish()
         releaseMemory()
     }
@@ -109,12 +109,12 @@ struct Worker: ~Copyable {
     /// hold a sixteenth of the share more, because growing buffers leave holes.
     private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
-        releasedBytes = min(releasedBytes, engine.heldBytes)
+        releasedBytes = min(releasedBytes, host.heldBytes)
         let halfIsGone = peakCount >= Self.releaseThreshold && table.count < peakCount / 2
-        guard halfIsGone || engine.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        guard halfIsGone || host.heldBytes > releasedBytes + memoryShare / 16 else { return }
         peakCount = table.count
-        releasedBytes = engine.heldBytes
-        system.releaseMemory()
+        releasedBytes = host.heldBytes
+        platform_release_memory()
     }
 
     private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
@@ -135,8 +135,8 @@ struct Worker: ~Copyable {
         if !resumeQueue.isEmpty { return 0 }
         let next = min(
             deadlines.nextDeadline() ?? .never,
-            nextHandshakeTurn(),
-            min(acceptPausedUntil, listenersCloseAt, cutOffAt, engine.handler.willWait(at: now))
+            handshakesWait ? nextHandshakeTurn() : .never,
+            min(acceptPausedUntil, listenersCloseAt, cutOffAt, host.handler.willWait(at: now))
         )
         if next == .never { return -1 }
         let left = next.nanoseconds(since: now)
@@ -151,7 +151,7 @@ struct Worker: ~Copyable {
         for connection in queue where connection.slot >= 0 {
             connection.isQueuedToResume = false
             if connection.tls == nil || !receivePendingTLS(connection) {
-                engine.resume(connection, now: now)
+                connection.resume(&host)
                 flush(connection)
             }
             keepToShare()
@@ -163,7 +163,7 @@ struct Worker: ~Copyable {
         while let slot = deadlines.popDue(now: now) {
             guard let connection = table.connection(at: slot) else { continue }
             if connection.deadline <= now {
-                engine.deadlinePassed(connection, now: now)
+                connection.deadlinePassed(&host)
                 flush(connection)
                 keepToShare()
             } else {
@@ -172,21 +172,123 @@ struct Worker: ~Copyable {
         }
     }
 
+    /// True if a handshake waits.
+    private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
+
     func publish() {
         handle.counters.withLock { counters in
             counters.accepted = acceptedCount
-            counters.requests = engine.requestCount
-            counters.overloaded = engine.overloadedCount
+            counters.requests = host.requestCount
+            counters.overloaded = host.overloadedCount
             counters.open = table.count
             counters.idle = table.count(of: .idle)
             counters.parked = table.count(of: .parked)
-            counters.heldBytes = engine.heldBytes
+            counters.heldBytes = host.heldBytes
         }
     }
 
     /// Called after each step that may make a connection hold more: one turn can fill thousands of them.
     mutating func keepToShare() {
-        if engine.heldBytes > memoryShare { freeMemory() }
+        if host.heldBytes > memoryShare { freeMemory() }
+    }
+}
+
+extension Worker {
+    /// The time for which a listener that refuses new connections stays open for TCP handshakes already begun.
+    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
+
+    /// Performs the tasks from other threads, and advances the stop.
+    /// - Returns: False once the worker is done.
+    mutating func takeCommands() -> Bool {
+        let tasks = handle.takeTasks()
+        for task in tasks {
+            switch task {
+            case .wakeParked:
+                // All lists are searched: a parked request behind unsent output counts as busy.
+                for connection in table.all() where connection.slot >= 0 && connection.phase == .parked {
+                    wake(connection)
+                }
+            case .wake(let request):
+                let connection = table.connection(at: request.slot)
+                if let connection, connection.request == request { wake(connection) }
+            case .serve(let descriptor): admit(descriptor, from: nil)
+            case .makeRoom(let peer): makeRoomElsewhere(for: peer)
+            }
+        }
+        // The next wait may be long.
+        if !tasks.isEmpty { publish() }
+        if !isDraining {
+            guard shared.isDraining.load(ordering: .acquiring) else { return true }
+            isDraining = true
+            host.isDraining = true
+            listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
+        }
+        cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
+        now = MonotonicClock.now()
+        if now >= listenersCloseAt {
+            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
+        }
+        if now >= cutOffAt { return false }
+        return listenersCloseAt != .never || table.count > 0 || !handle.endTasks()
+    }
+
+    private mutating func wake(_ connection: Connection) {
+        now = MonotonicClock.now()
+        connection.wake(&host)
+        flush(connection)
+        keepToShare()
+    }
+
+    /// The drain delay is over: no new connection from now on, and idle ones close after a last moment.
+    private mutating func refuseNewConnections() {
+        listenersAreRefusing = true
+        for listener in listeners {
+            SystemCalls.refuseNewConnections(listener.descriptor, file: listener.file)
+            guard listener.file != nil else { continue }
+            // The listener refuses new connections; those already queued are served.
+            acceptQueue(of: listener)
+            _ = platform_epoll_remove(poll, listener.descriptor)
+        }
+        let haveHandshakes = listeners.contains { $0.file == nil }
+        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
+        for connection in table.all() {
+            connection.beginDrain(host)
+            deadlines.schedule(connection.slot, at: connection.deadline)
+        }
+    }
+
+    /// The system has completed the connections in the accept queue, so their clients expect an answer and get one.
+    private mutating func closeListeners() {
+        for listener in listeners {
+            acceptQueue(of: listener)
+            _ = platform_epoll_remove(poll, listener.descriptor)
+            listener.close()
+        }
+        listeners.removeAll()
+        listenersCloseAt = .never
+        acceptPausedUntil = .never
+    }
+
+    private mutating func acceptQueue(of listener: Listener) {
+        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
+    }
+
+    /// The end of the worker: remaining connections are cut off.
+    mutating func closeEverything() {
+        var cutOff = 0
+        for connection in table.all() {
+            if ![.idle, .lingering].contains(connection.phase), !connection.isHandshaking { cutOff += 1 }
+            close(connection, .stopped)
+        }
+        shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        while !handle.endTasks() {
+            for case .serve(let descriptor) in handle.takeTasks() { platform_close(descriptor) }
+        }
+        for listener in listeners { listener.close() }
+        listeners.removeAll()
+        if spareDescriptor >= 0 { platform_close(spareDescriptor) }
+        platform_close(poll)
+        publish()
     }
 }
 

@@ -125,14 +125,14 @@ package struct Socket: ~Copyable {
 extension Socket {
     /// Receives the available bytes, at most `buffer.count`, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        let transfer = try Self.transfer(.receive) { SystemCalls().receive(descriptor, into: &buffer) }
+        let transfer = try Self.transfer(.receive) { SystemCalls.receive(descriptor, into: &buffer) }
         return transfer == .bytes(0) ? .endOfStream : transfer
     }
 
     /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a disconnected peer causes an error, never a
     /// signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        try Self.transfer(.send) { SystemCalls().send(descriptor, bytes, from: offset) }
+        try Self.transfer(.send) { SystemCalls.send(descriptor, bytes, from: offset) }
     }
 
     private static func transfer(

@@ -1,20 +1,18 @@
 internal import CLLSystem
 @_exported public import LLBytes
 
-/// The system calls of the event loop, in one place.
-package struct SystemCalls: Sendable {
-    package init() {}
-
+/// The system calls with buffers or addresses.
+package enum SystemCalls {
     /// Every function below returns a value that is not negative, or the negated error number. `peer` is set if the
     /// accepted connection has a peer address; clients of a Unix socket have none.
-    package func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
+    package static func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
         var address = platform_address()
         let result = unsafe platform_accept(listener, &address)
         peer = result >= 0 && address.port != 0 ? SocketAddress(address) : nil
         return result
     }
 
-    package func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Int {
+    package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Int {
         // The system writes at most this number of bytes from the base address on, all within the array.
         return unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
@@ -22,7 +20,7 @@ package struct SystemCalls: Sendable {
     }
 
     /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
-    package func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Int {
+    package static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Int {
         guard offset >= 0, offset < bytes.count else { return 0 }
         // 0 <= offset < count, so the call reads only the rest of the array.
         return unsafe bytes.withUnsafeBytes { all in
@@ -30,24 +28,7 @@ package struct SystemCalls: Sendable {
         }
     }
 
-    package func shutdownWrite(_ descriptor: Int32) -> Int32 { platform_shutdown_write(descriptor) }
-
-    /// Closing always frees the number; a reported error needs no further action.
-    package func close(_ descriptor: Int32) { _ = platform_close(descriptor) }
-
-    package func createPoll() -> Int32 { platform_epoll_create() }
-
-    package func add(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
-        platform_epoll_add(poll, descriptor, events, tag)
-    }
-
-    package func modify(_ poll: Int32, _ descriptor: Int32, _ events: UInt32, tag: UInt64) -> Int32 {
-        platform_epoll_modify(poll, descriptor, events, tag)
-    }
-
-    package func remove(_ poll: Int32, _ descriptor: Int32) -> Int32 { platform_epoll_remove(poll, descriptor) }
-
-    package func wait(_ poll: Int32, _ events: inout ReadyEvents, timeoutMilliseconds: Int32) -> Int32 {
+    package static func wait(_ poll: Int32, _ events: inout ReadyEvents, timeoutMilliseconds: Int32) -> Int32 {
         // At most `count` events are written from the base address on.
         return unsafe events.events.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return 0 }
@@ -55,16 +36,10 @@ package struct SystemCalls: Sendable {
         }
     }
 
-    package func makeEventDescriptor() -> Int32 { platform_event_descriptor() }
-
-    package func makeSpareDescriptor() -> Int32 { platform_spare_descriptor() }
-}
-
-extension SystemCalls {
     /// Drops packets that open connections to a listener. Without permission for the filter, only the few connections
     /// made between the last accept and the close are lost. A Unix socket refuses by itself; its file is removed first,
     /// so that no other process takes it for a stale one.
-    package func refuseNewConnections(_ listener: Int32, file: UnixSocketFile?) {
+    package static func refuseNewConnections(_ listener: Int32, file: UnixSocketFile?) {
         if let file {
             file.remove()
             _ = platform_shutdown_read(listener)
@@ -72,9 +47,6 @@ extension SystemCalls {
             _ = platform_refuse_new_connections(listener)
         }
     }
-
-    /// Returns memory that is free in this process to the system.
-    package func releaseMemory() { platform_release_memory() }
 }
 
 /// The events of an epoll set's last report, in memory that is reused.

@@ -7,15 +7,13 @@ package final class WakeSignal: Sendable {
     /// The event descriptor, or the negated error number if the system had none left.
     package let descriptor: Int32
     private let given = Atomic<Bool>(false)
-    private let system: SystemCalls
 
-    package init(_ system: SystemCalls = SystemCalls()) {
-        self.system = system
-        descriptor = system.makeEventDescriptor()
+    package init() {
+        descriptor = platform_event_descriptor()
     }
 
     deinit {
-        if descriptor >= 0 { system.close(descriptor) }
+        if descriptor >= 0 { platform_close(descriptor) }
     }
 
     /// The reason why there is no descriptor, so that a wait sees the signal up to a second late; nil if there is one.

@@ -38,16 +38,17 @@ struct Inputs {
 
     private mutating func add(_ request: [UInt8]) throws {
         var parser = RequestParser(limits: HTTPLimits())
-        guard parser.parse(request.span) == .complete else { throw Failure("no HTTP request") }
-        let body = Array(request[parser.head.byteCount...])
+        var head = RequestHead()
+        guard parser.parse(request.span, into: &head) == .complete else { throw Failure("no HTTP request") }
+        let body = Array(request[head.byteCount...])
         var reader = VerifyRequestReader()
         try reader.read(body.span)
         let token = reader.token
         guard case .nonce(let nonce)? = reader.expectation.binding.nonce else { throw Failure("no nonce") }
         let jws = try JWSCompactSerialization(splitting: token.span)
         requests.append(request)
-        let head = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
-        gatewayRequests.append(head + token + Array("\r\n\r\n".utf8))
+        let gatewayHead = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)
+        gatewayRequests.append(gatewayHead + token + Array("\r\n\r\n".utf8))
         exchangeRequests.append(Self.exchange(token, nonce))
         bodies.append(body)
         tokens.append(token)

@@ -23,7 +23,7 @@ private final class SilentSource: JWKSetSource {
 
 /// The whole service without sockets: bytes go through the connection machine, the parser and the real handler.
 final class Service {
-    private var engine: ConnectionEngine
+    private var host: ConnectionHost
     private var connection: Connection
     private let revocations: Revocations
     private var requests = 0
@@ -56,10 +56,10 @@ final class Service {
         )
         revocations = core.revocations
         let handler = ServiceHandler(core: core, listener: .service)
-        engine = ConnectionEngine(limits: HTTPServerLimits(), worker: 0, handler: handler)
-        engine.waitingSince = now
-        engine.unixSeconds = WallClock.unixSeconds()
-        connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now)
+        host = ConnectionHost(limits: HTTPServerLimits(), worker: 0, handler: handler, now: now)
+        host.waitingSince = now
+        host.unixSeconds = WallClock.unixSeconds()
+        connection = Connection(id: 1, descriptor: -1, isOverLimit: false, host)
     }
 
     private static func clients() throws -> ClientKeys {
@@ -90,13 +90,13 @@ final class Service {
     func answer(_ request: [UInt8]) throws {
         requests += 1
         // A connection ends after some number of requests, so open a new one in time.
-        if requests % 5_000 == 0 { connection = engine.open(id: 1, descriptor: -1, isOverLimit: false, now: now) }
-        engine.output.removeAll(keepingCapacity: true)
-        engine.received(connection, request.span, now: now)
-        guard engine.next(connection, now: now) == .wait, engine.output.count > 12,
-            engine.output[9] == UInt8(ascii: "2")
+        if requests % 5_000 == 0 { connection = Connection(id: 1, descriptor: -1, isOverLimit: false, host) }
+        host.output.removeAll(keepingCapacity: true)
+        connection.received(request.span, by: &host)
+        guard connection.next(&host) == .wait, host.output.count > 12,
+            host.output[9] == UInt8(ascii: "2")
         else {
-            throw Failure("not accepted: \(String(decoding: engine.output, as: UTF8.self))")
+            throw Failure("not accepted: \(String(decoding: host.output, as: UTF8.self))")
         }
     }
 }

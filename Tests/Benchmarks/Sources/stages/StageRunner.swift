@@ -18,6 +18,7 @@ final class StageRunner {
     private var workspace = VerificationWorkspace()
     private var response = HTTPResponse()
     private var parser = RequestParser(limits: HTTPLimits())
+    private var head = RequestHead()
     private var reader = VerifyRequestReader()
     private var document = JSONDocument()
     private var header = JSONObject()
@@ -67,9 +68,9 @@ final class StageRunner {
     }
 
     private func parse(_ index: Int) throws {
-        parser.reset()
+        parser.reset(&head)
         let request = inputs.requests[index]
-        guard parser.parse(request.span) == .complete else { throw Failure("http") }
+        guard parser.parse(request.span, into: &head) == .complete else { throw Failure("http") }
     }
 
     private func decode(_ index: Int) throws {

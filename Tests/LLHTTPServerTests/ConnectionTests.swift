@@ -2,8 +2,8 @@ import LLHTTP
 import LLTestSupport
 import Testing
 
-@Suite("The connection engine")
-struct ConnectionEngineTests {
+@Suite("The connection machine")
+struct ConnectionTests {
     @Test("Requests in one piece are answered in order")
     func pipelining() {
         let driver = ConnectionDriver()

@@ -1,7 +1,9 @@
 import Dispatch
-import LLHTTP
+import Glibc
 import LLTestSupport
 import Testing
+
+@testable import LLHTTP
 
 @Suite("A server's Unix socket: one queue for all workers", .live)
 struct SharedListenerTests {
@@ -26,6 +28,50 @@ struct SharedListenerTests {
         #expect(server.waitUntil { $0.open == 47 })
         #expect(try BlockingClient(server.address).exchange(Self.get)?.text == leaving)
         await server.stop()
+    }
+
+    @Test("At most the reserve of connections waits for a worker that is stuck; the others are served elsewhere")
+    func stuckWorker() async throws {
+        let gate = Gate()
+        var limits = HTTPServerLimits.patient
+        limits.reservedConnections = 4
+        let server = try TestServer(.unix, limits: limits, workerCount: 2) { index in
+            TestHandler.named("\(index)", index == 1 ? gate : nil)
+        }
+        var clients = try (0..<2).map { _ in try BlockingClient(server.address) }
+        #expect(server.waitUntil { $0.open == 2 })
+        clients[1].send(Self.get)
+        gate.reached.wait()
+        for _ in 0..<18 { clients.append(try BlockingClient(server.address)) }
+        // The stuck worker has accepted one.
+        #expect(server.waitUntil { $0.accepted == 20 - limits.reservedConnections })
+        gate.open.signal()
+        #expect(server.waitUntil { $0.accepted == 20 })
+        for _ in clients { gate.open.signal() }
+        #expect(clients[1].readResponses(1).first?.text == "1")
+        #expect(shares(of: clients) == ["0": 15, "1": 5])
+        await server.stop()
+    }
+
+    @Test("A connection that was handed over and not taken is closed when its worker ends")
+    func handedOver() throws {
+        let handle = WorkerHandle(
+            wake: WakeSignal(),
+            poll: unsafe open("/dev/null", O_RDONLY),
+            listeners: [],
+            spareDescriptor: -1
+        )
+        let configuration = HTTPServerConfiguration(addresses: [])
+        var worker = Worker(handle, 0, configuration, WorkerShared(), handler: TestHandler.probe())
+        var pair: [Int32] = [0, 0]
+        try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { _ = close(pair[1]) }
+        #expect(handle.send(.serve(pair[0])))
+        worker.closeEverything()
+        // The peer sees the end, and the worker takes no more.
+        var byte = UInt8(0)
+        #expect(unsafe read(pair[1], &byte, 1) == 0)
+        #expect(!handle.send(.serve(pair[0])))
     }
 
     @Test("Clients in the queue when stopping begins are all answered; later ones cannot connect", arguments: [1, 2])

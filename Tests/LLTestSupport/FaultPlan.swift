@@ -33,3 +33,10 @@ internal import CLLTestProcess
         try body()
     }
 }
+
+/// Runs `body` while OpenSSL prepares no key on this thread.
+package func withoutKeyPreparation<Result>(_ body: () -> Result) -> Result {
+    openssl_fails(true)
+    defer { openssl_fails(false) }
+    return body()
+}

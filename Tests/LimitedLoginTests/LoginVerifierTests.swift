@@ -51,6 +51,27 @@ struct LoginVerifierTests {
         }
     }
 
+    @Test("A key that OpenSSL cannot prepare is an outage, and the next token prepares it again")
+    func unpreparedKey() throws {
+        let session = VerificationSession()
+        func verdict(_ keys: VerificationKeys) throws -> Rejection? {
+            let token = Array(try Self.token().utf8)
+            let policy = try VerificationPolicy(appIDs: [Self.appID])
+            return Login.rejection {
+                try TokenVerifier(policy: policy).judge(
+                    token.span,
+                    TokenExpectation(TokenBinding(nonce: .nonce(Array("n-1".utf8)))),
+                    keys: keys,
+                    now: Login.date(Self.now),
+                    workspace: &session.workspace
+                )
+            }
+        }
+        let unprepared = withoutKeyPreparation { session.keys(of: StandInKeys.set) }
+        #expect(try verdict(unprepared) == .cryptographyFailed)
+        #expect(try verdict(session.keys(of: StandInKeys.set)) == nil)
+    }
+
     @Test("A login is verified by its nonce, its raw nonce or its subject")
     func accepted() async throws {
         let verifier = try Self.verifier(StandInKeys.set)

@@ -21,4 +21,7 @@ long fault_plan_count(struct fault_plan *plan, enum fault_call call);
 /* The number of the plan's descriptors that are open. */
 long fault_plan_open_descriptors(struct fault_plan *plan);
 
+/* While it is true, OpenSSL prepares no key on this thread. */
+void openssl_fails(_Bool fails);
+
 #endif

@@ -3,7 +3,6 @@ internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
 internal import LimitedLogin
-internal import Logging
 
 /// The callbacks that Facebook makes (developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow, "Deauthorize
 /// Callback"; developers.facebook.com/docs/development/create-an-app/app-dashboard/data-deletion-callback).
@@ -61,7 +60,6 @@ package struct CallbackEvent: Sendable {
         } catch {
             if error.code == .noPerson, kind == .deauthorize { return nil }
             worker.core.metrics.count(kind, error.answer)
-            if error.answer == .invalidSignedRequest { worker.core.noteRefusedCallback(kind, error) }
             throw error
         }
     }
@@ -90,38 +88,5 @@ package struct CallbackEvent: Sendable {
         JSONWriter.member("confirmation_code", confirmationCode, to: &body)
         JSONWriter.raw("}}", to: &body)
         return body
-    }
-}
-
-/// Counts refused callbacks for the log. The routes are public, so each reason has one line in ten seconds.
-struct RefusedCallbacks: Sendable {
-    /// Least time between two lines of one reason: 10 s, so that a flood leaves the log readable.
-    static let pause = Duration.seconds(10)
-
-    private var reasons: [String: (lineAt: MonotonicInstant, count: Int)] = [:]
-
-    /// - Returns: The number refused since the reason's last line, with this one; nil if no line is due.
-    mutating func note(_ reason: String, now: MonotonicInstant) -> Int? {
-        let count = (reasons[reason]?.count ?? 0) + 1
-        if let last = reasons[reason]?.lineAt, now < last + Self.pause {
-            reasons[reason]?.count = count
-            return nil
-        }
-        reasons[reason] = (now, 0)
-        return count
-    }
-}
-
-extension ServiceCore {
-    fileprivate func noteRefusedCallback(_ kind: CallbackKind, _ rejection: Rejection) {
-        let reason = rejection.detail
-        let count = refusedCallbacks.withLock {
-            $0.note("\(kind.rawValue) \(reason)", now: MonotonicClock.now())
-        }
-        guard let count else { return }
-        logger.info(
-            "callback refused",
-            metadata: ["callback": "\(kind.rawValue)", "reason": "\(reason)", "count": "\(count)"]
-        )
     }
 }

@@ -1,6 +1,6 @@
 internal import LLBytes
 package import LLHTTP
-internal import LLJOSE
+package import LLJOSE
 
 package struct WebhookTarget: Sendable, Equatable {
     let url: HTTPURL
@@ -109,7 +109,7 @@ package struct WebhookSecrets: Sendable, Equatable {
 
     /// The value of `webhook-signature`: `v1,` and the HMAC-SHA256 of identifier, time and body in base64, for each
     /// secret, separated by spaces.
-    func signature(id: String, timestamp: Int64, body: [UInt8]) throws(OpenSSLError) -> String {
+    package func signature(id: String, timestamp: Int64, body: [UInt8]) throws(OpenSSLError) -> String {
         let message = Array("\(id).\(timestamp).".utf8) + body
         var signatures: [String] = []
         for key in keys {

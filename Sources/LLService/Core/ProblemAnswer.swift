@@ -7,6 +7,9 @@ extension Rejection {
         self.init(.ofServer(Int(failure.status)), failure.sentence)
     }
 
+    /// The reason that the log tells of a refused callback, for the operator: Facebook shows the answer to no person.
+    var loggedReason: String? { answer == .invalidSignedRequest ? detail : nil }
+
     /// The problem for a call to Graph that failed there or on the way.
     package convenience init(_ failure: GraphFailure) {
         var context = Context()

@@ -1,95 +1,77 @@
 package import LimitedLogin
 
+private typealias Row = Rejection.Code
+
 /// The service's own rows of the catalogue, listed in `openapi.json`; those of credentials are the library's.
 extension Rejection.Code {
     package static let accessTokenNotAllowed =
-        Rejection.Code("access_token_not_allowed", 401, .token, "Access tokens are not accepted")
+        Row("access_token_not_allowed", 401, .token, "Access tokens are not accepted")
         .hint(
             "Have an iPhone app send AuthenticationToken.current.tokenString; for logins of Android, the web or "
                 + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
         )
 
     // The client of a gateway.
-    package static let missingToken = Rejection.Code("missing_token", 401, .client, "There is no bearer token")
+    package static let missingToken = Row("missing_token", 401, .client, "There is no bearer token")
         .hint("Have the app send one field Authorization: Bearer with the id token, and the gateway pass it on.")
     package static let tooManyProofs =
-        Rejection.Code("too_many_proofs", 429, .client, "The device makes too many DPoP proofs", retryAfter: 60)
+        Row("too_many_proofs", 429, .client, "The device makes too many DPoP proofs", retryAfter: 60)
         .hint("Have the app make at most three requests a second with one key.")
     package static let insufficientScope =
-        Rejection.Code("insufficient_scope", 403, .client, "The token does not show what is needed")
+        Row("insufficient_scope", 403, .client, "The token does not show what is needed")
         .hint("Have the app log in with the permissions in the query of the gateway, or mend that query.")
 
     // The caller.
     package static let invalidPermission =
-        Rejection.Code("invalid_permission", 400, .caller, "A permission cannot be asked for")
+        Row("invalid_permission", 400, .caller, "A permission cannot be asked for")
         .hint("Name permissions as Facebook spells them; GET /openapi.json lists Limited Login's twelve.")
     package static let unsupportedGrantType =
-        Rejection.Code("unsupported_grant_type", 400, .caller, "The grant type is not supported")
+        Row("unsupported_grant_type", 400, .caller, "The grant type is not supported")
         .hint("Send grant_type=urn:ietf:params:oauth:grant-type:token-exchange.")
-    package static let unauthorizedClient = Rejection.Code(
-        "unauthorized_client",
-        401,
-        .caller,
-        "The caller is not authorized"
-    )
-    .hint(
-        "Send the key of this backend as X-Api-Key; limited-login client-key new makes one, and its line goes into "
-            + "LIMITED_LOGIN_CLIENT_KEYS_FILE."
-    )
-    package static let notFound = Rejection.Code("not_found", 404, .caller, "There is nothing at this path")
+    package static let unauthorizedClient = Row("unauthorized_client", 401, .caller, "The caller is not authorized")
+        .hint(
+            "Send the key of this backend as X-Api-Key; limited-login client-key new makes one, and its line goes into "
+                + "LIMITED_LOGIN_CLIENT_KEYS_FILE."
+        )
+    package static let notFound = Row("not_found", 404, .caller, "There is nothing at this path")
         .hint("Compare the path with GET /openapi.json; a route that needs a setting is there once it is set.")
     package static let methodNotAllowed =
-        Rejection.Code("method_not_allowed", 405, .caller, "The method is not allowed at this path")
+        Row("method_not_allowed", 405, .caller, "The method is not allowed at this path")
         .hint("Use a method that the field Allow of this answer names.")
-    package static let requestTimeout = Rejection.Code(
-        "request_timeout",
-        408,
-        .caller,
-        "The request did not arrive in time"
-    )
-    .hint("Send the request again, whole and at once, with the right Content-Length.")
-    package static let bodyTooLarge = Rejection.Code("body_too_large", 413, .caller, "The body is too large")
+    package static let requestTimeout = Row("request_timeout", 408, .caller, "The request did not arrive in time")
+        .hint("Send the request again, whole and at once, with the right Content-Length.")
+    package static let bodyTooLarge = Row("body_too_large", 413, .caller, "The body is too large")
         .hint("Send the one credential that is to be judged, and nothing else.")
-    package static let uriTooLong = Rejection.Code("uri_too_long", 414, .caller, "The request target is too long")
+    package static let uriTooLong = Row("uri_too_long", 414, .caller, "The request target is too long")
         .hint("Send the token in the body or in a field, not in the URL.")
     package static let unsupportedMediaType =
-        Rejection.Code("unsupported_media_type", 415, .caller, "The body's media type is not supported")
+        Row("unsupported_media_type", 415, .caller, "The body's media type is not supported")
         .hint("Declare the body as the field Accept of this answer says; with curl, -H 'Content-Type: …'.")
-    package static let expectationFailed = Rejection.Code(
-        "expectation_failed",
-        417,
-        .caller,
-        "The expectation cannot be met"
-    )
-    .hint("Leave out the field Expect, or send 100-continue in it.")
-    package static let headersTooLarge = Rejection.Code(
-        "headers_too_large",
-        431,
-        .caller,
-        "The header section is too large"
-    )
-    .hint("Send at most 100 fields of 32 KiB together; cookies are not needed here.")
+    package static let expectationFailed = Row("expectation_failed", 417, .caller, "The expectation cannot be met")
+        .hint("Leave out the field Expect, or send 100-continue in it.")
+    package static let headersTooLarge = Row("headers_too_large", 431, .caller, "The header section is too large")
+        .hint("Send at most 100 fields of 32 KiB together; cookies are not needed here.")
     package static let notImplemented =
-        Rejection.Code("not_implemented", 501, .caller, "The method or transfer coding is not implemented")
+        Row("not_implemented", 501, .caller, "The method or transfer coding is not implemented")
         .hint("Use the method and the codings of RFC 9110 and RFC 9112: POST, with Content-Length or chunked.")
     package static let httpVersionNotSupported =
-        Rejection.Code("http_version_not_supported", 505, .caller, "The HTTP version is not supported")
+        Row("http_version_not_supported", 505, .caller, "The HTTP version is not supported")
         .hint("Speak HTTP/1.1; a gateway may speak HTTP/2 with its clients.")
 
     // Outages.
     package static let keyChecksExhausted =
-        Rejection.Code("key_checks_exhausted", 429, .outage, "Too many tokens name unknown keys", retryAfter: 5)
+        Row("key_checks_exhausted", 429, .outage, "Too many tokens name unknown keys", retryAfter: 5)
         .detail(
             "The token's key is not cached, and too many tokens name unknown keys for the issuer to be asked in time; try "
                 + "again."
         )
         .hint(keepUsers)
     package static let tooManyAccessTokens =
-        Rejection.Code("too_many_access_tokens", 429, .outage, "Too many access tokens wait for Graph", retryAfter: 1)
+        Row("too_many_access_tokens", 429, .outage, "Too many access tokens wait for Graph", retryAfter: 1)
         .detail("Too many access tokens are waiting for Graph; try again shortly.")
         .hint(keepUsers)
     package static let replayStoreUnavailable =
-        Rejection.Code(
+        Row(
             "replay_store_unavailable",
             503,
             .outage,
@@ -103,18 +85,12 @@ extension Rejection.Code {
             "Try again shortly, and keep users logged in; /readyz?verbose of the administrative listener shows the store."
         )
     package static let callbackNotDelivered =
-        Rejection.Code("callback_not_delivered", 503, .outage, "The app's backend could not be told", retryAfter: 60)
+        Row("callback_not_delivered", 503, .outage, "The app's backend could not be told", retryAfter: 60)
         .detail("The app's backend has not taken it; send it again.")
         .hint("Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; Facebook sends the callback again.")
-    package static let overloaded = Rejection.Code(
-        "overloaded",
-        503,
-        .outage,
-        "The service is overloaded",
-        retryAfter: 1
-    )
-    .hint(keepUsers)
-    package static let draining = Rejection.Code("draining", 503, .outage, "The service is stopping", retryAfter: 1)
+    package static let overloaded = Row("overloaded", 503, .outage, "The service is overloaded", retryAfter: 1)
+        .hint(keepUsers)
+    package static let draining = Row("draining", 503, .outage, "The service is stopping", retryAfter: 1)
         .hint("Ask another replica.")
 
     private static let keepUsers = "Try again when Retry-After is over, and keep users logged in."

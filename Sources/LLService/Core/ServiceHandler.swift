@@ -8,7 +8,10 @@ internal import Logging
 ///
 /// Requests reuse its memory. Only the worker's thread calls it.
 package final class ServiceHandler: HTTPRequestHandler {
+    package typealias HeadRefusal = @Sendable (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool
+
     private let core: ServiceCore
+    private let refuses: HeadRefusal?
     private let worker: WorkerContext
     private let audit: AuditTrail?
     private let routes: [Route]
@@ -21,8 +24,10 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let durations: RequestDurations
     private var refusals = RefusalPace()
 
-    package init(core: ServiceCore, listener: ListenerRole) {
+    /// - Parameter refuses: Answers a head that the service is not to see, and returns true.
+    package init(core: ServiceCore, listener: ListenerRole, refuses: HeadRefusal? = nil) {
         self.core = core
+        self.refuses = refuses
         worker = WorkerContext(core: core, listener: listener)
         audit = core.auditLogger.map { AuditTrail(logger: $0) }
         routes = Route.table.filter { $0.listeners.contains(listener) }
@@ -42,6 +47,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        if let refuses, refuses(&exchange, bytes) { return .respond }
         begin(&exchange, bytes)
         do throws(Rejection) {
             guard let body = try check(&exchange, bytes) else {
@@ -199,19 +205,25 @@ package final class ServiceHandler: HTTPRequestHandler {
         if let place {
             audit?.record(problem, nil, routes[place], exchange.head, bytes, requestID: requestID)
         }
-        noteRefusal(problem.answer, &exchange, bytes)
+        noteRefusal(problem.answer, reason: problem.loggedReason, &exchange, bytes)
         if isDebugging { log(message, problem, exchange.head, bytes) }
     }
 
     /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
     /// No line names a person.
-    private func noteRefusal(_ code: Rejection.Code, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
+    private func noteRefusal(
+        _ code: Rejection.Code,
+        reason: String? = nil,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) {
         guard core.logger.logLevel <= .info else { return }
         reportUntold(exchange.context.now)
         guard refusals.admits(at: exchange.context.now) else { return }
         var facts: Logger.Metadata = [
             "code": "\(code.rawValue)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
         ]
+        facts["reason"] = reason.map { "\($0)" }
         facts["route"] = place.map { "\(routes[$0].path)" }
         facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
         core.logger.info("refused", metadata: facts)

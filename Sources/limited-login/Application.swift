@@ -74,8 +74,8 @@ struct Application {
                 tls: tls
             )
         ) { [core] _ in
-            let handler = ServiceHandler(core: core, listener: .service)
-            return isForThisMachineAlone ? LoopbackHostHandler(handler) : handler
+            let refuses = isForThisMachineAlone ? SameOrigin.refusesHost : nil
+            return ServiceHandler(core: core, listener: .service, refuses: refuses)
         }
         // Probes and Prometheus need no more connections.
         limits.connections = min(256, free / 4)

@@ -94,31 +94,30 @@ struct CheckReport {
 
     private var claimLines: [String] {
         guard let claims = JSONObject(unverifiedClaims) else { return [] }
-        return claims.members.map { name, node in
-            let seconds = Self.isTime(name) ? claims.document.double(node, in: claims.bytes.span) : nil
-            let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
-            let value =
-                time.map { "\(claims.string(node)), \(LocalTime.describe($0, now: moment))" } ?? claims.string(node)
-            return "  \(TerminalText.safe(name)): \(TerminalText.safe(value))"
-        }
+        return lines(claims, of: claims.document.root)
     }
 
     private var answerLines: [String] {
-        var document = JSONDocument(limits: JSONLimits(byteCount: max(JSONLimits().byteCount, answer.count)))
-        guard (try? document.parse(answer)) != nil else { return [] }
+        let limits = JSONLimits(byteCount: max(JSONLimits().byteCount, answer.count))
+        guard let object = JSONObject(answer, limits: limits) else { return [] }
         var lines: [String] = []
         for section in ["authentication_token", "access_token", "profile", "claims"] as [StaticString] {
             // The claims repeat what the sections before them tell.
-            if "\(section)" == "claims", !lines.isEmpty { continue }
-            guard let object = document.member(section, of: document.root, in: answer.span) else { continue }
-            lines += ["", "\(section):"]
-            for name in document.children(of: object) {
-                let member = document.string(name, in: answer.span)
-                let text = TerminalText.safe(document.string(name + 1, in: answer.span))
-                let seconds = Self.isTime(member) ? document.double(name + 1, in: answer.span) : nil
-                let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
-                lines.append("  \(member): \(text)\(time.map { ", \(LocalTime.describe($0, now: moment))" } ?? "")")
-            }
+            guard "\(section)" != "claims" || lines.isEmpty, let node = object.object(section) else { continue }
+            lines += ["", "\(section):"] + self.lines(object, of: node)
+        }
+        return lines
+    }
+
+    /// The members of the object at a node, a line each.
+    private func lines(_ object: borrowing JSONObject, of node: Int) -> [String] {
+        var lines: [String] = []
+        for name in object.document.children(of: node) {
+            let (member, value) = (object.string(name), TerminalText.safe(object.string(name + 1)))
+            let seconds = Self.isTime(member) ? object.document.double(name + 1, in: object.bytes.span) : nil
+            let time = seconds.flatMap { NumericDate(secondsSince1970: $0) }
+            let date = time.map { ", \(LocalTime.describe($0, now: moment))" } ?? ""
+            lines.append("  \(TerminalText.safe(member)): \(value)\(date)")
         }
         return lines
     }

@@ -22,11 +22,7 @@ struct DPoPCommand: ParsableCommand {
         @Option(help: "A file with the id token that the request brings.", completion: .file())
         var tokenFile: String
 
-        @Option(
-            help: "The moment of the request: seconds since 1970, or 2024-01-31T12:00:00Z.",
-            transform: Moment.read
-        )
-        var at: NumericDate?
+        @OptionGroup var time: AsOf
 
         func validate() throws {
             guard TargetURI(url.utf8.span) != nil else {
@@ -82,7 +78,7 @@ struct DPoPCommand: ParsableCommand {
             let token = try request.token()
             let text = try TokenInput.read(argument: proof, file: nil)
             guard !text.isEmpty else { throw ValidationError("The proof is empty: nothing was given.") }
-            let now = try request.at ?? Moment.now()
+            let now = try request.time.moment()
             do {
                 let bound = PastedText(bytes: Array(token.utf8)).unprovenThumbprint
                 guard let thumbprint = keyThumbprint ?? bound else { throw Rejection.proofOfUnboundToken }
@@ -140,7 +136,7 @@ struct DPoPCommand: ParsableCommand {
         func run() throws {
             let minter = try device()
             let token = try request.token()
-            let moment = try request.at ?? Moment.now()
+            let moment = try request.time.moment()
             do throws(OpenSSLError) {
                 let (method, url, issuedAt) = (request.method, request.url, moment.wholeSeconds)
                 let proof = try minter.mint(method: method, url: url, token: token, issuedAt: issuedAt)

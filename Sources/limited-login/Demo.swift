@@ -79,16 +79,17 @@ struct Demo: ServingCommand {
     }
 
     private func run(listen: SocketAddress, adminListen: SocketAddress, issuerListen: SocketAddress) throws {
-        let webhookKey = try RandomBytes.make(count: 32)
+        let webhookSecret = "whsec_" + Base64.encode(try RandomBytes.make(count: 32))
+        let secrets = try WebhookSecrets(parsing: Array(webhookSecret.utf8), place: "callbacks_secret_file")
         let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
-        let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(key: webhookKey) }
+        let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(secrets) }
         try backend.start()
         let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
         let files = DemonstrationFiles()
         // The files are removed before a signal ends the program.
         ProcessSignals.block(ProcessSignals.endings)
         defer { files.remove() }
-        let (appSecret, settings) = try files.make(appID: Self.appID, webhookKey: webhookKey)
+        let (appSecret, settings) = try files.make(appID: Self.appID, webhookSecret: webhookSecret)
         let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
         let demo = DemoPage(issuer: issuer)
         do throws(SocketError) {
@@ -180,12 +181,12 @@ struct DemonstrationFiles {
 
     /// Writes the files.
     /// - Returns: The secret of the demonstration's app, newly made each time, and the settings that name the files.
-    func make(appID: String, webhookKey: [UInt8]) throws -> (appSecret: String, [String: String]) {
+    func make(appID: String, webhookSecret: String) throws -> (appSecret: String, [String: String]) {
         let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
         let texts = [
             "client_keys_file": "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             "app_secrets_file": "\(appID) \(appSecret)",
-            "callbacks_secret_file": "whsec_" + Base64.encode(webhookKey),
+            "callbacks_secret_file": webhookSecret,
             // These are made for this run; its nonces and tokens are invalid afterwards.
             "nonce_secret_file": Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
             "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
@@ -217,11 +218,11 @@ struct DemonstrationFiles {
 /// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,
 /// prints them, and serves the page that shows a person the state of a data deletion.
 final class DemonstrationBackend: HTTPRequestHandler {
-    private let key: [UInt8]
+    private let secrets: WebhookSecrets
     /// The last requests for deletion: the query of each status page, and the user.
     private var deletions: [(query: String, userID: String)] = []
 
-    init(key: [UInt8]) { self.key = key }
+    init(_ secrets: WebhookSecrets) { self.secrets = secrets }
 
     func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
         let (method, path) = (exchange.head.method, exchange.head.path)
@@ -257,12 +258,12 @@ final class DemonstrationBackend: HTTPRequestHandler {
             let field = head.value(of: "webhook-signature", in: bytes),
             (WallClock.unixSeconds() - Int64(seconds)).magnitude <= 300
         else { return false }
-        let message = Array("\(bytes.text(id)).\(bytes.text(timestamp)).".utf8) + body.indices.map { body[$0] }
-        let key = key
-        guard let code = try? HMACSHA256.authenticationCode(for: message.span, key: key.span) else { return false }
-        let genuine = Array("v1,\(Base64.encode(code.bytes.indices.map { code.bytes[$0] }))".utf8)
+        let body = body.indices.map { body[$0] }
+        guard let genuine = try? secrets.signature(id: bytes.text(id), timestamp: Int64(seconds), body: body) else {
+            return false
+        }
         return bytes.text(field).split(separator: " ").contains { signature in
-            ConstantTime.areEqual(Array(signature.utf8).span, genuine.span)
+            ConstantTime.areEqual(Array(signature.utf8).span, Array(genuine.utf8).span)
         }
     }
 

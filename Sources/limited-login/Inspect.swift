@@ -16,8 +16,7 @@ struct Inspect: ServingCommand {
             """
     )
 
-    @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
-    var at: NumericDate?
+    @OptionGroup var time: AsOf
 
     @OptionGroup var options: ConfigurationOptions<PageSettings>
 
@@ -31,11 +30,8 @@ struct Inspect: ServingCommand {
         let configuration = loaded.configuration
         // A setting out of range ends the start, not the first verdict.
         _ = try ServiceFactory.verifier(configuration)
-        let page = try InspectPage(
-            configuration: configuration,
-            flags: VerdictSettings.flags(of: loaded),
-            at: at
-        )
+        let flags = VerdictSettings.flags(of: loaded)
+        let page = try InspectPage(configuration: configuration, flags: flags, at: time.at)
         let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in PageHandler(backend: page) }
         do throws(SocketError) {

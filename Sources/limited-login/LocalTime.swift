@@ -36,6 +36,16 @@ enum LocalTime {
     }
 }
 
+/// The moment of a verdict.
+struct AsOf: ParsableArguments {
+    @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
+    var at: NumericDate?
+
+    func moment() throws(StartError) -> NumericDate {
+        if let at { at } else { try Moment.now() }
+    }
+}
+
 enum Moment {
     static func now() throws(StartError) -> NumericDate {
         guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else {

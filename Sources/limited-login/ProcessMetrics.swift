@@ -34,27 +34,24 @@ final class ProcessMetrics: Sendable {
     }
 
     private func update(_ application: Application) {
-        let status = application.cache.status
+        let (status, limits) = (application.cache.status, application.server.configuration.limits)
+        let (keys, counters) = (status.counters, application.server.counters)
         gauge("jwks_keys", [], Double(status.keys.count))
         gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
-        let keys = status.counters
         gauge("jwks_unknown_key_ids_total", [], Double(keys.unknownKeyIDs))
-        gauge("jwks_fetches_total", [("result", "replaced")], Double(keys.fetchesReplaced))
-        gauge("jwks_fetches_total", [("result", "unchanged")], Double(keys.fetchesUnchanged))
-        gauge("jwks_fetches_total", [("result", "failed")], Double(keys.fetchesFailed))
-        let limits = application.server.configuration.limits
-        let counters = application.server.counters
-        gauge("http_server_connections", [("state", "active")], Double(counters.active))
-        gauge("http_server_connections", [("state", "idle")], Double(counters.idle))
-        gauge("http_server_connections", [("state", "parked")], Double(counters.parked))
+        for (result, count) in [
+            ("replaced", keys.fetchesReplaced), ("unchanged", keys.fetchesUnchanged), ("failed", keys.fetchesFailed),
+        ] { gauge("jwks_fetches_total", [("result", result)], Double(count)) }
+        for (state, count) in [("active", counters.active), ("idle", counters.idle), ("parked", counters.parked)] {
+            gauge("http_server_connections", [("state", state)], Double(count))
+        }
         gauge("http_server_connections_limit", [], Double(limits.connections))
         gauge("http_server_connections_memory_bytes", [], Double(counters.heldBytes))
         gauge("http_server_connections_memory_limit_bytes", [], Double(limits.connectionBytes))
         gauge("http_server_overloaded_total", [], Double(counters.overloaded))
         gauge("http_server_workers", [], Double(application.server.workerCount))
         for cause in ConnectionCloseCause.allCases {
-            let labels = [("cause", cause.rawValue)]
-            gauge("http_server_connections_closed_total", labels, Double(counters.closed(cause)))
+            gauge("http_server_connections_closed_total", [("cause", cause.rawValue)], Double(counters.closed(cause)))
         }
         let store = application.replayStore
         gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)

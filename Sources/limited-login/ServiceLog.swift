@@ -10,52 +10,50 @@ enum ServiceEvents {
     /// One line for each change of state and of the key set.
     static func ofKeys(_ logger: Logger) -> JWKSetCache.EventHandler {
         { event in
-            switch event {
-            case .fetchStarted(let reason):
-                logger.debug("fetching keys", metadata: ["reason": "\(reason.rawValue)"])
-            case .sourceFailed(let source, let reason):
-                logger.warning("key source failed", metadata: ["source": "\(source)", "reason": "\(reason)"])
-            case .fetchSucceeded(let source, _, let duration, let timeToLive):
-                logger.debug(
-                    "keys fetched",
-                    metadata: [
-                        "source": "\(source)", "duration": "\(duration.inSeconds)",
-                        "time_to_live": "\(timeToLive.inSeconds)",
-                    ]
-                )
-            case .fetchFailed(let reason, let failures, let nextAttempt):
-                logger.error(
-                    "keys could not be fetched",
-                    metadata: [
-                        "reason": "\(reason)", "consecutive_failures": "\(failures)",
-                        "next_attempt_in": "\(nextAttempt.inSeconds)",
-                    ]
-                )
-            case .keySetChanged(let source, let added, let removed, let replaced):
-                logger.info(
-                    "key set changed",
-                    metadata: [
-                        "source": "\(source)", "added": "\(added.joined(separator: ","))",
-                        "removed": "\(removed.joined(separator: ","))",
-                        "replaced": "\(replaced.joined(separator: ","))",
-                    ]
-                )
-            case .keyIgnored(let source, let index, let keyID, let reason):
-                logger.warning(
-                    "key ignored",
-                    metadata: [
-                        "source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)",
-                    ]
-                )
-            case .phaseChanged(let from, let to):
-                logger.debug("key cache state changed", metadata: ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
-            case .seedLoaded(let file, let age):
-                logger.notice("seed keys loaded", metadata: ["file": "\(file)", "age": "\(age.inSeconds)"])
-            case .seedIgnored(let file, let reason):
-                logger.warning("seed file ignored", metadata: ["file": "\(file)", "reason": "\(reason)"])
-            case .seedNotWritten(let file, let reason):
-                logger.warning("seed file not written", metadata: ["file": "\(file)", "reason": "\(reason)"])
-            }
+            let (level, message, facts) = line(event)
+            logger.log(level: level, message, metadata: facts)
+        }
+    }
+
+    private static func line(_ event: JWKSetEvent) -> (Logger.Level, Logger.Message, Logger.Metadata) {
+        switch event {
+        case .fetchStarted(let reason): (.debug, "fetching keys", ["reason": "\(reason.rawValue)"])
+        case .sourceFailed(let source, let reason):
+            (.warning, "key source failed", ["source": "\(source)", "reason": "\(reason)"])
+        case .fetchSucceeded(let source, _, let time, let left):
+            (
+                .debug, "keys fetched",
+                ["source": "\(source)", "duration": "\(time.inSeconds)", "time_to_live": "\(left.inSeconds)"]
+            )
+        case .fetchFailed(let reason, let failures, let next):
+            (
+                .error, "keys could not be fetched",
+                [
+                    "reason": "\(reason)", "consecutive_failures": "\(failures)",
+                    "next_attempt_in": "\(next.inSeconds)",
+                ]
+            )
+        case .keySetChanged(let source, let added, let removed, let replaced):
+            (
+                .info, "key set changed",
+                [
+                    "source": "\(source)", "added": "\(added.joined(separator: ","))",
+                    "removed": "\(removed.joined(separator: ","))", "replaced": "\(replaced.joined(separator: ","))",
+                ]
+            )
+        case .keyIgnored(let source, let index, let keyID, let reason):
+            (
+                .warning, "key ignored",
+                ["source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)"]
+            )
+        case .phaseChanged(let from, let to):
+            (.debug, "key cache state changed", ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
+        case .seedLoaded(let file, let age):
+            (.notice, "seed keys loaded", ["file": "\(file)", "age": "\(age.inSeconds)"])
+        case .seedIgnored(let file, let reason):
+            (.warning, "seed file ignored", ["file": "\(file)", "reason": "\(reason)"])
+        case .seedNotWritten(let file, let reason):
+            (.warning, "seed file not written", ["file": "\(file)", "reason": "\(reason)"])
         }
     }
 

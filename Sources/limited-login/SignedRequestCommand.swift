@@ -23,8 +23,7 @@ struct SignedRequestCommand: ParsableCommand {
         )
         var text: String
 
-        @Option(help: "Judge as of this moment: seconds since 1970, or 2024-01-31T12:00:00Z.", transform: Moment.read)
-        var at: NumericDate?
+        @OptionGroup var time: AsOf
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -35,7 +34,7 @@ struct SignedRequestCommand: ParsableCommand {
             let (configuration, secrets) = try options.loadWithAppSecrets()
             let bytes = try TokenInput.read(argument: text, file: nil)
             guard !bytes.isEmpty else { throw ValidationError("The signed request is empty: nothing was given.") }
-            let now = try at ?? Moment.now()
+            let now = try time.moment()
             do {
                 let request = try SignedRequest(
                     verifying: String(decoding: bytes, as: UTF8.self),

@@ -80,11 +80,7 @@ struct TokenCommand: ParsableCommand {
         @Argument(help: "The token, or - to read it from standard input.")
         var token: String
 
-        @Option(
-            help: "The moment to judge as of: seconds since 1970, or 2024-01-31T12:00:00Z.",
-            transform: Moment.read
-        )
-        var at: NumericDate?
+        @OptionGroup var time: AsOf
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -101,7 +97,7 @@ struct TokenCommand: ParsableCommand {
             let text = TokenInput.trimmed(try TokenInput.read(argument: token, file: nil))
             guard !text.isEmpty else { throw ValidationError("The token is empty: nothing was given.") }
             let verifier = OwnTokenVerifier(issued.issuer, verification: try ServiceFactory.policy(configuration))
-            let report = CheckReport.ofOwnToken(text, verifier, now: try at ?? Moment.now())
+            let report = CheckReport.ofOwnToken(text, verifier, now: try time.moment())
             report.write(asJSON: json)
             if report.refusal != nil { throw Exit.rejected }
         }

@@ -59,8 +59,7 @@ struct Verify: ParsableCommand {
     @Option(help: "A JWK Set's file or URL, in place of jwks_urls.", completion: .file())
     var jwks: String?
 
-    @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
-    var at: NumericDate?
+    @OptionGroup var time: AsOf
 
     @Flag(help: "Print one JSON object.")
     var json = false
@@ -101,7 +100,7 @@ struct Verify: ParsableCommand {
                     "An access token carries no nonce and no device's key: --subject alone names its person."
                 )
             }
-            let now = try at ?? Moment.now()
+            let now = try time.moment()
             return try tell(.ofAccessToken(text, subject: subject, configuration: configuration, now: now))
         }
         guard (hasNonce || subject != nil) != unbound else {
@@ -114,7 +113,7 @@ struct Verify: ParsableCommand {
             let least = Nonce.weakCharacterCount
             StandardError.write("limited-login: warning: a nonce of fewer than \(least) characters can be guessed")
         }
-        let now = try at ?? Moment.now()
+        let now = try time.moment()
         func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
             try .ofIDToken(text, expectation, keySet: keySet, configuration: configuration, now: now)
         }

@@ -77,37 +77,6 @@ struct CheckConfigTests {
         }
     }
 
-    /// The settings whose files are read, in groups that one run can tell of.
-    private static let files = [
-        ["ca_file", "client_keys_file", "nonce_secret_file", "app_secrets_file", "tls_certificate_file"],
-        ["replay_store_password_file", "tls_key_file"], ["replay_store_sentinel_password_file", "tls_client_ca_file"],
-    ]
-
-    @Test("A missing file or a named pipe in place of a file is refused at once, and the error names its setting")
-    func unusableFile() throws {
-        let folder = try ShortFolder()
-        let pipe = "\(folder.path)/pipe"
-        try #require(unsafe mkfifo(pipe, 0o600) == 0)
-        let certificates = try TestCertificates.shared.get()
-        for names in Self.files {
-            for (file, reason) in [(pipe, "not a regular file"), ("/nonexistent/file", "No such file or directory")] {
-                var environment = Self.required.merging([
-                    "LIMITED_LOGIN_TLS_CERTIFICATE_FILE": certificates.good.certificateFile,
-                    "LIMITED_LOGIN_TLS_KEY_FILE": certificates.good.keyFile,
-                    "LIMITED_LOGIN_REPLAY_STORE": "redis+sentinel://127.0.0.1:1/main",
-                ]) { $1 }
-                for name in names { environment["LIMITED_LOGIN_\(name.uppercased())"] = file }
-                let run = try FinishedRun(["check-config"], environment: environment)
-                #expect(run.exitCode == 78)
-                let lines = run.errors.split(separator: "\n").filter { $0.contains(reason) }
-                #expect(lines.count == names.count, "\(run.errors)")
-                for name in names { #expect(lines.contains { $0.contains("\(name): \(file): ") }, "\(run.errors)") }
-            }
-        }
-        let config = try FinishedRun(["check-config"], environment: ["LIMITED_LOGIN_CONFIG": pipe])
-        #expect(config.exitCode == 78 && config.errors.contains("\(pipe): "), "\(config.errors)")
-    }
-
     /// A setting, the content of its file, and the sentence about it.
     private static let faults = [
         ("client_keys_file", "# app 0123\n", "'limited-login client-key new NAME --append FILE' adds one"),

@@ -7,26 +7,6 @@ import Testing
 struct CommandLineTests {
     private static let required = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    @Test(
-        "A start with a bad setting gives one sentence on standard error and exit code 78",
-        arguments: [
-            ([:], [], "LIMITED_LOGIN_APP_IDS"),
-            (["LIMITED_LOGIN_APP_IDS": "1"], ["--ca-file", "/etc/passwd"], "ca_file: /etc/passwd is no PEM"),
-            (
-                ["LIMITED_LOGIN_APP_IDS": "1"],
-                ["--listen", "unix:/nonexistent/http.sock", "--admin-listen", "127.0.0.1:0"],
-                "unix:/nonexistent/http.sock: No such file or directory"
-            ),
-        ] as [([String: String], [String], String)]
-    )
-    func configuration(environment: [String: String], arguments: [String], names: String) throws {
-        let run = try FinishedRun(["serve"] + arguments, environment: environment)
-        #expect(run.exitCode == 78)
-        #expect(run.errors.contains(names), "\(run.errors)")
-        #expect(run.errors.split(separator: "\n").count { $0.hasPrefix("limited-login: ") } == 1, "\(run.errors)")
-        #expect(run.output.isEmpty)
-    }
-
     @Test("The error for an unavailable address names its flag, and the exit code marks it as temporary")
     func addressUnavailable() throws {
         let holder = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
@@ -47,17 +27,6 @@ struct CommandLineTests {
         let demo = try FinishedRun(["demo", "--issuer-listen", taken] + free)
         #expect(demo.exitCode == 75)
         #expect(demo.errors.contains("choose another address with --issuer-listen\n"), "\(demo.errors)")
-    }
-
-    @Test("The error for a folder that cannot be written names it in one sentence")
-    func unwritableFolder() throws {
-        let run = try FinishedRun(["catalogue", "--out", "/dev/null"])
-        #expect(run.exitCode == 78)
-        #expect(run.errors.contains("cannot be written") && !run.errors.contains("CocoaError"), "\(run.errors)")
-        let ports = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
-        let demo = try FinishedRun(["demo"] + ports, environment: ["TMPDIR": "/dev/null"])
-        #expect(demo.exitCode == 78)
-        #expect(demo.errors.contains("/dev/null cannot be written; set TMPDIR"), "\(demo.errors)")
     }
 
     @Test("A usage mistake exits with 64, and with 2 for verify")
@@ -123,26 +92,6 @@ struct CommandLineTests {
             #expect(run.output.contains(footer) == !hidden.isEmpty, "\(words)")
             #expect(!all.output.contains(footer))
         }
-    }
-
-    @Test(
-        "A command's help lists its own options first, and then only the settings that it uses",
-        arguments: [
-            ("verify", ["--nonce", "--at", "--app-ids"], ["--listen", "--workers"]),
-            ("healthcheck", ["--ready", "--admin-listen"], ["--app-ids", "--listen"]),
-            ("keys", ["--json", "--jwks-urls"], ["--app-ids", "--listen"]),
-            ("inspect", ["--at", "--app-ids", "--jwks-urls"], ["--admin-listen"]),
-            ("check-config", ["--json", "--app-ids"], ["--help-hidden"]),
-        ]
-    )
-    func shownOptions(command: String, inOrder: [String], absent: [String]) throws {
-        let help = try FinishedRun([command, "--help"]).output.split(separator: "OPTIONS:").last ?? ""
-        var rest = help[...]
-        for option in inOrder {
-            let place = try #require(rest.range(of: "  \(option)"), "\(command) \(option)")
-            rest = rest[place.upperBound...]
-        }
-        for option in absent { #expect(!help.contains("  \(option) "), "\(command) \(option)") }
     }
 
     @Test(

@@ -82,31 +82,4 @@ struct DPoPCommandTests {
         #expect(try FinishedRun(["dpop", "judge", other.proof] + Self.request(folder, bound)).exitCode == 0)
         #expect(try issuer.post("/proofs", #"{"method":"GET","url":"x"}"#).status == 400)
     }
-
-    @Test("The error names a file that cannot be read; a token bound to no key fits no proof")
-    func mistakes() throws {
-        let folder = try Self.folder(token: "a.b.c")
-        for (key, sentence) in [("/nonexistent", "No such file"), ("\(folder.path)/token", "no P-256 private key")] {
-            let run = try FinishedRun(["dpop", "make", "--key-file", key] + Self.request(folder))
-            #expect(run.exitCode == 78 && run.errors.contains("--key-file: \(key)") && run.errors.contains(sentence))
-        }
-        let request = ["--url", "https://a.example/", "--token-file", "/nonexistent"]
-        let unread = try FinishedRun(["dpop", "judge", "a.b.c"] + request)
-        #expect(unread.exitCode == 78 && unread.errors.contains("/nonexistent cannot be read"), "\(unread.errors)")
-        let run = try FinishedRun(["dpop", "judge", "a.b.c"] + Self.request(folder))
-        #expect(run.exitCode == 1 && run.output.contains("bound to no key"))
-        for arguments in [["judge"], ["make"], ["judge", "a.b.c", "--at", "noon"] + Self.request(folder)] {
-            #expect(try FinishedRun(["dpop"] + arguments).exitCode == 64)
-        }
-        let key = ["--key-file", "\(folder.path)/device.pem"]
-        for (arguments, option) in [
-            (["make"] + key + Self.request(folder, ["--url", "a.example/b"]), "--url"),
-            (["make"] + key + Self.request(folder, ["--method", "G T"]), "--method"),
-            (["judge", "a.b.c"] + Self.request(folder, ["--method", ""]), "--method"),
-            (["judge", "a.b.c"] + Self.request(folder, ["--key-thumbprint", "x"]), "--key-thumbprint"),
-        ] {
-            let run = try FinishedRun(["dpop"] + arguments)
-            #expect(run.exitCode == 64 && run.errors.contains(option), "\(run.errors)")
-        }
-    }
 }

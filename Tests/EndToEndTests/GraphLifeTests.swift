@@ -14,59 +14,6 @@ struct GraphLifeTests {
         ]
     }
 
-    @Test("SIGHUP replaces a secret that Graph refuses, a broken file is refused, and no secret is logged")
-    func reload() throws {
-        let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.end() }
-        let wrong = "ffffffffffffffffffffffffffffffff"
-        let folder = try ShortFolder()
-        let secrets = try folder.write("secrets", "\(RunningService.appID) \(wrong)\n")
-        let (key, clients) = try folder.clientKey()
-        var environment = Self.environment(issuer, secrets)
-        environment["LIMITED_LOGIN_CLIENT_KEYS_FILE"] = clients
-        environment["LIMITED_LOGIN_LOG_LEVEL"] = "trace"
-        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
-        #expect(try service.waitUntilReady())
-        let token = try issuer.token(#"{"email":"a@b.example"}"#)
-        func ask(_ method: String, _ path: String, _ body: String = "") throws -> TestResponse {
-            let fields =
-                body.isEmpty
-                ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
-            return try service.exchange(
-                "\(method) \(path) HTTP/1.1\r\nHost: test\r\nX-Api-Key: \(key)\r\n\(fields)\r\n\(body)"
-            )
-        }
-        let list = "/users/\(Self.user)/permissions"
-        #expect(try ask("GET", list).code == "graph_access_token_refused")
-        try folder.write("secrets", "\(RunningService.appID) tooshort\n")
-        service.process.signal(SIGHUP)
-        #expect(service.process.waitForError("line 1: the secret of app"), "\(service.process.errorText)")
-        try folder.write("secrets", "# the right one\n\(RunningService.appID) \(Self.secret)\n")
-        service.process.signal(SIGHUP)
-        #expect(service.process.waitForError("\"configuration reloaded\""), "\(service.process.errorText)")
-        #expect(try ask("GET", list).text.contains(#""granted":["email","openid","public_profile"]"#))
-        #expect(try ask("GET", "/users/77/permissions").code == "graph_unknown_user")
-        #expect(try ask("DELETE", list + "/email").status == 204)
-        // A repeated revocation succeeds and changes nothing.
-        #expect(try ask("DELETE", list + "/email").status == 204)
-        #expect(try ask("GET", list).text.contains(#""declined":["email"]"#))
-        #expect(try ask("POST", "/uninstall", "{\"id_token\":\"\(token)\"}").status == 204)
-        #expect(try ask("DELETE", list).status == 204)
-        #expect(try ask("GET", list).text.contains(#""granted":[]"#))
-        let metrics = try service.get("/metrics", admin: true).text
-        #expect(
-            metrics.contains(
-                #"limited_login_graph_requests_total{operation="list_permissions",result="graph_unknown_user"} 1"#
-            )
-        )
-        service.process.terminate()
-        #expect(service.process.waitForExit() == 0)
-        for secret in [Self.secret, wrong, "tooshort", key, Self.user, token] {
-            #expect(!service.process.errorText.contains(secret))
-            #expect(!metrics.contains(secret))
-        }
-    }
-
     @Test("The command line lists and revokes, with the documented exit codes")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])

@@ -51,42 +51,4 @@ struct IdleTests {
         service.process.terminate()
         #expect(service.process.waitForExit() == 0)
     }
-
-    @Test("No thread wakes after a call to Graph, and no connection to Graph is kept")
-    func sleepsAfterGraph() async throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let folder = try ShortFolder()
-        let (key, clients) = try folder.clientKey()
-        let service = try RunningService(
-            jwksURL: issuer.jwksURL,
-            environment: [
-                "LIMITED_LOGIN_APP_SECRETS_FILE": folder.write(
-                    "secrets",
-                    "\(RunningService.appID) stand-in-app-secret"
-                ),
-                "LIMITED_LOGIN_CLIENT_KEYS_FILE": clients,
-                "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
-            ]
-        )
-        #expect(try service.waitUntilReady())
-        _ = try issuer.token()
-        // All earlier connections are closed by then.
-        #expect(try await fallsAsleep(service.process))
-        let before = try socketCount(service.process)
-        let client = try BlockingClient(service.address)
-        let request = "GET /users/2954873201847263/permissions HTTP/1.1\r\nHost: t\r\nX-Api-Key: \(key)\r\n\r\n"
-        #expect(client.exchange(request)?.status == 200)
-        // Only the caller's connection is new.
-        #expect(try socketCount(service.process) == before + 1)
-        #expect(try await fallsAsleep(service.process))
-    }
-
-    private func socketCount(_ process: ServiceProcess) throws -> Int {
-        let folder = "/proc/\(process.identifier)/fd"
-        return try FileManager.default.contentsOfDirectory(atPath: folder).count { name in
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")
-            return target?.hasPrefix("socket:") == true
-        }
-    }
 }

@@ -97,53 +97,6 @@ private final class Replicas: @unchecked Sendable {
 
 @Suite("Nonces from issue to use, in running services", .live, .serialized)
 struct NonceLifeTests {
-    @Test("The secret changes under load: no good nonce is refused, and a bad file changes nothing")
-    func rotation() throws {
-        let replicas = try Replicas(1)
-        let service = replicas.services[0]
-        let isOver = Atomic(false)
-        // The number of accepted requests of each client.
-        let accepted = Locked([0, 0, 0])
-        let refused = Atomic(0)
-        let group = DispatchGroup()
-        for number in 0..<3 {
-            DispatchQueue(label: "rotation-\(number)").async(group: group) {
-                while !isOver.load(ordering: .relaxed) {
-                    guard let nonce = try? replicas.nonce(), let request = try? replicas.use(nonce),
-                        let answer = try? replicas.services[0].exchange(request)
-                    else { continue }
-                    if answer.status == 200 {
-                        accepted.withLock { $0[number] += 1 }
-                    } else {
-                        refused.wrappingAdd(1, ordering: .relaxed)
-                    }
-                }
-            }
-        }
-        func hup(_ secrets: [String], _ message: String, _ count: Int) throws {
-            let before = accepted.withLock { $0 }
-            try Replicas.writeSecrets(secrets, to: replicas.secretFile)
-            service.process.signal(SIGHUP)
-            #expect(service.process.waitForErrors(count, of: message), "\(service.process.errorText)")
-            // No client still has a nonce from before the change.
-            #expect(becomesTrue { accepted.withLock { zip($0, before).allSatisfy { $0 >= $1 + 7 } } })
-        }
-        var current = try String(contentsOfFile: replicas.secretFile, encoding: .utf8)
-            .trimmingCharacters(in: .newlines)
-        for round in 0..<2 {
-            let next = try Replicas.secret()
-            try hup([current, next], "\"configuration reloaded\"", 3 * round + 1)
-            try hup([next, current], "\"configuration reloaded\"", 3 * round + 2)
-            try hup([String(next.prefix(31))], "configuration not reloaded", round + 1)
-            try hup([next, current], "\"configuration reloaded\"", 3 * round + 3)
-            current = next
-        }
-        isOver.store(true, ordering: .relaxed)
-        group.wait()
-        #expect(refused.load(ordering: .relaxed) == 0)
-        #expect(!service.process.errorText.contains(current))
-    }
-
     @Test(
         "nonce new makes a nonce that the service accepts; verify accepts it with --nonce or --issued-nonce, even if used"
     )
@@ -213,30 +166,6 @@ struct ReplicaTests {
             #expect(service.process.waitForExit() == 0)
             #expect(service.process.errorText.contains("replay store up"))
         }
-    }
-
-    @Test("Either replica accepts any number of refreshes of a login, and its nonce stays used")
-    func refresh() throws {
-        let login = try replicas.issuer.token("{\"nonce\":\"\(replicas.nonce())\",\"sub\":\"7\"}")
-        func verify(_ replica: Int, _ token: String, _ members: String) throws -> TestResponse {
-            try replicas.services[replica].exchange(
-                RunningService.request("{\"id_token\":\"\(token)\",\"issued_nonce\":true\(members)}")
-            )
-        }
-        #expect(try verify(0, login, "").status == 200)
-        for round in 0..<10 {
-            let answer = try replicas.issuer.post("/refresh", "{\"id_token\":\"\(login)\"}")
-            let decoded = try JSONDecoder().decode([String: String].self, from: Data(answer.body))
-            let token = try #require(decoded["id_token"])
-            let refreshed = try verify(round % 2, token, ",\"subject\":\"7\"")
-            #expect(refreshed.status == 200 && refreshed.text.contains("\"refresh\":true"), "\(refreshed.text)")
-            #expect(try verify(round % 2, token, ",\"subject\":\"8\"").code == "subject_mismatch")
-            // A refreshed token cannot begin a second session.
-            #expect(try verify(round % 2, token, "").code == "nonce_used")
-        }
-        // A refresh needs no store.
-        redis.kill()
-        #expect(try verify(1, login, ",\"subject\":\"7\"").status == 200)
     }
 
     @Test("Redis hangs and restarts: no nonce is accepted twice, answers take under 1 s, one log line per change")

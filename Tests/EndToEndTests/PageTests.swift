@@ -245,27 +245,6 @@ struct PageTests {
         #expect(try page.curl(["--json", noon], path: "/run").status == "400")
     }
 
-    @Test("inspect uses its own address if the service has a Unix socket, and leaves the seed file alone")
-    func ownAddress() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let folder = try ShortFolder()
-        let file = "\(folder.path)/seed.json"
-        let page = try Page(
-            ["inspect", "--listen", "127.0.0.1:0"],
-            environment: [
-                "LIMITED_LOGIN_APP_IDS": "123456789012345", "LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL,
-                "LIMITED_LOGIN_LISTEN": "unix:/tmp/service.sock", "LIMITED_LOGIN_LISTEN_MODE": "0600",
-                "LIMITED_LOGIN_JWKS_FILE": file,
-            ]
-        )
-        defer { page.process.end() }
-        let token = try issuer.token(#"{"nonce":"n-1"}"#)
-        let report = try page.run(#"{"id_token":"\#(token)","binding":"nonce","value":"n-1"}"#)["report"]
-        #expect((report as? [String: Any])?["accepted"] as? Bool == true)
-        #expect(!FileManager.default.fileExists(atPath: file))
-    }
-
     @Test("inspect listens only on this machine", arguments: ["0.0.0.0:0", "unix:/tmp/page"])
     func loopbackAlone(address: String) throws {
         let run = try FinishedRun(["inspect", "--listen", address], environment: ["LIMITED_LOGIN_APP_IDS": "1"])

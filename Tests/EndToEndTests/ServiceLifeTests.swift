@@ -116,28 +116,6 @@ struct ServiceLifeTests {
         #expect(try second.verify(try issuer.token()).status == 200)
     }
 
-    @Test("/auth accepts a good token with its claims in fields, and refuses an expired and a missing one")
-    func gateway() throws {
-        let (issuer, service) = try RunningService.withIssuer(["LIMITED_LOGIN_GATEWAY": "enabled"])
-        func ask(_ token: String?) throws -> TestResponse {
-            let authorization = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-            return try service.exchange("GET /auth/orders HTTP/1.1\r\nHost: test\r\n\(authorization)\r\n")
-        }
-        let good = try ask(try issuer.token(#"{"nonce":"n","email":"a@b.c"}"#))
-        #expect(good.status == 200)
-        #expect(good["x-auth-audience"] == RunningService.appID && good["x-auth-email"] == "a@b.c")
-        for (token, code) in [
-            (try issuer.token(#"{"nonce":"n","iat":1700000000}"#), "expired"), (nil, "missing_token"),
-        ] {
-            let answer = try ask(token)
-            #expect(answer.status == 401 && answer.code == code)
-            #expect(answer["www-authenticate"]?.hasPrefix("Bearer ") == true)
-        }
-        let metrics = try service.get("/metrics", admin: true).text
-        #expect(metrics.contains(#"limited_login_verifications_total{credential="id_token",result="accepted"} 1"#))
-        #expect(metrics.contains(#"http_route="/auth""#))
-    }
-
     @Test(
         "Keys are fetched over TLS from a trusted peer alone: without them 503, not ready, and the log has the reason"
     )

@@ -68,13 +68,4 @@ struct ServiceManagerTests {
         #expect(stopping.contains("EXTEND_TIMEOUT_USEC=20000000"), "\(stopping)")
         #expect(service.process.waitForExit() == 0)
     }
-
-    @Test("It serves with no listener on the socket")
-    func nobody() throws {
-        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: ["NOTIFY_SOCKET": "@nobody"])
-        #expect(try service.get("/livez").status == 200)
-        #expect(service.process.errorText.contains("cannot be told"))
-        service.process.terminate()
-        #expect(service.process.waitForExit() == 0)
-    }
 }

@@ -31,43 +31,6 @@ struct StoppingTests {
         #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
     }
 
-    @Test("Requests that wait for a slow issuer are answered by their deadline; those of departed clients are dropped")
-    func parked() throws {
-        let gate = DispatchSemaphore(value: 0)
-        let issuer = try ScriptedIssuer { request, peer in
-            if request.number > 1 { gate.wait() }
-            try peer.answer(TokenMinter.jsonWebKeySet([StandInKeys.current]))
-        }
-        defer {
-            gate.signal()
-            issuer.stop()
-        }
-        let service = try RunningService(jwksURL: "http://127.0.0.1:\(issuer.port)/keys")
-        #expect(try service.waitUntilReady())
-        let token = try StandInKeys.stranger.mint(
-            MintedClaims(audience: RunningService.appID, subject: "1", nonce: "n-1", issuedAt: WallClock.unixSeconds())
-        )
-        let request = RunningService.request("{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
-        // There are few clients: of many, a slow machine would answer some that the service is overloaded.
-        var clients = try (0..<8).map { _ in try BlockingClient(service.address) }
-        for client in clients { client.send(request) }
-        // All of them wait for one fetch, which has begun once the issuer has received a second request.
-        #expect(becomesTrue { issuer.requestCount == 2 })
-        for client in clients[..<4] { client.reset() }
-        service.process.terminate()
-        for client in clients[4...] {
-            let answer = client.readResponses(1).first
-            #expect(answer?.status == 429)
-            #expect(answer?.code == "key_checks_exhausted")
-            #expect(answer?["retry-after"] != nil)
-        }
-        // The server would wait for a client that does not close its side.
-        clients.removeAll()
-        #expect(service.process.waitForExit() == 0)
-        #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
-        #expect(issuer.requestCount == 2)
-    }
-
     @Test(
         "The other replicas learn of a login that Facebook may have ended, even if client and service stop early",
         .needsRedis

@@ -58,20 +58,6 @@ struct TerminalTextTests {
         #expect(shown == Self.hostile, "JSON loses nothing")
     }
 
-    @Test("verify shows a token's claims without control characters, as text and as JSON", arguments: [[], ["--json"]])
-    func verify(flags: [String]) throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let name = "x\\u001b[2J\u{9b}2J\\n\u{202e}y"
-        for claims in ["{\"nonce\":\"n\",\"name\":\"\(name)\"}", "{\"nonce\":\"n\",\"aud\":\"\(name)\"}"] {
-            let token = try issuer.token(claims)
-            let arguments = ["verify", token, "--nonce", "n", "--jwks", issuer.jwksURL] + flags
-            let run = try FinishedRun(arguments, environment: Self.environment)
-            #expect(run.exitCode < 2, "\(run.errors)")
-            #expect(Self.isSafe(run.output), "\(run.output.debugDescription)")
-        }
-    }
-
     @Test(
         "An error quotes arguments and settings without control characters",
         arguments: [
@@ -85,17 +71,6 @@ struct TerminalTextTests {
         #expect(run.exitCode != 0)
         #expect(!run.errors.isEmpty && Self.isSafe(run.errors), "\(run.errors.debugDescription)")
         #expect(!run.errors.contains("\nforged"))
-    }
-
-    @Test("check-config shows values and origins without control characters")
-    func checkConfig() throws {
-        let run = try FinishedRun(
-            ["check-config", "--jwks-file", "/a\u{1b}[2J\u{202e}\nforged"],
-            environment: Self.environment
-        )
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(run.output.contains("/a\u{fffd}[2J") && Self.isSafe(run.output), "\(run.output.debugDescription)")
-        #expect(!run.output.contains("\nforged"))
     }
 
     @Test("A log line holds no control characters, in either format", arguments: ["text", "json"])

@@ -50,19 +50,4 @@ struct UnixSocketTests {
         #expect(!FileManager.default.fileExists(atPath: path))
         #expect(try curl([url]).exitCode == 7)
     }
-
-    @Test("check-config shows the socket and its permissions; a reload that changes them is refused")
-    func shown() throws {
-        let environment = ["LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_LISTEN": "unix:\(path)"]
-        let run = try FinishedRun(["check-config", "--listen-mode", "0666"], environment: environment)
-        #expect(run.exitCode == 0, "\(run.errors)")
-        #expect(run.output.contains("unix:\(path)") && run.output.contains("0666  (--listen-mode)"), "\(run.output)")
-        let file = folder.path + "/configuration.json"
-        try Data(#"{"listen_mode": "0600"}"#.utf8).write(to: URL(filePath: file))
-        let service = try service(["LIMITED_LOGIN_CONFIG": file])
-        try Data(#"{"listen_mode": "0666"}"#.utf8).write(to: URL(filePath: file))
-        service.process.signal(SIGHUP)
-        #expect(service.process.waitForError("a changed listen_mode takes effect with a restart alone"))
-        #expect(try permissions() == 0o600)
-    }
 }

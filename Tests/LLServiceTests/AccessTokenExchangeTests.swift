@@ -96,16 +96,4 @@ struct AccessTokenExchangeTests {
         let token = try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
         #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
     }
-
-    @Test("The log names a caller that sends its key in the form")
-    func callerInForm() async throws {
-        let service = try await Self.service(GraphStory.script())
-        let answer = try Self.exchange(
-            service,
-            "&app_id=7&client_id=backend&client_secret=\(GraphService.key)",
-            fields: []
-        )
-        #expect(answer.code == "unknown_app", "\(answer.text)")
-        #expect(service.log.withLock { $0.contains { $0.contains("refused") && $0.contains("backend") } })
-    }
 }

@@ -164,49 +164,4 @@ struct AccessTokenFaultTests {
         #expect(response.status == 502 && response.code == "graph_access_token_refused")
         await service.stop()
     }
-
-    @Test("A redirect is never followed", arguments: [302, 307])
-    func redirects(_ status: Int) async throws {
-        let elsewhere = try ScriptedIssuer(.plain) { _, peer in try peer.answer(GraphStory.data()) }
-        defer { elsewhere.stop() }
-        let place = "http://127.0.0.1:\(elsewhere.port)/v26.0/debug_token"
-        for isSecond in [false, true] {
-            let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
-                if isSecond, request.path.contains("/debug_token?") { return try peer.answerAndStay(GraphStory.data()) }
-                try peer.answer(status: "\(status) Elsewhere", fields: ["Location: \(place)"])
-            }
-            let response = try service.judge()
-            #expect(response.status == 502 && response.code == "graph_unreadable_answer", "\(response.text)")
-            await service.stop()
-        }
-        #expect(elsewhere.connectionCount == 0)
-    }
-
-    @Test("No log at level trace, no error and no metric holds the token, the secret or the person")
-    func secrets() async throws {
-        let story = Locked(GraphStory.data())
-        let service = try await GraphService(acceptsAccessTokens: true) { request, peer in
-            let data = story.withLock { $0 }
-            if data.hasPrefix("!") { return try peer.answer(status: "400 X", String(data.dropFirst())) }
-            try peer.answerAndStay(request.path.contains("/debug_token?") ? data : GraphStory.me)
-        }
-        var said: [String] = []
-        let message = "Error for Zoë Müller zoe@example.com \(GraphStory.token)"
-        let stories =
-            [GraphStory.data([("user_id", #""999""#)]), "!" + GraphStory.error(190, message), "!" + message]
-            + AccessTokenRouteTests.refusals.map { GraphStory.data($0.0) }
-        #expect(try service.judge().status == 200)
-        for data in stories {
-            story.withLock { $0 = data }
-            let response = try service.judge()
-            #expect(response.status != 200)
-            said.append(response.text)
-        }
-        said += service.log.withLock { $0 } + [service.registry.render()]
-        #expect(said.contains { $0.contains("verification accepted") })
-        for secret in [GraphStory.token, GraphService.secret, "zoe@example.com", "Zo", "218471"] {
-            #expect(!said.contains { $0.contains(secret) }, "\(secret)")
-        }
-        await service.stop()
-    }
 }

@@ -118,23 +118,6 @@ struct AccessTokenRouteTests {
         await service.stop()
     }
 
-    @Test("Facts that Graph leaves out are absent, and fields that were not granted are not requested")
-    func least() async throws {
-        let data = GraphStory.data([
-            ("expires_at", "0"), ("issued_at", nil), ("data_access_expires_at", nil), ("scopes", "[]"),
-        ])
-        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(data))
-        let response = try service.judge()
-        #expect(
-            response.text == """
-                {"access_token":{"app_id":"\(InProcessService.appID)","user_id":"218471","permissions":[]},\
-                "profile":{"user_id":"218471","permissions":[],"is_limited":false}}
-                """
-        )
-        #expect(service.graph.requests.last?.path.hasPrefix("/v26.0/me?fields=id&") == true)
-        await service.stop()
-    }
-
     /// Changes of `data`, and the code of the refusal.
     static let refusals: [([(String, String?)], String)] = [
         ([("is_valid", "false")], "access_token_invalid"),

@@ -83,21 +83,6 @@ struct AuditTrailTests {
         }
     }
 
-    @Test("An exchange writes one line, and the new token has the same person's hash at /auth")
-    func exchanged() async throws {
-        let (service, lines) = try await Self.service()
-        let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
-        let body =
-            "grant_type=\(TokenRequest.grantType)&subject_token_type=urn:ietf:params:oauth:token-type:id_token&nonce=n-1"
-            + "&subject_token=\(try Self.token())"
-        let answer = try service.answer("POST", "/token", fields: form, body: body)
-        #expect(answer.status == 200, "\(answer.text)")
-        let token = try #require(answer.text.split(separator: "\"").dropFirst(3).first)
-        #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
-        let found = try Self.take(lines)
-        #expect(found.map(\.route) == ["/token", "/auth"] && found.allSatisfy { $0.user == Self.person })
-    }
-
     @Test("A refusal writes one line with its code and without a hash, on every route")
     func refused() async throws {
         let (service, lines) = try await Self.service()

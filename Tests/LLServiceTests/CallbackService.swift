@@ -10,17 +10,17 @@ import Testing
 
 /// The whole service on a loopback port, with a scripted backend that receives its webhooks.
 final class CallbackService: Sendable {
-    /// The secrets that sign the webhooks.
-    static let secrets = ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NA=="]
+    /// The secret that signs the webhooks.
+    static let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
     static let statusURL = "https://app.example/deletion"
 
     let backend: ScriptedIssuer
-    let server: HTTPServer
-    let core: ServiceCore
-    let registry: PrometheusRegistry
-    let log = Locked<[String]>([])
-    private let cache: JWKSetCache
+    private let live: LoopbackServer
     private let sender: WebhookSender
+
+    var core: ServiceCore { live.core }
+    var server: HTTPServer { live.server }
+    var log: Locked<[String]> { live.log }
 
     /// Limits with short pauses and enough time for a slow machine. Give a shorter `attemptTime` if the backend hangs.
     static func limits(attemptTime: Duration = .seconds(300)) -> WebhookLimits {
@@ -43,43 +43,24 @@ final class CallbackService: Sendable {
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answer("{}") }
     ) async throws {
         backend = try ScriptedIssuer(manner, script: script)
-        cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
-        _ = await cache.refresh()
-        let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let metrics = ServiceMetrics(registry: registry)
-        let log = log
-        var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
-        logger.logLevel = .debug
-        let sender = WebhookSender(
+        let tools = LoopbackServer.Tools()
+        sender = WebhookSender(
             client: HTTPSClient(trust: .authorities(file: try TestCertificates.shared.get().authorityFile)),
             limits: limits,
-            metrics: metrics,
-            logger: logger
+            metrics: tools.metrics,
+            logger: tools.logger
         )
         // The address avoids a name lookup, which would use up part of an attempt's time. Only TLS needs the name.
         let url = backend.url.replacing("http://localhost", with: "http://127.0.0.1")
-        let settings = try Self.settings(
-            url: hasBackend ? backendURL ?? url : nil,
-            hasSecrets: hasSecrets,
-            webhookSecrets: Self.secrets[0]
+        live = try LoopbackServer(
+            Self.settings(url: hasBackend ? backendURL ?? url : nil, hasSecrets: hasSecrets),
+            tools,
+            cache: await LoopbackServer.loadedCache(),
+            webhooks: hasBackend ? sender : nil
         )
-        let core = ServiceCore(
-            settings: settings,
-            cache: cache,
-            metrics: metrics,
-            logger: logger,
-            identifiers: RequestIdentifier(process: 0xabc),
-            webhooks: hasBackend ? sender : nil,
-            exposition: { registry.render() }
-        )
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: 2, limits: .patient)
-        ) { _ in ServiceHandler(core: core, listener: .service) }
-        (self.core, self.registry, self.sender) = (core, registry, sender)
-        try server.start()
     }
 
-    static func settings(url: String?, hasSecrets: Bool = true, webhookSecrets: String) throws -> RuntimeSettings {
+    private static func settings(url: String?, hasSecrets: Bool) throws -> RuntimeSettings {
         let appIDs = TestSignedRequest.secrets.map(\.appID)
         let lines = TestSignedRequest.secrets.map { "\($0.appID) \($0.secret)" }.joined(separator: "\n")
         return RuntimeSettings(
@@ -89,21 +70,14 @@ final class CallbackService: Sendable {
             webhook: try url.map {
                 WebhookTarget(
                     url: try HTTPURL(parsing: $0),
-                    secrets: try WebhookSecrets(parsing: Array(webhookSecrets.utf8), place: "webhooks"),
+                    secrets: try WebhookSecrets(parsing: Array(Self.secret.utf8), place: "webhooks"),
                     statusURL: try HTTPURL(parsing: statusURL)
                 )
             }
         )
     }
 
-    /// Uses other settings for later requests.
-    func publish(webhookSecrets: String) throws {
-        core.settings.publish(try Self.settings(url: backend.url, webhookSecrets: webhookSecrets))
-    }
-
-    func connect() throws -> BlockingClient {
-        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
-    }
+    func connect() throws -> BlockingClient { try live.connect() }
 
     /// A good signed request for a user of app 222.
     static func good(issuedAt: Int64 = WallClock.unixSeconds(), user: Int = 218_471) throws -> String {
@@ -132,14 +106,13 @@ final class CallbackService: Sendable {
 
     /// The value of a series of the metrics.
     func metric(_ series: String) -> Int? {
-        let line = registry.render().split(separator: "\n").first { $0.hasPrefix(series + " ") }
+        let line = live.registry.render().split(separator: "\n").first { $0.hasPrefix(series + " ") }
         return line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
     }
 
     func stop() async {
         sender.stop()
         backend.stop()
-        cache.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(300))
+        await live.stop(grace: .seconds(300))
     }
 }

@@ -5,22 +5,6 @@ import Testing
 
 @Suite("Configuration: sources, precedence and mistakes")
 struct ConfigurationLoaderTests {
-    @Test("With only an app id, every setting has its documented default")
-    func defaults() throws {
-        let configuration = try load(environment: ["LIMITED_LOGIN_APP_IDS": "123"])
-        #expect(configuration.appIDs == ["123"])
-        #expect(configuration.issuers == ["https://www.facebook.com", "https://facebook.com"])
-        #expect(configuration.jwksURLs.first == "https://limited.facebook.com/.well-known/oauth/openid/jwks/")
-        #expect(configuration.jwksURLs.last == "https://www.facebook.com/.well-known/oauth/openid/jwks/")
-        #expect(configuration.jwksMinimumTTLSeconds == 300 && configuration.jwksMaximumTTLSeconds == 86_400)
-        #expect(configuration.jwksTTLSeconds == 3_600 && configuration.jwksMaxStaleSeconds == 86_400)
-        #expect(configuration.listen.description == "127.0.0.1:8080")
-        #expect(configuration.adminListen.description == "127.0.0.1:8081")
-        #expect(configuration.clockSkewSeconds == 60 && configuration.maxTokenAgeSeconds == nil)
-        #expect(configuration.bindingIsRequired && !configuration.onlyLimitedTracking)
-        #expect(configuration.idleTimeoutSeconds == 75 && configuration.workers == nil)
-    }
-
     @Test("A flag overrides the environment, and the environment overrides the file")
     func precedence() throws {
         let configuration = try load(

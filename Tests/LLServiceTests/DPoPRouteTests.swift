@@ -186,13 +186,6 @@ struct DPoPRouteTests {
         #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
     }
 
-    @Test("With dpop: ignored a DPoP field beside a Bearer token is not read")
-    func fieldIsIgnored() async throws {
-        let service = try await Self.service(.ignored)
-        let fields = ["Authorization: Bearer \(try Self.token())", "DPoP: x", "DPoP: y"]
-        #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
-    }
-
     @Test("cnf.jkt is exported only for a client that proved its key", arguments: DPoPDemand.allCases)
     func toldKey(dpop: DPoPDemand) async throws {
         let fields = try ["X-Auth-Subject=sub", "X-Auth-Key=cnf.jkt", "X-Auth-Email=email"].map { try AuthField($0) }

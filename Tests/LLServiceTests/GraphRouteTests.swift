@@ -45,24 +45,6 @@ struct GraphRouteTests {
         await service.stop()
     }
 
-    @Test("One permission or the whole login is revoked with 204 and one call of Graph")
-    func revoke() async throws {
-        let service = try await GraphService()
-        for path in [Self.list + "/email", Self.list + "/user_actions.fitness", Self.list] {
-            let response = try service.answer("DELETE", path)
-            #expect(response.status == 204)
-            #expect(response.body.isEmpty)
-        }
-        #expect(
-            service.graph.requests.map { String($0.line.prefix { $0 != "?" }) } == [
-                "DELETE /v26.0/2954873201847263/permissions/email",
-                "DELETE /v26.0/2954873201847263/permissions/user_actions.fitness",
-                "DELETE /v26.0/2954873201847263/permissions",
-            ]
-        )
-        await service.stop()
-    }
-
     @Test("A good token uninstalls the app; a bad token is never sent to Facebook")
     func uninstall() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay("{\"success\":true}") }

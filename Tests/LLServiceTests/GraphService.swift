@@ -17,12 +17,13 @@ final class GraphService: Sendable {
     static let impatience: Duration = Sanitizer.isActive ? .seconds(4) : .milliseconds(800)
 
     let graph: ScriptedIssuer
-    let server: HTTPServer
-    let core: ServiceCore
-    let registry: PrometheusRegistry
-    let log = Locked<[String]>([])
-    private let cache: JWKSetCache
+    private let live: LoopbackServer
     private let workers: GraphWorkers
+
+    var core: ServiceCore { live.core }
+    var server: HTTPServer { live.server }
+    var registry: PrometheusRegistry { live.registry }
+    var log: Locked<[String]> { live.log }
 
     /// - Parameters:
     ///   - secrets: The text of the secrets file; nil if none is configured.
@@ -47,21 +48,18 @@ final class GraphService: Sendable {
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
         graph = try ScriptedIssuer(manner, script: script)
-        cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
-        _ = await cache.refresh()
-        let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let metrics = ServiceMetrics(registry: registry)
+        let tools = LoopbackServer.Tools()
         let base = String(graph.url.dropLast("/keys".count)).replacing("http://localhost", with: "http://127.0.0.1")
         let authorities = try TestCertificates.shared.get().authorityFile
         let store = replayStore ?? .memory(MemoryReplayStore(now: WallClock.unixMilliseconds()))
-        let workers = GraphWorkers(
+        workers = GraphWorkers(
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
                 client: HTTPSClient(trust: .authorities(file: authorities)),
                 callTimeout: callTimeout,
                 random: { _ in 0 }
             ),
-            metrics: metrics,
+            metrics: tools.metrics,
             revocations: store.revocations
         )
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
@@ -70,43 +68,26 @@ final class GraphService: Sendable {
             maximumTokenAgeSeconds: maximumTokenAgeSeconds,
             binding: binding
         )
-        let log = log
-        var logger = Logger(label: "test") { _ in GatheringLogHandler(lines: log) }
-        logger.logLevel = .trace
-        let core = ServiceCore(
-            settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: policy, nonces: nonces),
-                clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
-                gateway: gateway,
-                rejectsReplays: rejectsReplays,
-                appSecrets: try secrets.map {
-                    try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs)
-                },
-                acceptsAccessTokens: acceptsAccessTokens,
-                tokens: tokens
-            ),
-            cache: cache,
-            replayStore: store,
-            metrics: metrics,
-            logger: logger,
-            identifiers: RequestIdentifier(process: 0xabc),
-            graph: workers,
-            exposition: { registry.render() }
+        let settings = RuntimeSettings(
+            verifier: TokenVerifier(policy: policy, nonces: nonces),
+            clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,
+            gateway: gateway,
+            rejectsReplays: rejectsReplays,
+            appSecrets: try secrets.map { try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs) },
+            acceptsAccessTokens: acceptsAccessTokens,
+            tokens: tokens
         )
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [.loopback(port: 0)],
-                workerCount: workerCount,
-                limits: .patient
-            )
-        ) { _ in ServiceHandler(core: core, listener: .service) }
-        (self.core, self.registry, self.workers) = (core, registry, workers)
-        try server.start()
+        live = try LoopbackServer(
+            settings,
+            tools,
+            cache: await LoopbackServer.loadedCache(),
+            store: store,
+            workerCount: workerCount,
+            graph: workers
+        )
     }
 
-    func connect() throws -> BlockingClient {
-        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
-    }
+    func connect() throws -> BlockingClient { try live.connect() }
 
     /// Sends one request on a new connection and reads the answer.
     func answer(
@@ -132,24 +113,6 @@ final class GraphService: Sendable {
     func stop() async {
         workers.stop()
         graph.stop()
-        cache.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(5))
-    }
-}
-
-/// Collects every line with its metadata.
-struct GatheringLogHandler: LogHandler {
-    let lines: Locked<[String]>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        let line = "\(event.message) \(event.metadata ?? [:])"
-        lines.withLock { $0.append(line) }
+        await live.stop()
     }
 }

@@ -163,16 +163,6 @@ struct IntrospectRouteTests {
         #expect(answer.fields.contains { $0.name == "www-authenticate" && $0.value.hasPrefix("Basic ") })
     }
 
-    @Test("An outage of the keys is 503, never an inactive token")
-    func outage() async throws {
-        let service = try await Self.service(minters: nil)
-        _ = await service.cache.refresh()
-        let token = try Tokens.mint(Tokens.claims())
-        let answer = try service.introspect("token=\(token)")
-        #expect(answer.status == 503)
-        #expect(answer["retry-after"] != nil)
-    }
-
     @Test("Only POST is allowed, and only with a form")
     func methodsAndTypes() async throws {
         let service = try await Self.service()

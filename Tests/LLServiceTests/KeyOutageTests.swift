@@ -129,17 +129,4 @@ struct KeyOutageTests {
         #expect(answer.status == 503)
         #expect(answer.code == "replay_store_unavailable")
     }
-
-    @Test("A key that left the set verifies nothing from then on")
-    func removedKey() async throws {
-        let service = try await InProcessService()
-        let token = try Tokens.mint(Tokens.claims())
-        #expect(try service.verify(token).status == 200)
-        service.source.publish([StandInKeys.previous])
-        _ = await service.cache.refresh()
-        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
-        if case .parked = try service.send(body: body) { _ = await service.cache.refresh() }
-        let answer = try service.send(body: body, visit: .woken).response()
-        #expect(answer.code == "unknown_key")
-    }
 }

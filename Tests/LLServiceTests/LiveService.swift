@@ -10,8 +10,10 @@ import Logging
 
 /// The whole service on a loopback port. It fetches its keys over TLS from a scripted issuer.
 final class LiveService: Sendable {
-    let cache: JWKSetCache
-    let server: HTTPServer
+    private let live: LoopbackServer
+
+    var cache: JWKSetCache { live.cache }
+    var server: HTTPServer { live.server }
 
     /// The default limits, except that requests wait as long as a slow machine needs.
     static var patient: JWKSetCacheLimits {
@@ -30,40 +32,17 @@ final class LiveService: Sendable {
             proxy: .none,
             limits: fetch
         )
-        let cache = try JWKSetCache(sources: [source], limits: limits)
-        let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let core = ServiceCore(
-            settings: RuntimeSettings(
-                verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: [InProcessService.appID])),
-                clients: nil
-            ),
-            cache: cache,
-            metrics: ServiceMetrics(registry: registry),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            identifiers: RequestIdentifier(process: 0xabc),
-            exposition: { registry.render() }
+        let policy = try VerificationPolicy(appIDs: [InProcessService.appID])
+        live = try LoopbackServer(
+            RuntimeSettings(verifier: TokenVerifier(policy: policy), clients: nil),
+            cache: JWKSetCache(sources: [source], limits: limits)
         )
-        let server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [.loopback(port: 0)],
-                workerCount: 2,
-                limits: .patient
-            )
-        ) { _ in ServiceHandler(core: core, listener: .service) }
-        cache.onUpdate { server.wakeParked() }
-        self.cache = cache
-        self.server = server
-        try server.start()
+        cache.onUpdate { [server = live.server] in server.wakeParked() }
     }
 
-    func connect() throws -> BlockingClient {
-        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
-    }
+    func connect() throws -> BlockingClient { try live.connect() }
 
-    func stop() async {
-        cache.stop()
-        await server.stop(drainDelay: .zero, grace: .seconds(5))
-    }
+    func stop() async { await live.stop() }
 
     /// The bytes of a request to /verify with this token.
     static func request(_ token: String) -> String {

@@ -65,7 +65,7 @@ struct OpenAPITests {
             appSecrets: try AppSecrets(parsing: secrets, place: "secrets", appIDs: ["1"]),
             webhook: WebhookTarget(
                 url: url,
-                secrets: try WebhookSecrets(parsing: Array(CallbackService.secrets[0].utf8), place: "secrets"),
+                secrets: try WebhookSecrets(parsing: Array(CallbackService.secret.utf8), place: "secrets"),
                 statusURL: url
             ),
             tokens: try OwnTokens.settings()

@@ -223,16 +223,6 @@ struct RevocationRouteTests {
         }
     }
 
-    @Test("A login continues if Graph refused to end it")
-    func refusedByGraph() async throws {
-        let service = try await GraphService { _, peer in try peer.answerAndStay("false") }
-        let token = try Tokens.mint(Tokens.claims())
-        #expect(try service.answer("DELETE", "/users/\(Self.user)/permissions").code == "graph_refused")
-        #expect(try service.answer("POST", "/uninstall", body: #"{"id_token":"\#(token)"}"#).code == "graph_refused")
-        #expect(service.core.revocations.count == 0)
-        await service.stop()
-    }
-
     @Test("Uninstalling needs a key and a good token, and no app secret")
     func uninstallWithoutSecret() async throws {
         let service = try await GraphService(secrets: nil)

@@ -119,16 +119,6 @@ struct RoutingTests {
         #expect(answer.text.contains("\"request_id\":\"\(identifier)\""))
     }
 
-    @Test("A request refused for overload keeps its caller's identifier")
-    func identifierOfOverload() async throws {
-        let service = try await InProcessService()
-        let handler = ServiceHandler(core: service.core, listener: .service)
-        let driver = ConnectionDriver(handler: handler, isOverLimit: true)
-        driver.send("GET /auth HTTP/1.1\r\nHost: a\r\nX-Request-Id: caller-1\r\n\r\n")
-        #expect(driver.statuses == [503])
-        #expect(driver.responses.first?["x-request-id"] == "caller-1")
-    }
-
     @Test("Every code has a status, a title and its own name")
     func codes() {
         #expect(Set(Rejection.Code.all.map(\.rawValue)).count == Rejection.Code.all.count)

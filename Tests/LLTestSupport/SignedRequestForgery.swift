@@ -101,8 +101,8 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
 
     package static let all: [Self] = forms + signatures + contents + otherPurposes
 
-    /// Texts that Facebook signs for logins, page tabs and Instant Games. The first twelve are logins: they have a
-    /// code, a token or both, in any order, with some or all members of a good callback.
+    /// Texts that Facebook signs for logins, page tabs and Instant Games. A login has a code or a token, with some or all
+    /// members of a good callback.
     package static let otherPurposes: [Self] = [
         // The cookie of the web SDK.
         signed("a cookie", .login) { _, now in
@@ -113,24 +113,10 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
             #"{"algorithm":"HMAC-SHA256","expires":\#(now + 7_200),"issued_at":\#(now),"oauth_token":"EAA","#
                 + #""user":{"country":"in","locale":"en_US","age":{"min":21}},"user_id":"218471"}"#
         },
-        signed("both members", .login) { _, now in
-            #"{"user_id":"218471","code":"AQBx","oauth_token":"EAA","algorithm":"HMAC-SHA256","issued_at":\#(now)}"#
-        },
-        signed("both the other way round", .login) { good, _ in
-            #"{"oauth_token":"EAA","code":"AQBx","# + good.dropFirst()
-        },
-        signed("a code with a user", .login) { good, _ in
-            good.dropLast() + #","code":"AQBx","user":{"country":"in","locale":"en_US"}}"#
-        },
-        signed("a code before the rest", .login) { good, _ in #"{"code":"AQBx","# + good.dropFirst() },
         signed("a token behind the rest", .login) { good, _ in good.dropLast() + #","oauth_token":"EAA"}"# },
-        signed("a code in the midst", .login) { good, _ in
-            good.replacing(#""issued_at""#, with: #""code":"AQBx","issued_at""#)
-        },
         signed("an access token", .login) { good, _ in good.dropLast() + #","access_token":"EAA"}"# },
         signed("a code of null", .login) { good, _ in good.dropLast() + #","code":null}"# },
         signed("an escaped name", .login) { good, _ in good.dropLast() + #","\u0063o\u0064e":""}"# },
-        signed("a token of another type", .login) { good, _ in #"{"oauth_token":{"x":[1]},"# + good.dropFirst() },
         signed("a page tab", .pageTab) { good, _ in
             good.dropLast() + #","page":{"id":"1","liked":true,"admin":false},"app_data":"x"}"#
         },
@@ -149,10 +135,8 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         changed("no signature", .malformed) { "." + halves($0).payload },
         changed("no payload", .malformed) { halves($0).signature + "." },
         changed("three parts", .malformed) { $0 + ".e30" },
-        changed("a full stop before it", .malformed) { "." + $0 },
         changed("too long", .malformed) { $0 + String(repeating: "A", count: 8_192) },
         changed("white space before it", .malformed) { " " + $0 },
-        changed("white space behind it", .malformed) { $0 + "\n" },
         changed("a percent escape", .malformed) { $0.replacing(".", with: "%2E") },
         changed("base64 in place of base64url", .malformed) { "+/+/" + $0.dropFirst(4) },
         changed("unused bits in the signature", .malformed) {
@@ -162,7 +146,6 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
             return signature.dropLast() + "B." + payload
         },
         changed("two equals signs for one", .malformed) { $0.replacing(".", with: "==.") },
-        changed("an equals sign within", .malformed) { "=" + $0.dropFirst() },
         changed("padding where none is due", .malformed) { $0 + "====" },
     ]
 
@@ -170,7 +153,6 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         changed("a signature of zeros", .signature) { "AAAA." + halves($0).payload },
         otherSecret("another secret", "the-secret-of-another-app"),
         otherSecret("an empty secret", ""),
-        otherSecret("the secret in other letters", "0123456789ABCDEF0123456789ABCDEF"),
         otherSecret("the app's id for a secret", "222"),
         Self("an altered payload", .signature) {
             let good = TestSignedRequest.payload(issuedAt: $0)
@@ -199,7 +181,6 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
             return payload + "." + signature
         },
         changed("a shortened signature", .signature) { String($0.dropFirst(4)) },
-        changed("a lengthened signature", .signature) { "AAAA" + $0 },
     ]
 
     private static let contents: [Self] = [
@@ -222,17 +203,11 @@ package struct SignedRequestForgery: Sendable, CustomStringConvertible {
         signed("an empty user", .user) { good, _ in good.replacing("218471", with: "") },
         signed("a user of letters", .user) { good, _ in good.replacing("218471", with: "21847l") },
         signed("a user with a sign", .user) { good, _ in good.replacing("218471", with: "+218471") },
-        signed("a negative user", .user) { good, _ in good.replacing(#""218471""#, with: "-218471") },
         signed("a user with a fraction", .user) { good, _ in good.replacing(#""218471""#, with: "218471.0") },
-        signed("a user with an exponent", .user) { good, _ in good.replacing(#""218471""#, with: "2e5") },
-        signed("a user of other digits", .user) { good, _ in good.replacing("218471", with: "２１８") },
         signed("a user too long", .user) { good, _ in
             good.replacing("218471", with: String(repeating: "1", count: 21))
         },
         signed("a leading zero", .user) { good, _ in good.replacing("218471", with: "0218471") },
-        signed("two zeros", .user) { good, _ in good.replacing("218471", with: "00") },
-        signed("zero with a sign", .user) { good, _ in good.replacing(#""218471""#, with: "-0") },
-        signed("zero with a fraction", .user) { good, _ in good.replacing(#""218471""#, with: "0.0") },
         signed("a user of null", .user) { good, _ in good.replacing(#""218471""#, with: "null") },
         signed("a list of users", .user) { good, _ in good.replacing(#""218471""#, with: #"["218471"]"#) },
         signed("no moment", .time) { _, _ in #"{"algorithm":"HMAC-SHA256","user_id":"1"}"# },

@@ -1,0 +1,96 @@
+import LLHTTP
+import LLStores
+import LLTestSupport
+import LimitedLoginKeys
+import Logging
+
+@testable import LLService
+
+/// The whole service on a loopback port, without the servers that it calls.
+final class LoopbackServer: Sendable {
+    let core: ServiceCore
+    let server: HTTPServer
+    let cache: JWKSetCache
+    let registry: PrometheusRegistry
+    let log: Locked<[String]>
+
+    /// The parts that count and log for a service.
+    struct Tools {
+        let registry = PrometheusRegistry(help: ServiceMetrics.help)
+        let log = Locked<[String]>([])
+        let metrics: ServiceMetrics
+        let logger: Logger
+
+        init() {
+            metrics = ServiceMetrics(registry: registry)
+            var logger = Logger(label: "test") { [log] _ in GatheringLogHandler(lines: log) }
+            logger.logLevel = .trace
+            self.logger = logger
+        }
+    }
+
+    init(
+        _ settings: RuntimeSettings,
+        _ tools: Tools = Tools(),
+        cache: JWKSetCache,
+        store: ReplayStore = .memory(MemoryReplayStore(now: WallClock.unixMilliseconds())),
+        workerCount: Int = 2,
+        graph: GraphWorkers? = nil,
+        webhooks: WebhookSender? = nil
+    ) throws {
+        let registry = tools.registry
+        let core = ServiceCore(
+            settings: settings,
+            cache: cache,
+            replayStore: store,
+            metrics: tools.metrics,
+            logger: tools.logger,
+            identifiers: RequestIdentifier(process: 0xabc),
+            graph: graph,
+            webhooks: webhooks,
+            exposition: { registry.render() }
+        )
+        server = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                addresses: [.loopback(port: 0)],
+                workerCount: workerCount,
+                limits: .patient
+            )
+        ) { _ in ServiceHandler(core: core, listener: .service) }
+        (self.core, self.cache, self.registry, log) = (core, cache, registry, tools.log)
+        try server.start()
+    }
+
+    /// A cache with the published key.
+    static func loadedCache() async throws -> JWKSetCache {
+        let cache = try JWKSetCache(sources: [ScriptedSource([StandInKeys.current])])
+        _ = await cache.refresh()
+        return cache
+    }
+
+    func connect() throws -> BlockingClient {
+        try BlockingClient(server.localAddresses.first ?? .loopback(port: 0))
+    }
+
+    func stop(grace: Duration = .seconds(5)) async {
+        cache.stop()
+        await server.stop(drainDelay: .zero, grace: grace)
+    }
+}
+
+/// Collects every line with its metadata.
+struct GatheringLogHandler: LogHandler {
+    let lines: Locked<[String]>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.trace
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let line = "\(event.message) \(event.metadata ?? [:])"
+        lines.withLock { $0.append(line) }
+    }
+}

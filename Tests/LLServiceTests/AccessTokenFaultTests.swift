@@ -109,7 +109,6 @@ struct AccessTokenFaultTests {
             #expect(service.graph.requestCount == fault.attempts + (isSecond ? 1 : 0))
             let count = #"limited_login_verifications_total{credential="access_token",result="\#(fault.code)"} 1"#
             #expect(service.registry.render().contains(count))
-            await service.stop()
         }
     }
 
@@ -130,7 +129,6 @@ struct AccessTokenFaultTests {
         let response = try service.judge()
         #expect(response.status == 401 && response.code == code, "\(response.text)")
         #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
-        await service.stop()
     }
 
     @Test("Error 190 of debug_token is about the app's own token, whatever the subcode", arguments: [nil, 463, 458])
@@ -140,7 +138,6 @@ struct AccessTokenFaultTests {
         }
         let response = try service.judge()
         #expect(response.status == 502 && service.meCount == 0, "\(response.text)")
-        await service.stop()
     }
 
     @Test("If Graph fails for one app, that failure is the answer, unless another app gets the token's facts")
@@ -162,6 +159,5 @@ struct AccessTokenFaultTests {
         knows.withLock { $0 = false }
         let response = try service.judge()
         #expect(response.status == 502 && response.code == "graph_access_token_refused")
-        await service.stop()
     }
 }

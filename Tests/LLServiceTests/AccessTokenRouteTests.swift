@@ -59,17 +59,13 @@ extension GraphService {
 
 @Suite("POST /verify with an access token", .live)
 struct AccessTokenRouteTests {
-    private static func members(_ response: TestResponse) throws -> [String: Any] {
-        try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
-    }
-
     @Test("The answer to a confirmed token holds the token's facts and the person")
     func accepted() async throws {
         let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script())
         let response = try service.judge(#""permissions":["email","user_likes","a.b","email"],"subject":"218471""#)
         #expect(response.status == 200, "\(response.text)")
         #expect(response["cache-control"] == "no-store" && response["content-type"] == "application/json")
-        let members = try Self.members(response)
+        let members = response.object
         #expect(Set(members.keys) == ["access_token", "profile", "missing_permissions"])
         #expect(members["missing_permissions"] as? [String] == ["user_likes", "a.b"])
         let token = try #require(members["access_token"] as? [String: Any])
@@ -94,7 +90,6 @@ struct AccessTokenRouteTests {
         for operation in ["debug_token", "me"] {
             #expect(metrics.contains(#"graph_requests_total{operation="\#(operation)",result="ok"} 1"#))
         }
-        await service.stop()
     }
 
     @Test("The app asks about the token, then the token asks for the granted fields, each with its appsecret_proof")
@@ -115,7 +110,6 @@ struct AccessTokenRouteTests {
         )
         let bearers = service.graph.requests.map { $0.value(of: "authorization") }
         #expect(bearers == ["Bearer \(app)", "Bearer \(GraphStory.token)"])
-        await service.stop()
     }
 
     /// Changes of `data`, and the code of the refusal.
@@ -140,7 +134,6 @@ struct AccessTokenRouteTests {
         #expect(service.meCount == 0 && service.graph.requestCount == 1)
         let count = #"limited_login_verifications_total{credential="access_token",result="\#(code)"} 1"#
         #expect(service.registry.render().contains(count))
-        await service.stop()
     }
 
     @Test(
@@ -160,7 +153,6 @@ struct AccessTokenRouteTests {
         let response = try service.judge(members)
         #expect(response.status == 401 && response.code == code)
         #expect(service.meCount == meCount)
-        await service.stop()
     }
 
     @Test("Each app asks in turn until one gets the token's facts; a token of an unknown app is refused")
@@ -191,7 +183,6 @@ struct AccessTokenRouteTests {
         let unknown = try service.judge(#""app_id":"44""#)
         #expect(unknown.status == 400 && unknown.code == "unknown_app")
         #expect(service.graph.requestCount == 9)
-        await service.stop()
     }
 
     @Test(
@@ -212,7 +203,6 @@ struct AccessTokenRouteTests {
         let response = try service.judge(members)
         #expect(response.status == status && response.code == code, "\(response.text)")
         #expect(service.graph.requestCount == 0)
-        await service.stop()
     }
 
     @Test("A text that is no access token is refused before Graph is called")
@@ -232,7 +222,6 @@ struct AccessTokenRouteTests {
             #expect(try service.answer("POST", "/verify", body: body).code == "invalid_request")
         }
         #expect(service.graph.requestCount == 0)
-        await service.stop()
     }
 
     @Test("A token of a revoked login is refused if it was issued before the revocation, whatever Graph says")
@@ -258,7 +247,6 @@ struct AccessTokenRouteTests {
             #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
             #expect(response.code == (token.isGood ? nil : "login_revoked"), "\(token)")
         }
-        await service.stop()
     }
 
     @Test(
@@ -292,7 +280,6 @@ struct AccessTokenRouteTests {
             #expect(try service.judge().code == "login_revoked")
             story.withLock { $0 = GraphStory.data([("issued_at", "\(moment + 1)"), ("expires_at", "4000000000")]) }
             #expect(try service.judge().status == 200)
-            await service.stop()
         }
     }
 }

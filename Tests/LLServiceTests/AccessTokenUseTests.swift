@@ -38,7 +38,6 @@ struct AccessTokenUseTests {
             #expect(alone.status == 401 && alone.code == "token_replayed", "\(alone.text)")
             // Another id token of the same login presents the access token again.
             #expect(try Self.both(service, Self.idToken()).code == "token_replayed")
-            await service.stop()
         }
     }
 
@@ -51,11 +50,9 @@ struct AccessTokenUseTests {
         )
         #expect(try Self.both(service, Self.idToken("EAAanother0123456789")).code == "at_hash_mismatch")
         #expect(try service.judge().status == 200)
-        await service.stop()
         let other = try await GraphService(rejectsReplays: true, script: GraphStory.script())
         #expect(try Self.both(other, Self.idToken()).status == 200)
         #expect(try Self.both(other, Self.idToken()).status == 200)
-        await other.stop()
     }
 
     @Test("max_token_age_seconds applies to an access token too, and refuses one without an issue time")
@@ -80,7 +77,6 @@ struct AccessTokenUseTests {
             #expect(response.code == (token.isGood ? nil : "too_old"), "\(token)")
             #expect(token.isGood || response.detail.contains("max_token_age_seconds") && service.meCount == meCount)
         }
-        await service.stop()
     }
 
     @Test(
@@ -138,7 +134,6 @@ struct AccessTokenUseTests {
                 #expect(response.status == 503 && response.detail.contains("does not tell when"))
             }
         }
-        await service.stop()
         store.stop()
     }
 }

@@ -61,7 +61,6 @@ struct AuthNonceRouteTests {
         #expect(try service.judge(Self.given).status == 200)
         // Without auth_nonce the nonce is not requested.
         #expect(try service.judge().status == 200 && service.infoCount == 2)
-        await service.stop()
     }
 
     @Test("An issued nonce must be ours, for this app and unexpired, and works once; a refused token uses up nothing")
@@ -91,7 +90,6 @@ struct AuthNonceRouteTests {
             at: WallClock.unixSeconds()
         ) { _ in }
         #expect(try code(nonce) == "login_revoked")
-        await service.stop()
 
         let next = try await start()
         #expect(try next.judge(Self.issued).code == nil)
@@ -103,7 +101,6 @@ struct AuthNonceRouteTests {
         #expect(try next.answer("POST", "/verify", body: body).status == 200)
         story.nonce.withLock { $0 = shared }
         #expect(try next.judge(Self.issued).code == "nonce_used")
-        await next.stop()
     }
 
     @Test("A refusal before the third call requests no nonce, and an id token takes no auth_nonce")
@@ -115,7 +112,6 @@ struct AuthNonceRouteTests {
                 try GraphStory.script(GraphStory.data(changes))(request, peer)
             }
             #expect(try service.judge(Self.given).code == code && service.infoCount == 0)
-            await service.stop()
         }
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
             try GraphStory.script(me: #"{"id":"9"}"#)(request, peer)
@@ -127,7 +123,6 @@ struct AuthNonceRouteTests {
         #expect(response.status == 400 && response.detail.contains("auth_nonce is for an access token alone"))
         let bare = try service.judge(#""nonce":"n0NceOfThisLogin""#)
         #expect(bare.status == 400 && bare.detail.contains("auth_type=reauthenticate"))
-        await service.stop()
     }
 
     @Test(
@@ -144,6 +139,5 @@ struct AuthNonceRouteTests {
         }
         let response = try service.judge(Self.given)
         #expect(response.status == 401 && response.code == code, "\(response.text)")
-        await service.stop()
     }
 }

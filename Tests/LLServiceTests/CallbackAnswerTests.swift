@@ -60,7 +60,6 @@ struct CallbackAnswerTests {
             let lines = service.log.withLock { $0 }
             #expect(lines.count { $0.hasPrefix("answer to a callback not used") } == (isUsed ? 0 : 1))
             #expect(!lines.contains { $0.contains("218471") })
-            await service.stop()
         }
     }
 }

@@ -50,7 +50,6 @@ struct CallbackRouteTests {
         let kind = name == "deauthorize" ? "deauthorize" : "data_deletion"
         #expect(service.metric("limited_login_callbacks_total{callback=\"\(kind)\",result=\"accepted\"}") == 1)
         #expect(service.metric("limited_login_webhooks_total{result=\"delivered\"}") == 1)
-        await service.stop()
     }
 
     @Test(
@@ -73,7 +72,6 @@ struct CallbackRouteTests {
         #expect(identifiers.count == 3 && Set(identifiers).count == 3)
         #expect(!identifiers[0].contains(codes[0].prefix(8)))
         #expect(service.metric("limited_login_callbacks_total{callback=\"data_deletion\",result=\"accepted\"}") == 4)
-        await service.stop()
     }
 
     @Test("A page that removes the app is acknowledged without effect; its data deletion is refused, as it has no data")
@@ -87,7 +85,6 @@ struct CallbackRouteTests {
             #expect(refused.status == 403 && refused.text.contains("invalid_signed_request"))
         }
         #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
-        await service.stop()
     }
 
     @Test("The log names the reason of a refused callback, without the person's id")
@@ -102,7 +99,6 @@ struct CallbackRouteTests {
             #expect(service.log.withLock { $0.contains { $0.hasPrefix("refused") && $0.contains(reason) } }, "\(name)")
         }
         #expect(!service.log.withLock { $0.contains { $0.contains("218471") } })
-        await service.stop()
     }
 
     @Test("Every forgery is refused with its code and counted, and the backend receives nothing")
@@ -125,7 +121,6 @@ struct CallbackRouteTests {
         // A good callback is still accepted.
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now)).status == 200)
         #expect(service.core.revocations.count == 1)
-        await service.stop()
     }
 
     /// Verifies a token of the callbacks' person and app.
@@ -152,7 +147,6 @@ struct CallbackRouteTests {
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: ahead)).status == 200)
         #expect(try Self.verify(service, subject: "218471", issuedAt: ahead).text.contains("login_revoked"))
         #expect(try Self.verify(service, subject: "218471", issuedAt: ahead + 1).status == 200)
-        await service.stop()
     }
 
     @Test("The person's tokens are refused even if the backend refuses the callback")
@@ -161,7 +155,6 @@ struct CallbackRouteTests {
         let now = WallClock.unixSeconds()
         #expect(try service.call("data-deletion", CallbackService.good(issuedAt: now)).status == 503)
         #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
-        await service.stop()
     }
 
     @Test("A form without exactly one signed_request, or with a wrong media type, is refused")
@@ -203,7 +196,6 @@ struct CallbackRouteTests {
         #expect(more.status == 200)
         let get = try #require(try service.connect().exchange("GET /callbacks/deauthorize HTTP/1.1\r\nHost: t\r\n\r\n"))
         #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
-        await service.stop()
     }
 
     @Test("Without secrets both routes are 404; without a backend deauthorize works and data deletion is 404")
@@ -221,7 +213,6 @@ struct CallbackRouteTests {
         #expect(try noBackend.call("deauthorize", CallbackService.good() + "A").status == 403)
         for service in [nothing, noSecrets, noBackend] {
             #expect(service.backend.connectionCount == 0)
-            await service.stop()
         }
     }
 }

@@ -112,7 +112,11 @@ final class CallbackService: Sendable {
 
     func stop() async {
         sender.stop()
-        backend.stop()
         await live.stop(grace: .seconds(300))
+    }
+
+    deinit {
+        sender.stop()
+        backend.stop()
     }
 }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import LLTestSupport
 
 /// A problem as a client decodes it.
@@ -15,6 +15,8 @@ struct DecodedProblem: Decodable {
 }
 
 extension TestResponse {
+    /// The answer's JSON object; empty if it is none.
+    var object: [String: Any] { (try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] ?? [:] }
     /// The problem's code; nil if the answer is no problem.
     var code: String? { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.code }
     /// The problem's detail; empty if the answer is no problem.

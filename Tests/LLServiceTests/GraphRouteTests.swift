@@ -15,10 +15,6 @@ struct GraphRouteTests {
         {"permission":"public_profile","status":"granted"},{"permission":"user_birthday","status":"expired"}]}
         """
 
-    private static func members(_ response: TestResponse) throws -> [String: Any] {
-        try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
-    }
-
     @Test("Permissions are listed by status, and the requested ones as missing or declined")
     func list() async throws {
         let service = try await GraphService { _, peer in try peer.answerAndStay(Self.answer) }
@@ -26,23 +22,20 @@ struct GraphRouteTests {
         #expect(plain.status == 200)
         #expect(plain["cache-control"] == "no-store")
         #expect(plain["content-type"] == "application/json")
-        let members = try Self.members(plain)
+        let members = plain.object
         #expect(Set(members.keys) == ["user_id", "app_id", "granted", "declined", "expired"])
         #expect(members["user_id"] as? String == "2954873201847263")
         #expect(members["app_id"] as? String == InProcessService.appID)
         #expect(members["granted"] as? [String] == ["email", "public_profile"])
-        let asked = try Self.members(
-            try service.answer(
-                "GET",
-                Self.list
-                    + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday,user_likes,user_actions.fitness"
-                    + "&app_id=\(InProcessService.appID)"
-            )
-        )
+        let asked = try service.answer(
+            "GET",
+            Self.list
+                + "?permissions=user_link,email%2Cuser_friends%2cuser_birthday,user_likes,user_actions.fitness"
+                + "&app_id=\(InProcessService.appID)"
+        ).object
         #expect(asked["missing"] as? [String] == ["user_link", "user_birthday"])
         #expect(asked["declined_requested"] as? [String] == ["user_friends"])
         #expect(asked["outside_limited_login"] as? [String] == ["user_likes", "user_actions.fitness"])
-        await service.stop()
     }
 
     @Test("A good token uninstalls the app; a bad token is never sent to Facebook")
@@ -74,7 +67,6 @@ struct GraphRouteTests {
                 #"limited_login_verifications_total{credential="id_token",result="expired"} 1"#
             )
         )
-        await service.stop()
     }
 
     @Test(
@@ -113,7 +105,6 @@ struct GraphRouteTests {
         #expect(response.status == status)
         if !code.isEmpty { #expect(response.code == code) }
         #expect(service.graph.requestCount == 0)
-        await service.stop()
     }
 
     @Test("Without secrets the routes do not exist, and a caller without its key is refused")
@@ -135,7 +126,6 @@ struct GraphRouteTests {
         }
         for service in [off, keyless, on] {
             #expect(service.graph.requestCount == 0)
-            await service.stop()
         }
     }
 
@@ -151,7 +141,6 @@ struct GraphRouteTests {
         #expect(try service.answer("DELETE", Self.list + "?app_id=44").code == "unknown_app")
         #expect(try service.answer("DELETE", Self.list + "?app_id=42").status == 204)
         #expect(service.graph.requests.map { $0.value(of: "authorization") } == ["Bearer 42|\(other)"])
-        await service.stop()
     }
 
     @Test("Each error of Graph has its own code, status and sentence", arguments: GraphError.allCases)
@@ -188,7 +177,7 @@ struct GraphRouteTests {
         #expect(response.status == 429)
         #expect(response.code == "graph_app_throttled")
         #expect(response["retry-after"] == "7")
-        #expect(try Self.members(response)["fbtrace_id"] as? String == "AbC")
+        #expect(response.object["fbtrace_id"] as? String == "AbC")
         #expect(!response.text.contains("Jane"))
         let log = service.log.withLock { $0.joined(separator: "\n") }
         for fact in ["AbC", "graph_app_throttled", "graph_subcode"] { #expect(log.contains(fact)) }
@@ -201,7 +190,6 @@ struct GraphRouteTests {
         )
         #expect(metrics.contains(#"duration_seconds_count{operation="list_permissions"} 1"#))
         #expect(!metrics.contains(#"limited_login_verifications_total{credential="id_token",result="graph_"#))
-        await service.stop()
     }
 
     @Test("A Graph that never answers is 504, and meanwhile the same worker answers other requests")

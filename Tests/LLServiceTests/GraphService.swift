@@ -112,7 +112,11 @@ final class GraphService: Sendable {
 
     func stop() async {
         workers.stop()
-        graph.stop()
         await live.stop()
+    }
+
+    deinit {
+        workers.stop()
+        graph.stop()
     }
 }

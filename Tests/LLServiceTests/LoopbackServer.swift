@@ -6,7 +6,7 @@ import Logging
 
 @testable import LLService
 
-/// The whole service on a loopback port, without the servers that it calls.
+/// The whole service on a loopback port, without the servers that it calls. It stops with its last owner.
 final class LoopbackServer: Sendable {
     let core: ServiceCore
     let server: HTTPServer
@@ -75,6 +75,11 @@ final class LoopbackServer: Sendable {
     func stop(grace: Duration = .seconds(5)) async {
         cache.stop()
         await server.stop(drainDelay: .zero, grace: grace)
+    }
+
+    deinit {
+        cache.stop()
+        server.beginStop(drainDelay: .zero, grace: .zero)
     }
 }
 

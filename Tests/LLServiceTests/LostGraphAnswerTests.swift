@@ -89,7 +89,6 @@ struct LostGraphAnswerTests {
         let service = try await answer.service()
         let outcome = try Self.outcome(service, request.method, request.target)
         #expect(outcome == [answer.code, answer.ends ? "login_revoked" : nil])
-        await service.stop()
     }
 
     @Test(
@@ -108,7 +107,6 @@ struct LostGraphAnswerTests {
         }
         #expect(try Self.outcome(service, "DELETE", Self.list) == [code, "login_revoked"])
         #expect(service.graph.requestCount == 2)
-        await service.stop()
     }
 
     @Test("The login continues if the request was never sent: no connection, no trust, or no time left")
@@ -116,20 +114,16 @@ struct LostGraphAnswerTests {
         let closed = try await GraphService()
         closed.graph.stop()
         #expect(try Self.outcome(closed, "DELETE", Self.list) == ["graph_unreachable", nil])
-        await closed.stop()
         let untrusted = try await GraphService(manner: .tls(try TestCertificates.shared.get().untrusted))
         #expect(try Self.outcome(untrusted, "DELETE", Self.list) == ["graph_tls_failed", nil])
-        await untrusted.stop()
         let late = try await GraphService(callTimeout: .zero)
         #expect(try Self.outcome(late, "DELETE", Self.list) == ["graph_timeout", nil])
         #expect(late.graph.requestCount == 0)
-        await late.stop()
     }
 
     @Test("The login continues if only one permission was to be revoked, whatever the answer", arguments: Case.unknown)
     func onePermission(_ answer: Case) async throws {
         let service = try await answer.service()
         #expect(try Self.outcome(service, "DELETE", Self.list + "/email") == [answer.code, nil])
-        await service.stop()
     }
 }

@@ -219,7 +219,6 @@ struct RevocationRouteTests {
             #expect([200, 204].contains(try service.answer(method, target, body: body).status))
             let verify = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
             #expect(verify.code == (ends ? "login_revoked" : nil), "\(method) \(target)")
-            await service.stop()
         }
     }
 
@@ -230,7 +229,6 @@ struct RevocationRouteTests {
         #expect(try service.answer("POST", "/uninstall", fields: [], body: body).code == "unauthorized_client")
         #expect(try service.answer("POST", "/uninstall", body: body).status == 204)
         #expect(service.graph.requests.allSatisfy { $0.value(of: "authorization") == nil })
-        await service.stop()
     }
 
     @Test("If the client leaves during the call of Graph, the login is still revoked here")
@@ -247,6 +245,5 @@ struct RevocationRouteTests {
         gate.withLock { $0 = true }
         await eventually("the login is revoked") { service.core.revocations.count > 0 }
         #expect(service.core.revocations.count == 1)
-        await service.stop()
     }
 }

@@ -84,7 +84,6 @@ struct SessionNonceTests {
         let metrics = bench.service.registry.render()
         #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"first\"} 6\n"), "\(metrics)")
         #expect(metrics.contains("limited_login_replay_store_answers_total{result=\"seen\"} 3\n"), "\(metrics)")
-        await bench.service.stop()
     }
 
     @Test("A table of 24 rows, with the memory of one process")
@@ -117,7 +116,6 @@ struct SessionNonceTests {
             let codes = try clients.map { try #require($0.readResponses(1).first) }.map { $0.code ?? "\($0.status)" }
             #expect(codes.count { $0 == "200" } == 1 && codes.count { $0 == "nonce_used" } == 29, "\(way) \(codes)")
         }
-        await bench.service.stop()
     }
 
     @Test("issued_nonce beside the nonce demands one of ours; with a subject the nonce is only compared")
@@ -148,7 +146,6 @@ struct SessionNonceTests {
             #expect(try bench.ask(way, held: old, begun: old).code == "nonce_expired", "\(way)")
             #expect(try bench.ask(way, held: old, begun: old, subject).status == 200, "\(way)")
         }
-        await bench.service.stop()
     }
 
     @Test("A nonce of ours that the client hashes is recognised by its raw value, and used up")
@@ -164,7 +161,6 @@ struct SessionNonceTests {
         #expect(try code(#""raw_nonce":"\#(bench.service.issueNonce())""#) == "nonce_mismatch")
         #expect(try code(#""raw_nonce":"\#(nonce)","issued_nonce":true"#) == nil)
         #expect(try code(#""raw_nonce":"\#(nonce)""#) == "nonce_used")
-        await bench.service.stop()
     }
 
     @Test("No refusal after the binding uses the nonce up: a revoked login, another device, tracking")
@@ -177,7 +173,6 @@ struct SessionNonceTests {
         let hash = #","access_token":"EAAx""#
         #expect(try bench.ask(.verify, held: nonce, begun: nonce, hash).code == "at_hash_mismatch")
         #expect(try bench.ask(.verify, held: nonce, begun: nonce).status == 200)
-        await bench.service.stop()
     }
 
     @Test(
@@ -191,7 +186,6 @@ struct SessionNonceTests {
         #expect(bench.service.registry.render().contains("limited_login_weak_nonces_total \(count)\n"))
         let lines = bench.service.log.withLock { $0.filter { $0.contains("so short") } }
         #expect(lines.count == count && lines.allSatisfy { $0.contains("backend") && !$0.contains(nonce) }, "\(lines)")
-        await bench.service.stop()
     }
 
     @Test(
@@ -205,6 +199,5 @@ struct SessionNonceTests {
         let bench = try await Bench()
         let answer = try bench.ask(.verify, held: "backend-made-0001", begun: begun)
         #expect(answer.code == "nonce_mismatch" && answer.detail.contains(word), "\(answer.text)")
-        await bench.service.stop()
     }
 }

@@ -142,6 +142,5 @@ struct SharedPlacesTests {
         )
         let places = GraphWorkers.accessTokenThreadLimit + GraphWorkers.accessTokenQueueLimit
         #expect(accepted.few == 40 && accepted.many == places - 40)
-        await service.stop()
     }
 }

@@ -24,7 +24,6 @@ struct TraceParentCallTests {
             let asked = try #require(service.graph.requests.last)
             #expect(asked.fields.filter { $0.name == "traceparent" }.map(\.value) == (expected.map { [$0] } ?? []))
         }
-        await service.stop()
     }
 
     @Test("A fetch of keys carries the traceparent of the request that caused it; other fetches carry none")

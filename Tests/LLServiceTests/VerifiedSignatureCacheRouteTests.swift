@@ -56,15 +56,4 @@ struct VerifiedSignatureCacheRouteTests {
         #expect(introspected.text.hasPrefix("{\"active\":true"))
         #expect(Self.lookups(service) == [2, 1])
     }
-
-    @Test("A remembered token is refused after its login is revoked")
-    func revoked() async throws {
-        let service = try await Self.service()
-        let token = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 5))
-        for _ in 0..<2 { #expect(try Self.auth(service, token).status == 200) }
-        let (app, user) = (Array(InProcessService.appID.utf8), Array("2954873201847263".utf8))
-        service.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { _ in }
-        for _ in 0..<2 { #expect(try Self.auth(service, token).code == "login_revoked") }
-        #expect(Self.lookups(service) == [3, 1])
-    }
 }

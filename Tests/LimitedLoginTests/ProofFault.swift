@@ -1,19 +1,20 @@
 import LLJOSE
 import LLStandIn
+import LLTestSupport
 import LimitedLogin
 
 /// One fault of a proof, with the number of its clause in RFC 9449 section 4.3.
-package struct ProofFault: Sendable, CustomStringConvertible {
-    package let clause: Int
-    package let name: String
+struct ProofFault: Sendable, CustomStringConvertible {
+    let clause: Int
+    let name: String
     /// The sentence of the refusal; `#` stands for a number of seconds.
-    package let sentence: String
-    package let bend: @Sendable (inout Proof) throws -> Void
+    let sentence: String
+    let bend: @Sendable (inout Proof) throws -> Void
 
-    package var description: String { "(\(clause)) \(name)" }
+    var description: String { "(\(clause)) \(name)" }
 
     /// True if the refusal names this fault.
-    package func isTold(by detail: String) -> Bool { detail.replacing(/[0-9]+ s\b/, with: "# s") == sentence }
+    func isTold(by detail: String) -> Bool { detail.replacing(/[0-9]+ s\b/, with: "# s") == sentence }
 }
 
 extension ProofFault {
@@ -222,5 +223,5 @@ extension ProofFault {
 
     /// Every clause that a proof alone can break. The caller checks (1), that there is one field. (10) is about nonces,
     /// which are not issued.
-    package static let table = shapeFaults + headerFaults + keyFaults + requestFaults + tokenFaults
+    static let table = shapeFaults + headerFaults + keyFaults + requestFaults + tokenFaults
 }

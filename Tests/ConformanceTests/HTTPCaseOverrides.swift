@@ -1,13 +1,13 @@
 /// The cases in which this server deviates from the library's strict reading, with the reasons.
-package enum HTTPCaseOverrides {
+enum HTTPCaseOverrides {
     /// One difference.
-    package struct Override: Sendable {
-        package var profile: String
-        package var reason: String
+    struct Override: Sendable {
+        var profile: String
+        var reason: String
     }
 
     /// All differences, by the name of the case. Each is stricter than the library.
-    package static let all: [String: Override] = {
+    static let all: [String: Override] = {
         var all: [String: Override] = [:]
         for (reason, names) in stricter {
             for name in names { all[name] = Override(profile: "reject", reason: reason) }
@@ -16,7 +16,7 @@ package enum HTTPCaseOverrides {
     }()
 
     /// The verdict this server must give.
-    package static func profile(of httpCase: HTTPCase) -> String {
+    static func profile(of httpCase: HTTPCase) -> String {
         all[httpCase.name]?.profile ?? httpCase.profile
     }
 

@@ -1,13 +1,14 @@
-internal import FoundationEssentials
-package import Testing
+import FoundationEssentials
+import LLTestSupport
+import Testing
 
 /// Test vectors from other projects. They are in `../shared/vectors` beside the package or in `.build/vectors`, both of
 /// which may be absent. `Tests/Scripts/fetch_vectors.py` puts the public ones into `.build/vectors`.
-package enum VectorFolder {
+enum VectorFolder {
     private static let roots = [ProjectFiles.path("../shared/vectors"), ProjectFiles.path(".build/vectors")]
 
     /// Runs a test only if the file that it needs exists.
-    package static func needs(_ path: String) -> ConditionTrait {
+    static func needs(_ path: String) -> ConditionTrait {
         .enabled(if: find(path) != nil, "\(path) is neither in ../shared/vectors nor in .build/vectors")
     }
 
@@ -21,10 +22,10 @@ package enum VectorFolder {
     }
 
     /// The bytes of a file of the folder.
-    package static func bytes(_ path: String) throws -> [UInt8] { Array(try data(path)) }
+    static func bytes(_ path: String) throws -> [UInt8] { Array(try data(path)) }
 
     /// A file of the folder, decoded from JSON.
-    package static func decode<Value: Decodable>(_ type: Value.Type, _ path: String) throws -> Value {
+    static func decode<Value: Decodable>(_ type: Value.Type, _ path: String) throws -> Value {
         try JSONDecoder().decode(type, from: data(path))
     }
 }

@@ -1,7 +1,7 @@
 internal import LLHTTP
 
 /// The time since which a server's memory is complete, as a key of the server holds it.
-package struct MemoryStart: Equatable, Sendable {
+package struct MemoryStart: Hashable, Sendable {
     /// Entries issued at this time or later are known. Milliseconds since 1970. It lies ``ReplayLimits/clockMargin``
     /// after the moment at which the memory began, for clocks that differ.
     package let completeSince: UInt64
@@ -9,6 +9,16 @@ package struct MemoryStart: Equatable, Sendable {
     /// because a nonce lives only minutes. Tokens from before are accepted: they live longer and come from another
     /// service, and a first start must not refuse them.
     package let isAfterLoss: Bool
+
+    /// The date for a nonce that is issued now, so that the memory will know the nonce.
+    /// - Parameter now: milliseconds since 1970.
+    func nonceDate(_ now: UInt64) -> UInt64 { max(now, completeSince) }
+
+    /// True if an earlier use of this entry would be known. Other services issue tokens and proofs, so only a known loss
+    /// of memory makes early ones count as used.
+    func knows(_ entry: ReplayEntry) -> Bool {
+        entry.issuedAt >= completeSince || entry.kind != .nonce && !isAfterLoss
+    }
 }
 
 /// The decision whether a server's memory is whole: a pure function, without a clock and without a connection.
@@ -25,7 +35,7 @@ enum MemoryJudgement: Equatable {
     case lost(MemoryStart)
 
     /// This process's knowledge of the server that it used last.
-    struct Known: Equatable {
+    struct Known: Hashable {
         /// The server's run and history.
         let identity: String
         let start: MemoryStart
@@ -34,7 +44,7 @@ enum MemoryJudgement: Equatable {
     }
 
     /// The facts that the present server tells.
-    struct Reported: Equatable {
+    struct Reported: Hashable {
         /// The server's run and history.
         var identity: String
         /// The server's run alone.
@@ -54,7 +64,7 @@ enum MemoryJudgement: Equatable {
         var last = LastRun.absent
     }
 
-    enum LastRun: Equatable {
+    enum LastRun: Hashable {
         case absent
         case start(MemoryStart)
         /// A replica knew that all data went to the present server.
@@ -62,7 +72,7 @@ enum MemoryJudgement: Equatable {
     }
 
     /// The relation of the present server to the one that this process used last.
-    enum Move: Equatable, CaseIterable {
+    enum Move: CaseIterable {
         /// It has the same place, or no server was used before.
         case none
         /// The last server itself tells that it handed over all data.
@@ -129,24 +139,5 @@ enum MemoryJudgement: Equatable {
     /// True if the server started again with all its data.
     private static func isOnDisk(_ reported: Reported, _ moved: Move) -> Bool {
         reported.hasOwnData && reported.writesThrough && moved == .none
-    }
-}
-
-/// The way of a cluster's slot from its owner to another node, as far as this process saw it.
-///
-/// The cluster moves a slot key by key. Meanwhile the owner lacks entries, so nothing is accepted. The memory is whole
-/// again once the target owns the slot, if it had no restart and took over from no other server since.
-struct SlotMove: Equatable {
-    let target: RedisNode
-    /// The last time at which the slot was not on its way, by the monotonic clock.
-    let since: MonotonicInstant
-    /// True if the owner named another target meanwhile, so an earlier move was cancelled.
-    var isBroken = false
-
-    /// True if entries may be lost on the way to this node.
-    /// - Parameter uptime: the node's own statement, in whole seconds.
-    func isBroken(at node: RedisNode, hasOwnData: Bool, uptime: UInt64, now: MonotonicInstant) -> Bool {
-        let needed = now.nanoseconds(since: since) / 1_000_000_000 + 2
-        return isBroken || node != target || !hasOwnData || uptime < needed
     }
 }

@@ -6,8 +6,7 @@ struct RedisConnector {
     private let limits: ReplayLimits
     private let finder: RedisFinder
     private var exchanges: RedisRevocations
-    private var last: RedisLastServer?
-    private var slotMove: SlotMove?
+    private var memory: RedisMemory
     private var pause: GrowingPause
     /// True if another session may follow at once when the next one ends.
     private var mayRetryAtOnce = true
@@ -19,16 +18,15 @@ struct RedisConnector {
         self.store = store
         limits = configuration.limits
         finder = RedisFinder(configuration, store.names, store.signal)
-        exchanges = RedisRevocations(store.revocations, limits: limits, keys: RedisKeys(configuration.url.kind))
+        memory = RedisMemory(configuration.url.kind, limits)
+        exchanges = RedisRevocations(store.revocations, limits: limits, keys: memory.keys)
         pause = GrowingPause(limits)
     }
 
     consuming func run() {
         while !store.isStopped {
             do throws(RedisFailure) {
-                let session = try connect()
-                announce(session)
-                try serveAndAbandon(session)
+                try serveAndAbandon(try connect())
             } catch {
                 wait(after: error)
             }
@@ -39,35 +37,22 @@ struct RedisConnector {
 
     private mutating func connect() throws(RedisFailure) -> RedisSession {
         let deadline = MonotonicClock.now() + limits.connectTimeout
-        let found = try finder.find(after: last, until: deadline)
-        let context = RedisHandshake.Context(last: last, handedOverBy: found.handedOverBy, slotMove: slotMove)
+        let before = memory.last?.known
+        let found = try finder.find(after: memory.last, until: deadline)
+        let session: RedisSession
         do throws(RedisFailure) {
-            let handshake = try RedisHandshake(over: found.channel, store.configuration, context, until: deadline)
-            return RedisSession(found.channel, handshake, limits: limits, now: MonotonicClock.now())
+            session = try RedisSession(over: found, &memory, limits: limits, until: deadline)
         } catch {
-            note(error)
-            // The owner still has the slot, so no third server can have had it since.
-            if case .slotMoves = error, last?.node == found.channel.node { last?.answeredAt = MonotonicClock.now() }
+            try note(error, at: found.channel.node)
             throw error
         }
-    }
-
-    private mutating func announce(_ session: RedisSession) {
-        let (handshake, now) = (session.handshake, session.openedAt)
-        store.state.withLock { ($0.link, $0.completeSince) = (.up, handshake.start.completeSince) }
-        exchanges.begin(handshake, at: now)
-        reportUp(handshake)
-        slotMove = nil
-        last = RedisLastServer(
-            node: session.node,
-            known: MemoryJudgement.Known(
-                identity: handshake.identity,
-                start: handshake.start,
-                answeredAt: WallClock.unixMilliseconds()
-            ),
-            clock: handshake.clock,
-            answeredAt: now
-        )
+        if let last = session.memory.last {
+            store.state.withLock { ($0.link, $0.start) = (.up, last.known.start) }
+            exchanges.begin(last.known.identity, last.known.start, last.clock)
+            let isNew = before?.identity != last.known.identity || before?.start != last.known.start
+            reportUp(last.known.start, isNew: isNew)
+        }
+        return session
     }
 
     /// Serves questions until the session ends. Every question is answered.
@@ -75,9 +60,7 @@ struct RedisConnector {
         var failure: RedisFailure?
         do throws(RedisFailure) { try serve(session) } catch { failure = error }
         let now = MonotonicClock.now()
-        last?.answeredAt = session.answeredAt
-        last?.known.answeredAt = WallClock.unixMilliseconds() - now.nanoseconds(since: session.answeredAt) / 1_000_000
-        last?.clock = session.clock
+        memory = session.memory
         session.abandon(now: now)
         exchanges.abandon()
         if now >= session.openedAt + limits.greatestPause {
@@ -85,7 +68,7 @@ struct RedisConnector {
             pause = GrowingPause(limits)
         }
         if let failure {
-            note(failure)
+            try note(failure, at: session.node)
             // Revocations that waited during the failure are answered now and written later.
             store.revocations.setLink(.connecting)
             // A session that worked may work again at once, for instance after a restart, a broken connection or
@@ -106,7 +89,7 @@ struct RedisConnector {
             if let replies = session.takeFinished() {
                 do throws(RedisFailure) {
                     try exchanges.finish(replies, now)
-                    reportUp(session.handshake)
+                    if let last = session.memory.last { reportUp(last.known.start, isNew: false) }
                 } catch {
                     // After a failover a new connection may reach the primary. Questions about logins end the session
                     // in the same case.
@@ -132,13 +115,9 @@ struct RedisConnector {
     }
 
     /// Remembers that the slot of the keys is on its way, until a node that owns it alone has been judged.
-    private mutating func note(_ failure: RedisFailure) {
+    private mutating func note(_ failure: RedisFailure, at node: RedisNode) throws(RedisFailure) {
         guard case .slotMoves(let target) = failure else { return }
-        if slotMove == nil {
-            slotMove = SlotMove(target: target, since: last?.answeredAt ?? MonotonicClock.now())
-        } else if slotMove?.target != target {
-            slotMove?.isBroken = true
-        }
+        _ = try memory.handle(.slotMoves(from: node, to: target, now: MonotonicClock.now()))
     }
 
     private mutating func wait(after failure: RedisFailure) {
@@ -151,11 +130,10 @@ struct RedisConnector {
     }
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
-    private mutating func reportUp(_ handshake: RedisHandshake) {
-        let isNew = last?.known.identity != handshake.identity || last?.known.start != handshake.start
+    private mutating func reportUp(_ start: MemoryStart, isNew: Bool) {
         guard isNew || reported != nil && !exchanges.isFailing else { return }
         reported = nil
-        store.observe(.up(handshake.start))
+        store.observe(.up(start))
     }
 
     /// Reports a failure in one line when it begins. A different reason, or the same one after a recovery, is reported

@@ -54,6 +54,10 @@ extension RedisReply {
         if case .array(let elements) = self { elements } else { nil }
     }
 
+    var redirect: RedisRedirect? {
+        if case .redirect(let redirect) = self { redirect } else { nil }
+    }
+
     /// The values of an array of names and values.
     fileprivate var fields: [String: RedisReply] {
         guard let elements else { return [:] }

@@ -37,7 +37,7 @@ package final class RedisReplayStore: Sendable {
     struct State {
         var link = RedisLink.connecting
         var waiting: [QueuedLookup] = []
-        var completeSince: UInt64?
+        var start: MemoryStart?
         var quota = ProofQuota()
         var isStopped = false
         var isRunning = false
@@ -84,8 +84,8 @@ package final class RedisReplayStore: Sendable {
     /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool { state.withLock { $0.link == .up } }
 
-    /// Entries issued since this time are known. Milliseconds since 1970; nil before the first connection.
-    package var completeSince: UInt64? { state.withLock { $0.completeSince } }
+    /// The start of the server's memory; nil before the first connection.
+    var memoryStart: MemoryStart? { state.withLock { $0.start } }
 
     /// Remembers the entries of a question.
     ///

@@ -78,18 +78,11 @@ struct RedisRevocations {
         pause = GrowingPause(limits)
     }
 
-    mutating func begin(_ handshake: RedisHandshake, at now: MonotonicInstant) {
-        begin((handshake.identity, handshake.start), serverMilliseconds: handshake.clock.milliseconds, at: now)
-    }
-
-    mutating func begin(
-        _ memory: (identity: String, start: MemoryStart),
-        serverMilliseconds: UInt64,
-        at now: MonotonicInstant
-    ) {
+    /// Begins with a connection to a server.
+    mutating func begin(_ identity: String, _ start: MemoryStart, _ clock: ServerClock) {
         news = nil
-        let time = serverMilliseconds * 1_000
-        let isSame = self.memory.map { $0 == memory } ?? false
+        let (time, now) = (clock.milliseconds * 1_000, clock.at)
+        let isSame = memory.map { $0 == (identity, start) } ?? false
         // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a
         // reading continues at its position: with a slow server it may take longer than a connection lives.
         if !isSame || !isNear(time, serverTime(at: now)) {
@@ -97,7 +90,7 @@ struct RedisRevocations {
             reading = nil
         }
         serverClock = (time, now)
-        self.memory = memory
+        memory = (identity, start)
         revocations.setLink(isFailing ? .down : .up)
     }
 

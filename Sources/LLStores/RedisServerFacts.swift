@@ -1,7 +1,7 @@
 internal import LLHTTP
 
 /// The facts from a Redis or Valkey server's INFO that matter here.
-package struct RedisServerFacts: Equatable, Sendable {
+package struct RedisServerFacts: Hashable, Sendable {
     /// The identifier of the server's run; it changes with every start.
     let runID: String
     /// The server's name for the history of its data; nil if the data cannot come from another server by replication.
@@ -19,7 +19,9 @@ package struct RedisServerFacts: Equatable, Sendable {
     /// Run and history together. A process may have been a replica for a time, and then has other data under the same
     /// run.
     package var identity: String { runID + (history.map { ":\($0)" } ?? "") }
+}
 
+extension RedisServerFacts {
     /// Reads INFO, or its sections server, memory, persistence and replication. It refuses a server that is not
     /// reliable for this use.
     /// - Parameter isInCluster: true if the server may be the node of a cluster.
@@ -84,7 +86,7 @@ package struct RedisServerFacts: Equatable, Sendable {
 ///
 /// A device can make any number of proofs, so a quarter of the memory stays for revocations and for the nonces and
 /// tokens of the backends.
-struct RedisRoom: Equatable {
+struct RedisRoom: Hashable {
     /// True if a proof may be remembered. A server has room if it has no limit or does not report one.
     let isLeftForProofs: Bool
 
@@ -102,23 +104,8 @@ struct RedisRoom: Equatable {
     }
 }
 
-/// A server's clock at a moment of this machine's monotonic clock.
-struct ServerClock {
-    /// Milliseconds since 1970.
-    let milliseconds: UInt64
-    let at: MonotonicInstant
-
-    /// The time of this clock at `now`, unless it was set meanwhile.
-    func time(at now: MonotonicInstant) -> UInt64 { milliseconds &+ now.nanoseconds(since: at) / 1_000_000 }
-
-    /// True if the clock is so far ahead that entries were forgotten before their time.
-    func hasJumped(to time: UInt64, at now: MonotonicInstant, _ limits: ReplayLimits) -> Bool {
-        time > self.time(at: now) &+ limits.clockJump.wholeNanoseconds / 1_000_000
-    }
-}
-
 /// The names of the project's keys.
-struct RedisKeys: Sendable {
+struct RedisKeys: Hashable, Sendable {
     /// The names outside a cluster.
     static let usual = RedisKeys(prefix: "limited-login:")
     /// The names in a cluster: the hash tag puts all keys into one slot.

@@ -1,11 +1,7 @@
 internal import LLHTTP
 
-/// One connection to the server: questions in batches, several batches at a time.
-///
-/// Each batch ends with more commands. They ask whether the start of the server's memory and the history of its data
-/// are still those that this session knows, and whether its clock has jumped ahead; the other answers are accepted only
-/// if all is well. Data that were emptied, replaced or forgotten early meanwhile therefore never make a used nonce look
-/// new. The check is needed because a connection stays open while its server becomes a replica and then a primary again.
+/// One connection to the server: questions in batches, several batches at a time. Each batch ends with
+/// ``RedisMemory/checks``.
 final class RedisSession {
     /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
     /// refused nonce does not use up the token beside it.
@@ -26,43 +22,79 @@ final class RedisSession {
         var asked: [Asked]?
         /// The number of answers before those about the server itself.
         let answerCount: Int
-        /// The names of the commands about the server itself.
-        let checks: [String]
+        /// The commands about the server itself.
+        let checks: [[String]]
         let sentAt: MonotonicInstant
         var answers: [RedisReply] = []
 
         var isWhole: Bool { answers.count == answerCount + checks.count }
-        var looksAtMemory: Bool { checks.contains(Batch.memory) }
+        var looksAtRoom: Bool { checks.first == Batch.room }
         /// The name of the command to which the next answer belongs; nil among those about revocations. A refused
         /// command about revocations does not affect any question.
         var nextCommand: String? {
-            answers.count < answerCount ? asked.map { _ in "SET" } : checks[answers.count - answerCount]
+            answers.count < answerCount ? asked.map { _ in "SET" } : checks[answers.count - answerCount][0]
         }
 
-        static let memory = "INFO memory"
+        static let room = ["INFO", "memory"]
     }
 
-    let handshake: RedisHandshake
     let openedAt: MonotonicInstant
+    private(set) var memory: RedisMemory
     private let channel: RedisChannel
     private let limits: ReplayLimits
     private var batches: [Batch] = []
     /// The room in the server's memory at the last check.
-    private var memory: RedisRoom
+    private var memoryRoom: RedisRoom
     /// The answers to the commands about revocations, once all have arrived.
     private var finished: [RedisReply]?
-    /// The time of the last good answer.
-    private(set) var answeredAt: MonotonicInstant
-    /// The server's clock, as far behind as it ever was during the session.
-    private(set) var clock: ServerClock
 
-    init(_ channel: RedisChannel, _ handshake: RedisHandshake, limits: ReplayLimits, now: MonotonicInstant) {
-        self.channel = channel
-        self.handshake = handshake
-        self.limits = limits
-        (openedAt, answeredAt) = (now, now)
-        clock = handshake.clock
-        memory = handshake.room
+    /// Checks the server, and agrees with the other replicas on the start of its memory.
+    /// - Parameters:
+    ///   - found: a connection over which the credentials were sent.
+    ///   - memory: this replica's knowledge from before; it is kept if the exchange fails.
+    ///   - deadline: the latest end of the whole exchange.
+    /// - Throws: ``RedisFailure/slotMoves(to:)`` while the slot of the keys is on its way to another node.
+    init(
+        over found: RedisFinder.Found,
+        _ memory: inout RedisMemory,
+        limits: ReplayLimits,
+        until deadline: MonotonicInstant
+    ) throws(RedisFailure) {
+        let (channel, isInCluster) = (found.channel, memory.isInCluster)
+        (self.channel, self.limits) = (channel, limits)
+        func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
+            let reply = try channel.call(words.map { Array($0.utf8) }, until: deadline)
+            return try reply.orFailure(of: words[0], isInCluster: isInCluster, at: channel.node)
+        }
+        let facts = try RedisServerFacts(info: try channel.info(until: deadline), isInCluster: isInCluster)
+        memoryRoom = facts.room
+        // The owner of a slot that moves has no answer about a missing key.
+        if isInCluster { _ = try ask(["GET", memory.keys.absent]) }
+        guard let time = try ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
+        openedAt = MonotonicClock.now()
+        var meeting = RedisMemory.Meeting(
+            node: channel.node,
+            facts: facts,
+            handedOverBy: found.handedOverBy,
+            clock: ServerClock(milliseconds: time / 1_000, at: openedAt),
+            unixMilliseconds: WallClock.unixMilliseconds()
+        )
+        if memory.last?.known.identity != facts.identity, facts.appendsToFile, facts.history == nil {
+            // The server may refuse to report the setting.
+            let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
+            meeting.writesThrough = try channel.call(words, until: deadline).elements?.last?.text == "always"
+        }
+        var commands = try memory.handle(.met(meeting))
+        while !commands.isEmpty {
+            var replies: [RedisReply] = []
+            for command in commands { replies.append(try ask(command)) }
+            commands = try memory.handle(.answered(replies))
+        }
+        // Checks that the server accepts writes, before the first login needs them.
+        guard case .status("OK") = try ask(["SET", memory.keys.probe, "1", "PX", "60000"]) else {
+            throw .malformedAnswer
+        }
+        self.memory = memory
     }
 
     /// The number of questions that may be sent now.
@@ -77,18 +109,15 @@ final class RedisSession {
 
     /// Sends questions. A question that needs no answer of the server is answered at once.
     func send(_ questions: [QueuedLookup], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
-        let start = handshake.start
-        let present = Self.entryTime(unixMilliseconds, serverTime: handshake.clock.time(at: now))
+        guard let last = memory.last else { return }
+        let present = Self.entryTime(unixMilliseconds, serverTime: last.clock.time(at: now))
         var asked: [Asked] = []
-        var looksAtMemory = false
+        var looksAtRoom = false
         for lookup in questions {
             let isProof = lookup.question.has(.proof)
-            looksAtMemory = looksAtMemory || isProof
-            let areKnown = lookup.question.areIssuedSince(
-                nonceSince: start.completeSince,
-                tokenSince: start.isAfterLoss ? start.completeSince : 0
-            )
-            if isProof, !memory.isLeftForProofs {
+            looksAtRoom = looksAtRoom || isProof
+            let areKnown = lookup.question.entries.map(last.known.start.knows)
+            if isProof, !memoryRoom.isLeftForProofs {
                 lookup.answer([], now: now)
             } else if areKnown.contains(false) {
                 lookup.answer(areKnown.map { $0 ? .first : .olderThanStore }, now: now)
@@ -96,8 +125,8 @@ final class RedisSession {
                 asked.append(Asked(lookup: lookup, sentAt: present))
             }
         }
-        // Only one memory check runs at a time; its result is at most as old as the current batches.
-        try ask(asked, now, looksAtMemory: looksAtMemory && !batches.contains(where: \.looksAtMemory))
+        // Only one look at the room runs at a time; its result is at most as old as the current batches.
+        try ask(asked, now, looksAtRoom: looksAtRoom && !batches.contains(where: \.looksAtRoom))
     }
 
     /// The moment from which an entry's lifetime in the server is counted, in milliseconds since 1970. It is the
@@ -110,7 +139,7 @@ final class RedisSession {
     }
 
     /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
-    private func ask(_ all: [Asked], _ now: MonotonicInstant, looksAtMemory: Bool = false) throws(RedisFailure) {
+    private func ask(_ all: [Asked], _ now: MonotonicInstant, looksAtRoom: Bool = false) throws(RedisFailure) {
         var asked: [Asked] = []
         var commands: [[[UInt8]]] = []
         for one in all {
@@ -123,29 +152,24 @@ final class RedisSession {
                 one.lookup.answer(one.answers, now: now)
             }
         }
-        if !commands.isEmpty || looksAtMemory { try send(commands, for: asked, looksAtMemory: looksAtMemory, now) }
+        if !commands.isEmpty || looksAtRoom { try send(commands, for: asked, looksAtRoom: looksAtRoom, now) }
     }
 
     /// Sends commands about revocations. ``takeFinished()`` returns their answers.
     func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
-        try send(commands, for: nil, now)
+        try send(commands, for: nil, looksAtRoom: false, now)
     }
 
     /// - Parameter asked: nil if the commands are about revocations.
     private func send(
         _ commands: [[[UInt8]]],
         for asked: [Asked]?,
-        looksAtMemory: Bool = false,
+        looksAtRoom: Bool,
         _ now: MonotonicInstant
     ) throws(RedisFailure) {
-        let keys = handshake.keys
-        // The owner of a slot that moves has no answer about a missing key.
-        var checks = handshake.isInCluster ? ["GET \(keys.absent)"] : []
-        checks += ["GET \(keys.run(handshake.identity))", "TIME"]
-        if looksAtMemory { checks.append(Batch.memory) }
-        checks.append("INFO replication")
+        let checks = (looksAtRoom ? [Batch.room] : []) + memory.checks
         for command in commands { channel.command(command) }
-        for check in checks { channel.command(check.split(separator: " ").map { Array($0.utf8) }) }
+        for check in checks { channel.command(check.map { Array($0.utf8) }) }
         batches.append(Batch(asked: asked, answerCount: commands.count, checks: checks, sentAt: now))
         try channel.flush()
     }
@@ -156,7 +180,7 @@ final class RedisSession {
         // At most ten years, because the server refuses a time that overflows; at least one second, because it refuses
         // zero.
         let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
-        let key = handshake.keys.entry(entry.key)
+        let key = memory.keys.entry(entry.key)
         let expiry = String(max(left, 1_000))
         return [Array("SET".utf8), key, [UInt8(ascii: "1")], Array("PX".utf8), Array(expiry.utf8), Array("NX".utf8)]
     }
@@ -170,11 +194,11 @@ final class RedisSession {
         try channel.receive()
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
-            if case .redirect(let redirect) = reply, !handshake.isInCluster {
-                throw RedisFailure(redirect, isInCluster: false, at: node)
+            if case .redirect(let redirect) = reply, !memory.isInCluster {
+                throw RedisFailure(redirect, isInCluster: false, at: channel.node)
             }
             if case .error(let code) = reply, let command = batches[0].nextCommand {
-                throw RedisFailure(code: code, of: command.split(separator: " ").first.map { String($0) })
+                throw RedisFailure(code: code, of: command)
             }
             batches[0].answers.append(reply)
             if batches[0].isWhole { try finish(batches[0], now) }
@@ -182,62 +206,30 @@ final class RedisSession {
     }
 
     private func finish(_ batch: Batch, _ now: MonotonicInstant) throws(RedisFailure) {
-        var isWholeMemory = true
-        for (check, reply) in zip(batch.checks, batch.answers.dropFirst(batch.answerCount)) {
-            if try !holds(check, reply, batch, now) { isWholeMemory = false }
+        let checked = Array(batch.answers.suffix(memory.checks.count))
+        if let redirect = checked.compactMap(\.redirect).first {
+            throw RedisFailure(redirect, isInCluster: true, at: channel.node)
+        }
+        let present = WallClock.unixMilliseconds()
+        _ = try memory.handle(.checked(batch.answers, sentAt: batch.sentAt, now: now, unixMilliseconds: present))
+        if batch.looksAtRoom {
+            guard let info = batch.answers[batch.answerCount].text else { throw .malformedAnswer }
+            memoryRoom = RedisRoom(RedisServerFacts.fields(info))
         }
         let answers = batch.answers.prefix(batch.answerCount)
         var asked = batch.asked ?? []
         for (index, reply) in zip(asked.indices, answers) {
             if let answer = try Self.answer(reply) { asked[index].answers.append(answer) }
         }
-        let redirect = batch.answers.compactMap { if case .redirect(let redirect) = $0 { redirect } else { nil } }.first
-        guard let redirect else {
-            if batch.asked == nil { finished = Array(answers) }
-            answeredAt = now
-            // The batch is removed before its questions are answered, so that each is answered once.
-            batches.removeFirst()
-            return try ask(asked, now)
-        }
-        // The answers that the owner gave itself hold, if its memory was whole afterwards.
-        if isWholeMemory {
-            batches.removeFirst()
+        // The batch is removed before its questions are answered, so that each is answered once.
+        batches.removeFirst()
+        if let redirect = answers.compactMap(\.redirect).first {
+            // The answers that the owner gave itself hold, because its memory was whole afterwards.
             for one in asked { one.lookup.answer(one.next == nil ? one.answers : [], now: now) }
+            throw RedisFailure(redirect, isInCluster: true, at: channel.node)
         }
-        throw RedisFailure(redirect, isInCluster: true, at: node)
-    }
-
-    /// Handles the answer to a command about the server itself.
-    /// - Returns: False if another node has the answer.
-    private func holds(
-        _ check: String,
-        _ reply: RedisReply,
-        _ batch: Batch,
-        _ now: MonotonicInstant
-    ) throws(RedisFailure) -> Bool {
-        switch check {
-        case "TIME":
-            guard let time = reply.serverMicroseconds else { throw .malformedAnswer }
-            try note(ServerClock(milliseconds: time / 1_000, at: batch.sentAt), now)
-        case Batch.memory:
-            guard let info = reply.text else { throw .malformedAnswer }
-            memory = RedisRoom(RedisServerFacts.fields(info))
-        case "INFO replication":
-            guard let info = reply.text else { throw .malformedAnswer }
-            guard try RedisServerFacts.history(info: info) == handshake.history else { throw .memoryLost }
-        default:
-            if case .redirect = reply { return false }
-            let isAbsent = check.hasSuffix(handshake.keys.absent)
-            guard isAbsent ? reply == .null : MemoryStart(reply) == handshake.start else { throw .memoryLost }
-        }
-        return true
-    }
-
-    /// Takes over the server's clock. Entries that are made while it is set back are forgotten early when it is set
-    /// right. The server read its clock after the question was sent.
-    private func note(_ reported: ServerClock, _ now: MonotonicInstant) throws(RedisFailure) {
-        guard !clock.hasJumped(to: reported.milliseconds, at: now, limits) else { throw .clockChanged }
-        if reported.time(at: now) < clock.time(at: now) { clock = reported }
+        if batch.asked == nil { finished = Array(answers) }
+        try ask(asked, now)
     }
 
     /// The answer about an entry; nil if another node has it.

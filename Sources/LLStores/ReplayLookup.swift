@@ -92,16 +92,9 @@ package struct ReplayLookup: Equatable, Sendable {
     func counted(at steady: UInt64, now: UInt64) -> (owner: ReplayKey, end: UInt64)? {
         for entry in entries {
             guard let owner = entry.owner else { continue }
-            return (owner, steady + (entry.keepUntil > now ? entry.keepUntil - now : 0))
+            return (owner, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
         }
         return nil
-    }
-
-    /// For each entry, in order: true if it was issued at these times or later.
-    /// - Parameter tokenSince: the moment for tokens and proofs. Other services issue these too, so only a known loss
-    ///   of memory makes earlier ones count as used.
-    func areIssuedSince(nonceSince: UInt64, tokenSince: UInt64) -> [Bool] {
-        entries.map { $0.issuedAt >= ($0.kind == .nonce ? nonceSince : tokenSince) }
     }
 
     /// The answer to the whole question from the answers about its entries, in order. Answers after a refusal may be

@@ -7,21 +7,13 @@ package enum ReplayStore: Sendable {
     /// A Redis or Valkey server: for any number of replicas. It answers later, on another thread.
     case redis(RedisReplayStore)
 
-    /// Entries issued since this time are known. Milliseconds since 1970; nil until the store was first reached.
-    package var completeSince: UInt64? {
-        switch self {
-        case .memory(let store): store.completeSince
-        case .redis(let store): store.completeSince
-        }
-    }
-
     /// The date for a nonce that is issued now, so that the store will know the nonce; nil until the store was first
     /// reached.
     /// - Parameter now: milliseconds since 1970.
     package func nonceDate(now: UInt64) -> UInt64? {
         switch self {
         case .memory(let store): store.nonceDate(now: now)
-        case .redis(let store): store.completeSince.map { max(now, $0) }
+        case .redis(let store): store.memoryStart?.nonceDate(now)
         }
     }
 

@@ -32,12 +32,19 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// Most places in an address: 16. A few are enough to find the others.
     private static let placeLimit = 16
-    private static let schemes: [(text: String, isSecure: Bool, kind: Kind, port: UInt16)] = [
-        ("redis://", false, .single, 6379), ("rediss://", true, .single, 6379),
-        ("redis+cluster://", false, .cluster, 6379), ("rediss+cluster://", true, .cluster, 6379),
-        ("redis+sentinel://", false, .sentinel(master: ""), 26379),
-        ("rediss+sentinel://", true, .sentinel(master: ""), 26379),
+    private static let kinds: [(kind: Kind, port: UInt16)] = [
+        (.single, 6379), (.cluster, 6379), (.sentinel(master: ""), 26379),
     ]
+
+    private static func scheme(_ kind: Kind, _ isSecure: Bool) -> String {
+        let group =
+            switch kind {
+            case .single: ""
+            case .cluster: "+cluster"
+            case .sentinel: "+sentinel"
+            }
+        return "redis\(isSecure ? "s" : "")\(group)://"
+    }
 
     package let kind: Kind
     package let isSecure: Bool
@@ -55,12 +62,14 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     package init(parsing text: String) throws(ParsingError) {
         let bytes = Array(text.utf8)
-        let scheme = Self.schemes.first { scheme in
-            bytes.count > scheme.text.utf8.count && bytes.lazy.map(ASCII.lowercased).starts(with: scheme.text.utf8)
+        let schemes = Self.kinds.flatMap { [($0, false), ($0, true)] }
+        let scheme = schemes.first { form, isSecure in
+            let text = Self.scheme(form.kind, isSecure).utf8
+            return bytes.count > text.count && bytes.lazy.map(ASCII.lowercased).starts(with: text)
         }
-        guard let scheme else { throw .scheme }
-        isSecure = scheme.isSecure
-        let rest = bytes.dropFirst(scheme.text.utf8.count)
+        guard let (form, isSecure) = scheme else { throw .scheme }
+        self.isSecure = isSecure
+        let rest = bytes.dropFirst(Self.scheme(form.kind, isSecure).utf8.count)
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         var authority = rest[..<end]
         var credentials: [[UInt8]] = []
@@ -81,10 +90,10 @@ package struct ReplayStoreURL: Equatable, Sendable {
         }
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
-        places = try Self.places(authority, scheme.kind, standardPort: scheme.port)
+        places = try Self.places(authority, form.kind, standardPort: form.port)
         let path = rest[end...].dropFirst()
         guard !path.contains(UInt8(ascii: "?")) else { throw .query }
-        switch scheme.kind {
+        switch form.kind {
         case .single:
             guard path.count <= 5, path.allSatisfy({ (0x30...0x39).contains($0) }),
                 let database = UInt16(path.isEmpty ? "0" : String(decoding: path, as: UTF8.self))
@@ -123,24 +132,17 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// The address without user and password, safe to display.
     package var shown: String {
-        let scheme = isSecure ? secureScheme : "redis" + secureScheme.dropFirst("rediss".count)
         let path =
             switch kind {
             case .single: "/\(database)"
             case .cluster: ""
             case .sentinel(let master): "/\(master)"
             }
-        return "\(scheme)\(places.map(\.description).joined(separator: ","))\(path)"
+        return "\(Self.scheme(kind, isSecure))\(places.map(\.description).joined(separator: ","))\(path)"
     }
 
     /// The beginning of such an address with TLS.
-    package var secureScheme: String {
-        switch kind {
-        case .single: "rediss://"
-        case .cluster: "rediss+cluster://"
-        case .sentinel: "rediss+sentinel://"
-        }
-    }
+    package var secureScheme: String { Self.scheme(kind, true) }
 
     /// True if every host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {

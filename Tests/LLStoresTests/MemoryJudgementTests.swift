@@ -226,7 +226,8 @@ struct MemoryJudgementTests {
         var move = SlotMove(target: target, since: begun)
         func isBroken() -> Bool {
             let node = isTarget ? target : other
-            return move.isBroken(at: node, hasOwnData: hasOwnData, uptime: uptime, now: begun + .seconds(10))
+            let facts = RedisServerFacts("b", history: hasOwnData ? nil : "c", uptime: uptime)
+            return move.isBroken(at: node, facts, now: begun + .seconds(10))
         }
         #expect(isBroken() != isWhole)
         move.isBroken = true
@@ -242,6 +243,21 @@ struct MemoryJudgementTests {
             #expect(MemoryStart(.string(Array(text.utf8))) == nil, "\(text)")
         }
         #expect(MemoryStart(.null) == nil)
+    }
+}
+
+extension RedisServerFacts {
+    /// The facts of a server with enough room and no file.
+    init(_ runID: String, history: String? = nil, uptime: UInt64 = 1_000_000, formerReplicationID: String? = nil) {
+        self.init(
+            runID: runID,
+            history: history,
+            room: RedisRoom([:]),
+            appendsToFile: false,
+            uptime: uptime,
+            replicationID: runID + "a",
+            formerReplicationID: formerReplicationID
+        )
     }
 }
 

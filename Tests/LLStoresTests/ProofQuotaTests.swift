@@ -54,7 +54,7 @@ struct ProofQuotaTests {
     func ends() {
         var quota = ProofQuota()
         for number in 0..<1_024 {
-            let end: UInt64 = [0, Self.now - 1, Self.now, Self.now + 86_400_000, .max / 2][number % 5]
+            let end: UInt64 = [0, Self.now - 1, Self.now, Self.now + 86_400_000][number % 4]
             #expect(quota.take(Self.key(1), until: end, now: Self.now) == nil)
         }
         #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)

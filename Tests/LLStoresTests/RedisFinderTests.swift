@@ -93,13 +93,9 @@ struct RedisFinderTests {
         let owner = nodes[0]
         owner.setScript(Self.node(owner.port))
         let found = try finder.find(after: nil, until: Self.end)
-        let handshake = try RedisHandshake(over: found.channel, finder.configuration, until: Self.end)
-        var last = RedisLastServer(
-            node: found.channel.node,
-            known: MemoryJudgement.Known(identity: handshake.identity, start: handshake.start, answeredAt: 0),
-            clock: handshake.clock,
-            answeredAt: MonotonicClock.now()
-        )
+        var memory = RedisMemory(.cluster, .patient)
+        _ = try RedisSession(over: found, &memory, limits: .patient, until: Self.end)
+        var last = try #require(memory.last)
         for node in nodes { node.setScript(Self.node(nodes[2].port)) }
         #expect(try finder.find(after: last, until: Self.end).handedOverBy == "\(owner.port)a")
         // The search starts at the last owner, although the new owner is the preferred place now.

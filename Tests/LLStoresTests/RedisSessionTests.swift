@@ -11,22 +11,32 @@ import Testing
     .needsRedis
 )
 struct RedisSessionTests {
+    private static func session(
+        _ server: RedisServer,
+        _ adjust: (inout ReplayLimits) -> Void = { _ in }
+    ) throws -> (session: RedisSession, stream: ClientStream, signal: WakeSignal) {
+        let signal = WakeSignal()
+        var limits = ReplayLimits()
+        adjust(&limits)
+        let end = MonotonicClock.now() + patienceOfTests
+        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
+        let channel = RedisChannel(stream, signal, RedisNode(host: "127.0.0.1", port: server.port))
+        var memory = RedisMemory(.single, limits)
+        let session = try RedisSession(
+            over: RedisFinder.Found(channel: channel),
+            &memory,
+            limits: limits,
+            until: end
+        )
+        return (session, stream, signal)
+    }
+
     @Test("If the machine stood still, a token is asked about with time of its own after its nonce's answer")
     func stoodStill() throws {
         let server = try RedisServer()
-        var configuration = RedisReplayStore.Configuration(
-            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
-        )
         // The timeout is long, because the machine of this test may really stand still.
-        configuration.limits.answerTimeout = .seconds(600)
-        let limits = configuration.limits
-        let start = MonotonicClock.now()
-        let end = start + .seconds(600)
-        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
-        let signal = WakeSignal()
-        let channel = RedisChannel(stream, signal, configuration.url.places[0])
-        let handshake = try RedisHandshake(over: channel, configuration, until: end)
-        let session = RedisSession(channel, handshake, limits: limits, now: start)
+        let (session, stream, signal) = try Self.session(server) { $0.answerTimeout = .seconds(600) }
+        let (start, end) = (session.openedAt, session.openedAt + .seconds(600))
 
         let verdict = Locked<ReplayVerdict?>(nil)
         let question = StoreUnderTest.waiting(
@@ -34,7 +44,7 @@ struct RedisSessionTests {
             verdict: verdict
         )
         // By the session's clock, the question is sent as long ago as an answer may take.
-        let before = MonotonicInstant(nanoseconds: start.nanoseconds - limits.answerTimeout.wholeNanoseconds)
+        let before = MonotonicInstant(nanoseconds: start.nanoseconds - Duration.seconds(600).wholeNanoseconds)
         try session.send([question], unixMilliseconds: WallClock.unixMilliseconds(), now: before)
         #expect(stream.wait(or: signal, until: end) == .ready(0))
         try session.wait(until: .never)
@@ -45,28 +55,11 @@ struct RedisSessionTests {
         #expect(verdict.withLock { $0 } == .accepted)
     }
 
-    /// A session with a server, as if it had begun a moment ago.
-    private static func session(
-        _ server: RedisServer,
-        _ adjust: (inout ReplayLimits) -> Void = { _ in }
-    ) throws -> RedisSession {
-        let configuration = RedisReplayStore.Configuration(
-            url: try ReplayStoreURL(parsing: "redis://127.0.0.1:\(server.port)")
-        )
-        var limits = ReplayLimits()
-        adjust(&limits)
-        let end = MonotonicClock.now() + patienceOfTests
-        let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
-        let channel = RedisChannel(stream, WakeSignal(), configuration.url.places[0])
-        let handshake = try RedisHandshake(over: channel, configuration, until: end)
-        return RedisSession(channel, handshake, limits: limits, now: handshake.clock.at)
-    }
-
     @Test("A jump of the server's clock ends the session, and its questions are answered as unavailable")
     func jumpedClock() throws {
         let server = try RedisServer()
         // Even the smallest jump counts, so the time that passes is one.
-        let session = try Self.session(server) { $0.clockJump = .zero }
+        let session = try Self.session(server) { $0.clockJump = .zero }.session
         let (verdict, now) = (Locked<ReplayVerdict?>(nil), session.openedAt)
         usleep(50_000)
         try session.send(
@@ -85,7 +78,7 @@ struct RedisSessionTests {
     @Test("A session ends at the server's time limit; a question whose own time is over is not asked")
     func deadlines() throws {
         let server = try RedisServer()
-        let session = try Self.session(server)
+        let session = try Self.session(server).session
         server.suspend()
         defer { server.resume() }
         let (now, verdict, late) = (MonotonicClock.now(), Locked<ReplayVerdict?>(nil), Locked<ReplayVerdict?>(nil))

@@ -71,7 +71,7 @@ final class Replica {
     func renew(run: String = "a") {
         let start = MemoryStart(completeSince: 1, isAfterLoss: false)
         revocations.setLink(.up)
-        exchanges.begin((run, start), serverMilliseconds: server.clock / 1_000, at: moment)
+        exchanges.begin(run, start, ServerClock(milliseconds: server.clock / 1_000, at: moment))
     }
 
     func revoke(_ user: String, at moment: Int64 = now, kind: RevocationKind = .order) {

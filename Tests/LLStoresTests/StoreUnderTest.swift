@@ -150,6 +150,11 @@ final class StoreUnderTest: Sendable {
     }
 }
 
+extension RedisReplayStore {
+    /// Entries issued since this time are known.
+    var completeSince: UInt64? { memoryStart?.completeSince }
+}
+
 extension ReplayVerdict {
     static let nonceUsed = ReplayVerdict(answer: .seen, kind: .nonce)
     static let nonceBeyondMemory = ReplayVerdict(answer: .olderThanStore, kind: .nonce)

@@ -1,0 +1,278 @@
+internal import LLHTTP
+
+/// One replica's knowledge of its server's memory, and every decision that follows from it: a state machine without a
+/// clock and without a connection. ``MemoryJudgement`` is its central table.
+///
+/// A connection begins with ``Event/met(_:)``. ``handle(_:)`` returns the commands to send, and takes their answers with
+/// ``Event/answered(_:)``, until it returns none: the server is trusted then. Each batch of questions ends with
+/// ``checks``. They ask whether the start of the memory and the history of the data are still the known ones, and
+/// whether the server's clock has jumped ahead. The other answers of a batch count only if all is well. Data that were
+/// emptied, replaced or forgotten early meanwhile therefore never make a used nonce look new. The checks are needed
+/// because a connection stays open while its server becomes a replica and then a primary again.
+struct RedisMemory: Hashable {
+    /// The facts about a server at the beginning of a connection.
+    struct Meeting: Hashable {
+        let node: RedisNode
+        let facts: RedisServerFacts
+        /// The same as ``RedisFinder/Found/handedOverBy``.
+        var handedOverBy: String?
+        /// True if each write is on the server's disk before its answer.
+        var writesThrough = false
+        let clock: ServerClock
+        /// This machine's clock.
+        let unixMilliseconds: UInt64
+    }
+
+    enum Event {
+        case met(Meeting)
+        /// The answers to the last commands.
+        case answered([RedisReply])
+        /// The answers of a batch, with those to ``checks`` at its end.
+        case checked([RedisReply], sentAt: MonotonicInstant, now: MonotonicInstant, unixMilliseconds: UInt64)
+        /// The node tells that the slot of the keys is on its way to another.
+        case slotMoves(from: RedisNode, to: RedisNode, now: MonotonicInstant)
+    }
+
+    private struct Opening: Hashable {
+        let meeting: Meeting
+        var reported: MemoryJudgement.Reported
+        let moved: MemoryJudgement.Move
+        /// The number of readings of the keys.
+        var readings = 0
+        var isReading = true
+        var hasNoticedLoss = false
+    }
+
+    let keys: RedisKeys
+    let isInCluster: Bool
+    private let clockJump: Duration
+    /// The server that this process used last, or uses.
+    private(set) var last: RedisLastServer?
+    private var slotMove: SlotMove?
+    private var opening: Opening?
+
+    init(_ kind: ReplayStoreURL.Kind, _ limits: ReplayLimits) {
+        keys = RedisKeys(kind)
+        isInCluster = kind == .cluster
+        clockJump = limits.clockJump
+    }
+
+    /// The commands that end each batch.
+    var checks: [[String]] {
+        // The owner of a slot that moves has no answer about a missing key.
+        (isInCluster ? [["GET", keys.absent]] : [])
+            + [["GET", keys.run(last?.known.identity ?? "")], ["TIME"], ["INFO", "replication"]]
+    }
+
+    /// - Returns: the commands to send next; none if the server is trusted.
+    mutating func handle(_ event: Event) throws(RedisFailure) -> [[String]] {
+        switch event {
+        case .met(let meeting):
+            opening = Opening(meeting: meeting, reported: reported(meeting), moved: moved(meeting))
+            return read()
+        case .answered(let replies):
+            guard let opening else { return [] }
+            return try opening.isReading ? judge(replies) : read()
+        case .checked(let replies, let sentAt, let now, let unixMilliseconds):
+            try check(replies, sentAt, now)
+            guard replies.allSatisfy({ $0.redirect == nil }) else { return [] }
+            last?.answeredAt = now
+            last?.known.answeredAt = unixMilliseconds
+        case .slotMoves(let node, let target, let now):
+            if slotMove == nil {
+                slotMove = SlotMove(target: target, since: last?.answeredAt ?? now)
+            } else if slotMove?.target != target {
+                slotMove?.isBroken = true
+            }
+            // The owner still has the slot, so no third server can have had it since.
+            if last?.node == node { last?.answeredAt = now }
+        }
+        return []
+    }
+
+    // MARK: The beginning of a connection
+
+    private mutating func read() -> [[String]] {
+        opening?.isReading = true
+        opening?.readings += 1
+        let names = [
+            last.map { keys.run($0.known.identity) }, opening.map { keys.run($0.reported.identity) }, keys.data,
+        ]
+        return names.compactMap { $0.map { ["GET", $0] } }
+    }
+
+    /// Judges the keys. Commands are written until the keys tell the judgement.
+    private mutating func judge(_ replies: [RedisReply]) throws(RedisFailure) -> [[String]] {
+        guard var opening, opening.readings <= 5, replies.count >= 2 else { throw .memoryLost }
+        let (found, facts) = (replies[replies.count - 2], opening.meeting.facts)
+        if last != nil { opening.reported.last = MemoryJudgement.LastRun(replies[0]) }
+        opening.reported.run = MemoryStart(found)
+        opening.reported.data = MemoryStart(replies[replies.count - 1])
+        defer { self.opening?.hasNoticedLoss = true }
+        let run = keys.run(facts.identity)
+        // Of several replicas that see a new run at once, one writes the key.
+        func write(_ start: MemoryStart) -> [[String]] { [["SET", run, start.text] + (found == .null ? ["NX"] : [])] }
+        switch MemoryJudgement.judge(known: last?.known, reported: opening.reported, moved: opening.moved) {
+        case .continues(let start):
+            trust(start, opening.meeting)
+            guard opening.reported.data != start else { return [] }
+            // The server may drop the name of its history later.
+            let names = [keys.data] + (facts.history == nil ? [] : [keys.run(facts.runID)])
+            return names.map { ["SET", $0, start.text] }
+        case .movedIntact(let start):
+            self.opening?.isReading = false
+            return write(start) + (last.map { [["SET", keys.run($0.known.identity), RedisKeys.movedMark]] } ?? [])
+        case .lost(let start):
+            // Another replica may know better, and be about to write.
+            guard opening.hasNoticedLoss else { return read() }
+            self.opening?.isReading = false
+            return write(start)
+        }
+    }
+
+    private mutating func trust(_ start: MemoryStart, _ meeting: Meeting) {
+        (opening, slotMove) = (nil, nil)
+        last = RedisLastServer(
+            node: meeting.node,
+            history: meeting.facts.history,
+            known: MemoryJudgement.Known(
+                identity: meeting.facts.identity,
+                start: start,
+                answeredAt: meeting.unixMilliseconds
+            ),
+            clock: meeting.clock,
+            answeredAt: meeting.clock.at
+        )
+    }
+
+    /// The facts that are not in keys.
+    private func reported(_ meeting: Meeting) -> MemoryJudgement.Reported {
+        // Another server's clock may differ.
+        let isSame = last?.node == meeting.node || last?.known.identity == meeting.facts.identity
+        let (before, clock) = (isSame ? last?.clock : nil, meeting.clock)
+        let hasJumped = before?.hasJumped(to: clock, clockJump) ?? false
+        let serverTime = hasJumped ? before?.time(at: clock.at) ?? 0 : clock.milliseconds
+        return MemoryJudgement.Reported(
+            identity: meeting.facts.identity,
+            runID: meeting.facts.runID,
+            hasOwnData: meeting.facts.history == nil,
+            writesThrough: meeting.writesThrough,
+            hasJumped: hasJumped,
+            now: max(meeting.unixMilliseconds, serverTime)
+        )
+    }
+
+    private func moved(_ meeting: Meeting) -> MemoryJudgement.Move {
+        if let slotMove, slotMove.isBroken(at: meeting.node, meeting.facts, now: meeting.clock.at) { return .broken }
+        // A replica of the last owner would have taken over that server's history.
+        if let name = meeting.handedOverBy, meeting.facts.formerReplicationID != name { return .proven }
+        return last?.node ?? meeting.node == meeting.node ? .none : .unproven
+    }
+
+    // MARK: A batch of questions
+
+    private mutating func check(
+        _ replies: [RedisReply],
+        _ sentAt: MonotonicInstant,
+        _ now: MonotonicInstant
+    ) throws(RedisFailure) {
+        let own = Array(replies.suffix(3))
+        guard let last, own.count == 3, let time = own[1].serverMicroseconds, let info = own[2].text else {
+            throw .malformedAnswer
+        }
+        // The server read its clock after the question was sent.
+        let clock = ServerClock(milliseconds: time / 1_000, at: sentAt)
+        guard !last.clock.hasJumped(to: ServerClock(milliseconds: clock.milliseconds, at: now), clockJump) else {
+            throw .clockChanged
+        }
+        // Entries that are made while the clock is set back are forgotten early when it is set right.
+        if clock.time(at: now) < last.clock.time(at: now) { self.last?.clock = clock }
+        guard try RedisServerFacts.history(info: info) == last.history, MemoryStart(own[0]) == last.known.start,
+            !isInCluster || replies.dropLast(3).last == .null
+        else { throw .memoryLost }
+    }
+}
+
+/// The server that a replica used last, or uses.
+struct RedisLastServer: Hashable {
+    let node: RedisNode
+    /// The same as ``RedisServerFacts/history``.
+    let history: String?
+    var known: MemoryJudgement.Known
+    /// The server's clock, as far behind as it ever was since the beginning of the connection.
+    var clock: ServerClock
+    /// The time of its last good answer.
+    var answeredAt: MonotonicInstant
+}
+
+/// A server's clock at a moment of this machine's monotonic clock.
+struct ServerClock: Hashable {
+    /// Milliseconds since 1970.
+    let milliseconds: UInt64
+    let at: MonotonicInstant
+
+    /// The time of this clock at `now`, unless it was set meanwhile.
+    func time(at now: MonotonicInstant) -> UInt64 { milliseconds &+ now.nanoseconds(since: at) / 1_000_000 }
+
+    /// True if the clock is so far ahead later that entries were forgotten before their time.
+    func hasJumped(to later: ServerClock, _ jump: Duration) -> Bool {
+        later.milliseconds > time(at: later.at) &+ jump.wholeNanoseconds / 1_000_000
+    }
+}
+
+/// The way of a cluster's slot from its owner to another node, as far as this process saw it.
+///
+/// The cluster moves a slot key by key. Meanwhile the owner lacks entries, so nothing is accepted. The memory is whole
+/// again once the target owns the slot, if it had no restart and took over from no other server since.
+struct SlotMove: Hashable {
+    let target: RedisNode
+    /// The last time at which the slot was not on its way, by the monotonic clock.
+    let since: MonotonicInstant
+    /// True if the owner named another target meanwhile, so an earlier move was cancelled.
+    var isBroken = false
+
+    /// True if entries may be lost on the way to this node.
+    func isBroken(at node: RedisNode, _ facts: RedisServerFacts, now: MonotonicInstant) -> Bool {
+        let needed = now.nanoseconds(since: since) / 1_000_000_000 + 2
+        return isBroken || node != target || facts.history != nil || facts.uptime < needed
+    }
+}
+
+extension MemoryStart {
+    private static let lossMark = " after loss"
+
+    /// The form in a key.
+    var text: String { "\(completeSince)\(isAfterLoss ? Self.lossMark : "")" }
+
+    /// The start that a key stores; nil if the value has another form.
+    init?(_ reply: RedisReply) {
+        guard let text = reply.text else { return nil }
+        isAfterLoss = text.hasSuffix(Self.lossMark)
+        guard let moment = RedisReply.number(text.dropLast(isAfterLoss ? Self.lossMark.count : 0)) else { return nil }
+        completeSince = moment
+    }
+}
+
+extension MemoryJudgement.LastRun {
+    init(_ reply: RedisReply) {
+        self = reply.text == RedisKeys.movedMark ? .moved : MemoryStart(reply).map { .start($0) } ?? .absent
+    }
+}
+
+extension RedisReply {
+    /// A number of at most 15 digits.
+    fileprivate static func number(_ text: Substring) -> UInt64? {
+        guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        return UInt64(text)
+    }
+
+    /// The server's clock in microseconds since 1970, if this is the answer to TIME; nil otherwise.
+    var serverMicroseconds: UInt64? {
+        guard let parts = elements, parts.count == 2,
+            let seconds = parts[0].text.flatMap({ Self.number($0[...]) }),
+            let micros = parts[1].text.flatMap({ Self.number($0[...]) }), seconds < 1 << 40, micros < 1_000_000
+        else { return nil }
+        return seconds * 1_000_000 + micros
+    }
+}

@@ -134,17 +134,23 @@ package enum PercentEncoding {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(text.count)
         var index = 0
-        while index < text.count {
-            if text[index] == UInt8(ascii: "%") {
-                guard let byte = byte(text, at: index, before: text.count) else { return nil }
-                decoded.append(byte)
-                index += 3
+        var percent = text.firstOffset(of: UInt8(ascii: "%"), from: 0)
+        var plus = isForm ? text.firstOffset(of: UInt8(ascii: "+"), from: 0) : text.count
+        while true {
+            let end = min(percent, plus)
+            decoded.append(text, index..<end)
+            guard end < text.count else { return decoded }
+            if end == plus {
+                decoded.append(ASCII.space)
+                index = end + 1
+                plus = text.firstOffset(of: UInt8(ascii: "+"), from: index)
             } else {
-                decoded.append(isForm && text[index] == UInt8(ascii: "+") ? ASCII.space : text[index])
-                index += 1
+                guard let byte = byte(text, at: end, before: text.count) else { return nil }
+                decoded.append(byte)
+                index = end + 3
+                percent = text.firstOffset(of: UInt8(ascii: "%"), from: index)
             }
         }
-        return decoded
     }
 
     package static func encode(_ text: String) -> String {

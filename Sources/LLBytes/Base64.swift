@@ -17,46 +17,73 @@ package enum Base64URL {
         return isStrict
     }
 
+    /// Decodes a part of `range` of `text`, which must be strict base64url, and appends it. Digits are decoded in
+    /// groups of four, so up to two neighbouring bytes on each side are appended too.
+    /// - Parameter bytes: The positions of the wanted bytes among all decoded bytes.
+    /// - Returns: The positions of the wanted bytes in the buffer; nil if the text does not hold them, and then nothing
+    ///   is appended.
+    package static func append(
+        _ bytes: Range<Int>,
+        of text: Span<UInt8>,
+        _ range: Range<Int>,
+        to buffer: inout [UInt8]
+    ) -> Range<Int>? {
+        guard bytes.upperBound <= range.count * 3 / 4 else { return nil }
+        let first = range.lowerBound + bytes.lowerBound / 3 * 4
+        let end = min(range.upperBound, range.lowerBound + (bytes.upperBound + 2) / 3 * 4)
+        let start = buffer.count + bytes.lowerBound % 3
+        var isStrict = false
+        buffer.append(addingCapacity: roomNeeded(end - first)) { (output: inout OutputSpan<UInt8>) in
+            isStrict = decode(text, first..<max(first, end), to: &output)
+        }
+        return isStrict ? start..<start + bytes.count : nil
+    }
+
     /// The greatest number of bytes written: six for each eight digits, then one word of which at most five bytes
     /// count.
     private static func roomNeeded(_ digitCount: Int) -> Int { digitCount / 8 * 6 + 8 }
 
-    /// Writes the decoded bytes; nothing if the text is not strict. The output is empty and has room for `roomNeeded`
-    /// bytes.
+    /// Appends the decoded bytes; nothing if the text is not strict. The output has room for `roomNeeded` bytes.
     private static func decode(_ text: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) -> Bool {
+        let first = output.count
         output.append(repeating: 0, count: roomNeeded(range.count))
         var span = output.mutableSpan
         // Every store below is checked to be in bounds, and any bits are valid bytes.
         var bytes = unsafe span.mutableBytes
         var union: UInt32 = 0
         var offset = range.lowerBound
-        var written = 0
-        while range.upperBound &- offset >= 8 {
-            bytes.storeBytes(
-                of: read(text.extracting(offset..<offset &+ 8), &union),
-                toByteOffset: written,
-                as: UInt64.self
-            )
+        var written = first
+        // Sixteen digits take one check of bounds: 2 % of `POST /verify`.
+        while range.upperBound &- offset >= 16 {
+            let digits = text.extracting(offset..<offset &+ 16)
+            bytes.storeBytes(of: read(digits, 0, &union), toByteOffset: written, as: UInt64.self)
+            bytes.storeBytes(of: read(digits, 8, &union), toByteOffset: written &+ 6, as: UInt64.self)
+            written &+= 12
+            offset &+= 16
+        }
+        if range.upperBound &- offset >= 8 {
+            let digits = text.extracting(offset..<offset &+ 8)
+            bytes.storeBytes(of: read(digits, 0, &union), toByteOffset: written, as: UInt64.self)
             written &+= 6
             offset &+= 8
         }
         // The last zero to seven digits are filled up with digits of value zero.
         let rest = range.upperBound - offset
-        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, &union)
+        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, 0, &union)
         bytes.storeBytes(of: bits, toByteOffset: written, as: UInt64.self)
         let byteCount = rest * 6 / 8
         // The bits after the whole bytes are the unused bits and the zeros of the added digits.
         let isStrict = union < 1 << 24 && UInt64(bigEndian: bits) << UInt64(8 * byteCount) == 0
-        output.removeLast(output.count - (isStrict ? written + byteCount : 0))
+        output.removeLast(output.count - (isStrict ? written + byteCount : first))
         return isStrict
     }
 
     /// The six bytes that eight digits encode, and two zeros, in the order of memory.
     /// - Parameter union: gains all bits of the digits; 2²⁴ and above if a byte is no digit.
     @inline(__always)
-    private static func read(_ digits: Span<UInt8>, _ union: inout UInt32) -> UInt64 {
-        let front = group(digits[0], digits[1], digits[2], digits[3])
-        let back = group(digits[4], digits[5], digits[6], digits[7])
+    private static func read(_ digits: Span<UInt8>, _ start: Int, _ union: inout UInt32) -> UInt64 {
+        let front = group(digits[start], digits[start &+ 1], digits[start &+ 2], digits[start &+ 3])
+        let back = group(digits[start &+ 4], digits[start &+ 5], digits[start &+ 6], digits[start &+ 7])
         union |= front | back
         return (UInt64(front) << 40 | UInt64(back) << 16).bigEndian
     }

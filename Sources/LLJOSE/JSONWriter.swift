@@ -59,7 +59,8 @@ package enum JSONWriter {
         raw(value ? "true" : "false", to: &bytes)
     }
 
-    package static func member(_ name: StaticString, _ values: [String], to bytes: inout [UInt8]) {
+    package static func member(_ name: StaticString, _ values: [String]?, to bytes: inout [UInt8]) {
+        guard let values else { return }
         self.name(name, to: &bytes)
         array(values, to: &bytes) { string($0, to: &$1) }
     }

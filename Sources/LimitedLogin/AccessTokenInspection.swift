@@ -54,7 +54,6 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     package static let shortLifeSeconds: Double = 7_200
     /// The time by which Facebook's clock may be ahead, in seconds: one minute.
     private static let clockMarginSeconds: Double = 60
-    /// The greatest length of a permission's name, in bytes.
 
     package enum Shape: Equatable, Sendable {
         /// The text may be an access token.
@@ -218,15 +217,11 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
 
     /// The fields to ask `/me` for: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {
-        ["id"] + granted.filter { inspection.permissions.contains($0.permission) }.flatMap(\.fields)
+        ["id"]
+            + PersonalClaim.table.filter { inspection.permissions.contains($0.permission.rawValue) }.map {
+                "\($0.field)"
+            }
     }
-
-    private static let granted: [(permission: String, fields: [String])] = [
-        ("public_profile", ["name", "first_name", "middle_name", "last_name", "picture"]), ("email", ["email"]),
-        ("user_friends", ["friends"]), ("user_birthday", ["birthday"]), ("user_age_range", ["age_range"]),
-        ("user_hometown", ["hometown"]), ("user_location", ["location"]), ("user_gender", ["gender"]),
-        ("user_link", ["link"]),
-    ]
 
     /// Judges the answer of `GET /me`, asked with the person's own token.
     /// - Parameters:
@@ -240,32 +235,25 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
         guard let id = json.identifier("id") else { throw Unavailable.unreadableAnswer }
         guard id.utf8.elementsEqual(inspection.userID.utf8) else { throw Rejection.accessTokenOfAnother }
         self.inspection = inspection
-        let asked = Self.fields(for: inspection)
-        // A field that was not requested is not passed on.
-        func text(_ name: StaticString) -> String? {
-            asked.contains("\(name)") ? json.string(name).flatMap { $0.isEmpty ? nil : $0 } : nil
-        }
-        func member(_ name: StaticString) -> Int? {
-            asked.contains("\(name)") ? json.member(name) : nil
-        }
-        profile = Profile(
+        var profile = Profile(
             userID: id,
-            name: text("name"),
-            firstName: text("first_name"),
-            middleName: text("middle_name"),
-            lastName: text("last_name"),
-            email: text("email"),
-            imageURL: member("picture").flatMap { json.pictureURL($0) },
-            linkURL: text("link"),
-            friendIDs: member("friends").flatMap { json.friendIDs($0) },
-            birthday: text("birthday").flatMap { Birthday(Array($0.utf8).span, 0..<$0.utf8.count) },
-            ageRange: member("age_range").flatMap { json.ageRange($0) },
-            hometown: member("hometown").flatMap { json.place($0) },
-            location: member("location").flatMap { json.place($0) },
-            gender: text("gender"),
             permissions: Permission.allCases.filter { inspection.permissions.contains($0.rawValue) },
             isLimited: false
         )
+        // A field that was not requested is not passed on.
+        for row in PersonalClaim.table where inspection.permissions.contains(row.permission.rawValue) {
+            guard let node = json.member(row.field) else { continue }
+            switch row.fact {
+            case .text(let fact):
+                profile[keyPath: fact] = row.claim == .picture ? json.pictureURL(node) : json.text(node)
+            case .list(let fact): profile[keyPath: fact] = json.friendIDs(node)
+            case .birthday(let fact):
+                profile[keyPath: fact] = json.text(node).flatMap { Birthday($0.utf8.span, 0..<$0.utf8.count) }
+            case .ageRange(let fact): profile[keyPath: fact] = json.ageRange(node)
+            case .place(let fact): profile[keyPath: fact] = json.place(node)
+            }
+        }
+        self.profile = profile
     }
 }
 
@@ -311,7 +299,12 @@ extension JSONObject {
 
     /// `{"data": {"url": string}}`.
     fileprivate func pictureURL(_ node: Int) -> String? {
-        object("data", of: node).flatMap { string("url", of: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+        object("data", of: node).flatMap { member("url", of: $0) }.flatMap { text($0) }
+    }
+
+    /// A string that is not empty.
+    fileprivate func text(_ node: Int) -> String? {
+        document.stringRange(node)?.isEmpty == false ? string(node) : nil
     }
 
     /// `{"data": [{"id": string}, …]}`; nil if one has no ID.

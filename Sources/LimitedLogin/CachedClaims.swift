@@ -1,18 +1,18 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The positions of an accepted token's claims in its payload, and its facts without a position: 72 bytes for any
+/// The positions of an accepted token's claims in its payload, and its facts without a position: 96 bytes for any
 /// token.
 ///
-/// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:now:workspace:)`` judges
+/// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges
 /// that again each time. Checks with a result that depends on the bytes alone are not repeated: header and payload are
 /// strict, every claim has its type, `sub` is short and `jti` exists.
 package struct CachedClaims: Sendable {
     private let issuedAt: NumericDate
     private let expiresAt: NumericDate
-    private let texts: InlineArray<12, PayloadRange>
+    private var texts = InlineArray<16, PayloadRange>(repeating: PayloadRange())
     /// The payload in base64url, as a part of the token.
-    @PayloadRange private var payload: Range<Int>?
+    private var payload = PayloadRange()
     private let satisfiedPermissions: PermissionSet
     private let isLimited: Bool
     private let isBoundToKey: Bool
@@ -20,23 +20,42 @@ package struct CachedClaims: Sendable {
     /// Reads an accepted token. Nil for a token with `nbf`, which is read each time.
     package init?(_ claims: VerifiedClaims, of token: Span<UInt8>) {
         guard !claims.hasNotBefore, let jws = try? JWSCompactSerialization(splitting: token) else { return nil }
-        (issuedAt, expiresAt, texts) = (claims.issuedAt, claims.expiresAt, claims.texts)
+        (issuedAt, expiresAt) = (claims.issuedAt, claims.expiresAt)
         (isLimited, isBoundToKey) = (claims.isLimited, claims.isBoundToKey)
         satisfiedPermissions = claims.satisfiedPermissions
-        payload = jws.payload
+        payload.range = jws.payload
+        for index in texts.indices { texts[index] = claims.texts[index] }
     }
 
-    /// Decodes the payload into `buffer`; nil if the token is not the one that this was read from.
-    fileprivate func claims(of token: Span<UInt8>, into buffer: inout [UInt8]) -> VerifiedClaims? {
-        guard let payload, payload.upperBound <= token.count, Base64URL.decode(token, payload, into: &buffer) else {
-            return nil
-        }
+    /// Decodes the wanted texts into `buffer`, and those that are judged. Nil if the token is not the one that this was
+    /// read from.
+    fileprivate func claims(_ wanted: ClaimSet, of token: Span<UInt8>, into buffer: inout [UInt8]) -> VerifiedClaims? {
+        guard let payload = payload.range, payload.upperBound <= token.count else { return nil }
+        buffer.removeAll(keepingCapacity: true)
         var claims = VerifiedClaims(issuedAt: issuedAt, expiresAt: expiresAt)
-        claims.texts = texts
+        var rest = wanted.union(.judged).rawValue
+        while rest != 0 {
+            let index = rest.trailingZeroBitCount
+            rest &= rest - 1
+            guard let bytes = texts[index].range else { continue }
+            guard let range = Base64URL.append(bytes, of: token, payload, to: &buffer) else { return nil }
+            claims.texts[index].range = range
+        }
         (claims.isLimited, claims.isBoundToKey) = (isLimited, isBoundToKey)
         claims.satisfiedPermissions = satisfiedPermissions
         return claims
     }
+}
+
+/// Text claims that a route tells. The first sixteen of ``ClaimName`` can be members, among them all that are told.
+package struct ClaimSet: OptionSet, Sendable {
+    package let rawValue: UInt16
+
+    package init(rawValue: UInt16) { self.rawValue = rawValue }
+    package init(_ claim: ClaimName) { rawValue = 1 << UInt16(claim.rawValue) }
+
+    package static let all = ClaimSet(rawValue: .max)
+    fileprivate static let judged: ClaimSet = [ClaimSet(.issuer), ClaimSet(.audience), ClaimSet(.subject)]
 }
 
 extension TokenVerifier {
@@ -44,19 +63,21 @@ extension TokenVerifier {
     /// checked again.
     /// - Parameters:
     ///   - reading: Read from exactly this token, which has a good signature under a current key.
-    ///   - workspace: Afterwards it has the payload, and no position of a claim that ``VerifiedClaims/Text`` lacks.
+    ///   - wanted: The texts to return; others may be missing.
+    ///   - workspace: Afterwards its payload has the returned texts and is not JSON.
     /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
     package func accept(
         _ reading: CachedClaims,
         of token: Span<UInt8>,
         _ expectation: TokenExpectation,
+        _ wanted: ClaimSet,
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) -> VerifiedClaims? {
         workspace.recognizedNonce = nil
         // No configured app has a reverse solidus, so an audience with escapes is judged as a whole.
         guard acceptsUnbound, expectation.requiresAppAlone,
-            let claims = reading.claims(of: token, into: &workspace.claimsSet.bytes),
+            let claims = reading.claims(wanted, of: token, into: &workspace.claimsSet.bytes),
             !policy.isExpired(claims.expiresAt, now), !policy.isAhead(claims.issuedAt, now),
             !policy.isTooOld(claims.issuedAt, now), policy.tracking == .any || claims.isLimited,
             apps.contains(workspace.claimsSet.bytes.span, claims.audience),

@@ -93,10 +93,8 @@ package final class OwnTokenVerifier {
             throw .malformedClaim(.issuedAt, .wrongType)
         }
         try workspace.checkIdentity()
-        var claims = workspace.standardClaims(times)
-        claims.notePermissions()
         return OwnToken(
-            claims: claims,
+            claims: workspace.standardClaims(times),
             payload: workspace.payload,
             clientID: clientID,
             authenticatedAt: authenticatedAt

@@ -63,6 +63,8 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
         return nil
     }
 
+    package var name: StaticString { known.name }
+
     /// The name, such as `user_friends`.
     public var rawValue: String { "\(known.name)" }
 

@@ -1,3 +1,5 @@
+internal import LLJOSE
+
 /// The person as the token describes them, in the form of Facebook's SDK. Facts that are not in the token are nil.
 public struct Profile: Equatable, Sendable {
     /// A place with its page.
@@ -17,33 +19,31 @@ public struct Profile: Equatable, Sendable {
     /// The person, under an ID that only this app knows.
     public let userID: String
     /// The full name.
-    public let name: String?
+    public internal(set) var name: String?
     /// The first name.
-    public let firstName: String?
+    public internal(set) var firstName: String?
     /// The middle name.
-    public let middleName: String?
+    public internal(set) var middleName: String?
     /// The last name.
-    public let lastName: String?
+    public internal(set) var lastName: String?
     /// The e-mail address on the person's profile; Facebook does not say that it is confirmed.
-    public let email: String?
-    /// False beside an address: without this member of the JSON a reader might assume that it is confirmed.
-    private let emailVerified: Bool?
+    public internal(set) var email: String?
     /// The URL of the picture. It is signed and valid for about a month.
-    public let imageURL: String?
+    public internal(set) var imageURL: String?
     /// The link to the person's page.
-    public let linkURL: String?
+    public internal(set) var linkURL: String?
     /// The IDs of the friends that granted the app `user_friends` too; empty if there are none.
-    public let friendIDs: [String]?
+    public internal(set) var friendIDs: [String]?
     /// The birthday.
-    public let birthday: Birthday?
+    public internal(set) var birthday: Birthday?
     /// The bracket of the age.
-    public let ageRange: AgeRange?
+    public internal(set) var ageRange: AgeRange?
     /// The home town.
-    public let hometown: Place?
+    public internal(set) var hometown: Place?
     /// The city the person lives in.
-    public let location: Place?
+    public internal(set) var location: Place?
     /// The gender, in Facebook's words.
-    public let gender: String?
+    public internal(set) var gender: String?
     /// The permissions with a claim in the token. The token does not list grants, so a granted permission may be
     /// missing here.
     public let permissions: [Permission]
@@ -75,7 +75,6 @@ public struct Profile: Equatable, Sendable {
         self.middleName = middleName
         self.lastName = lastName
         self.email = email
-        emailVerified = email == nil ? nil : false
         self.imageURL = imageURL
         self.linkURL = linkURL
         self.friendIDs = friendIDs
@@ -89,45 +88,195 @@ public struct Profile: Equatable, Sendable {
     }
 }
 
-/// The JSON of the member `profile` of the HTTP API.
-extension Profile: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case userID = "user_id"
-        case name
-        case firstName = "first_name"
-        case middleName = "middle_name"
-        case lastName = "last_name"
-        case email
-        case emailVerified = "email_verified"
-        case imageURL = "image_url"
-        case linkURL = "link_url"
-        case friendIDs = "friend_ids"
-        case birthday
-        case ageRange = "age_range"
-        case hometown, location, gender, permissions
-        case isLimited = "is_limited"
+/// The claims that this library reads; every other claim of a token is passed through unchanged.
+package enum ClaimName: Int, CaseIterable, Sendable {
+    case issuer, audience, subject, tokenID, nonce, confirmation
+    case name, givenName, middleName, familyName, email, picture
+    case userLink, userFriends, userBirthday, userAgeRange, userHometown, userLocation, userGender
+    case issuedAt, expiration, notBefore, authorizedParty, accessTokenHash
+
+    package var spelling: String { Self.spellings[rawValue] }
+
+    /// The names of all claims, in their order.
+    static let spellings =
+        ["iss", "aud", "sub", "jti", "nonce", "cnf"] + PersonalClaim.table.map { "\($0.name)" }
+        + ["iat", "exp", "nbf", "azp", "at_hash"]
+}
+
+/// A claim about the person, with its names and readers.
+///
+/// Everything that reads or writes such a claim follows ``table``: tokens, ``Profile``, the answers of the service, the
+/// fields of `/auth`, the tokens of a ``TokenIssuer`` and the question to Graph. A new claim has a case of ``ClaimName``,
+/// a row here, and a property of ``Profile``.
+package struct PersonalClaim: Sendable {
+    /// The property of the profile, by the type of its value.
+    enum Fact: Sendable {
+        case text(any WritableKeyPath<Profile, String?> & Sendable)
+        case list(any WritableKeyPath<Profile, [String]?> & Sendable)
+        case birthday(any WritableKeyPath<Profile, Birthday?> & Sendable)
+        case ageRange(any WritableKeyPath<Profile, AgeRange?> & Sendable)
+        case place(any WritableKeyPath<Profile, Profile.Place?> & Sendable)
     }
 
+    package enum Kind: Sendable {
+        case text, list, birthday, ageRange, place
+    }
+
+    package let claim: ClaimName
+    /// The name in a token, at `/introspect`, and in `auth_headers` and `token_claims`.
+    package let name: StaticString
+    /// The member of the JSON of a ``Profile``.
+    package let member: StaticString
+    /// The field of Graph's `/me`.
+    let field: StaticString
+    package let kind: Kind
+    let fact: Fact
+    /// The permissions that the claim shows as granted; Graph tells the field for the first one.
+    let permissions: PermissionSet
+    let permission: Permission
+    /// True if the claim is also told at `/introspect` and `/auth`, and to the consumers of own tokens.
+    package let isTold: Bool
+
+    private init(
+        _ claim: ClaimName,
+        _ name: StaticString,
+        as member: StaticString? = nil,
+        _ fact: Fact,
+        of permission: Permission,
+        _ others: PermissionSet = [],
+        field: StaticString? = nil,
+        isTold: Bool = false
+    ) {
+        (self.claim, self.name, self.fact, self.isTold) = (claim, name, fact, isTold)
+        self.member = member ?? name
+        self.field = field ?? member ?? name
+        self.permission = permission
+        permissions = others.union(PermissionSet(permission))
+        kind =
+            switch fact {
+            case .text: .text
+            case .list: .list
+            case .birthday: .birthday
+            case .ageRange: .ageRange
+            case .place: .place
+            }
+    }
+
+    /// The rows, in the order of ``ClaimName`` and of the members of a profile.
+    package static let table = [
+        Self(.name, "name", .text(\.name), of: .publicProfile, PermissionSet(.gamingProfile), isTold: true),
+        Self(.givenName, "given_name", as: "first_name", .text(\.firstName), of: .publicProfile, isTold: true),
+        Self(.middleName, "middle_name", .text(\.middleName), of: .publicProfile, isTold: true),
+        Self(.familyName, "family_name", as: "last_name", .text(\.lastName), of: .publicProfile, isTold: true),
+        Self(.email, "email", .text(\.email), of: .email, isTold: true),
+        Self(
+            .picture,
+            "picture",
+            as: "image_url",
+            .text(\.imageURL),
+            of: .publicProfile,
+            PermissionSet(.gamingUserPicture),
+            field: "picture",
+            isTold: true
+        ),
+        Self(.userLink, "user_link", as: "link_url", .text(\.linkURL), of: .userLink, field: "link"),
+        Self(.userFriends, "user_friends", as: "friend_ids", .list(\.friendIDs), of: .userFriends, field: "friends"),
+        Self(.userBirthday, "user_birthday", as: "birthday", .birthday(\.birthday), of: .userBirthday),
+        Self(.userAgeRange, "user_age_range", as: "age_range", .ageRange(\.ageRange), of: .userAgeRange),
+        Self(.userHometown, "user_hometown", as: "hometown", .place(\.hometown), of: .userHometown),
+        Self(.userLocation, "user_location", as: "location", .place(\.location), of: .userLocation),
+        Self(.userGender, "user_gender", as: "gender", .text(\.gender), of: .userGender),
+    ]
+
+    package static let told = table.filter(\.isTold)
+}
+
+extension Profile {
+    /// The texts that tokens of a ``TokenIssuer`` may have.
+    package var told: [TokenIssuer.Claim: String] {
+        var told: [TokenIssuer.Claim: String] = [:]
+        for claim in TokenIssuer.Claim.allCases {
+            if case .text(let fact)? = PersonalClaim.table.first(where: { $0.claim == claim.name })?.fact {
+                told[claim] = self[keyPath: fact]
+            }
+        }
+        return told
+    }
+
+    /// Appends the profile as a member of the object that the buffer ends with.
+    /// - Parameter permissions: The permissions that Graph told.
+    package func write(_ permissions: [String], to body: inout [UInt8]) {
+        JSONWriter.name("profile", to: &body)
+        JSONWriter.raw("{", to: &body)
+        JSONWriter.member("user_id", userID, to: &body)
+        for row in PersonalClaim.table {
+            switch row.fact {
+            case .text(let fact): JSONWriter.member(row.member, self[keyPath: fact], to: &body)
+            case .list(let fact): JSONWriter.member(row.member, self[keyPath: fact], to: &body)
+            case .birthday(let fact): JSONWriter.member(row.member, self[keyPath: fact]?.description, to: &body)
+            case .ageRange(let fact):
+                guard let range = self[keyPath: fact] else { continue }
+                JSONWriter.name(row.member, to: &body)
+                JSONWriter.raw("{", to: &body)
+                JSONWriter.member("min", range.minimum, to: &body)
+                JSONWriter.member("max", range.maximum, to: &body)
+                JSONWriter.raw("}", to: &body)
+            case .place(let fact):
+                guard let place = self[keyPath: fact] else { continue }
+                JSONWriter.name(row.member, to: &body)
+                JSONWriter.raw("{", to: &body)
+                JSONWriter.member("id", place.id, to: &body)
+                JSONWriter.member("name", place.name, to: &body)
+                JSONWriter.raw("}", to: &body)
+            }
+            // Facebook does not say that it confirmed the address.
+            if row.claim == .email, email != nil { JSONWriter.member("email_verified", false, to: &body) }
+        }
+        JSONWriter.member("permissions", permissions, to: &body)
+        JSONWriter.member("is_limited", isLimited, to: &body)
+        JSONWriter.raw("}", to: &body)
+    }
+}
+
+/// The JSON of the member `profile` of the HTTP API.
+extension Profile: Codable {
     /// Reads a profile. Permissions that this version does not know are left out.
     public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try decoder.container(keyedBy: MemberName.self)
         self.init(
-            userID: try members.decode(String.self, forKey: .userID),
-            name: try members.decodeIfPresent(String.self, forKey: .name),
-            firstName: try members.decodeIfPresent(String.self, forKey: .firstName),
-            middleName: try members.decodeIfPresent(String.self, forKey: .middleName),
-            lastName: try members.decodeIfPresent(String.self, forKey: .lastName),
-            email: try members.decodeIfPresent(String.self, forKey: .email),
-            imageURL: try members.decodeIfPresent(String.self, forKey: .imageURL),
-            linkURL: try members.decodeIfPresent(String.self, forKey: .linkURL),
-            friendIDs: try members.decodeIfPresent([String].self, forKey: .friendIDs),
-            birthday: try members.decodeIfPresent(Birthday.self, forKey: .birthday),
-            ageRange: try members.decodeIfPresent(AgeRange.self, forKey: .ageRange),
-            hometown: try members.decodeIfPresent(Place.self, forKey: .hometown),
-            location: try members.decodeIfPresent(Place.self, forKey: .location),
-            gender: try members.decodeIfPresent(String.self, forKey: .gender),
-            permissions: try members.decode([String].self, forKey: .permissions).compactMap(Permission.init),
-            isLimited: try members.decode(Bool.self, forKey: .isLimited)
+            userID: try members.decode(String.self, forKey: "user_id"),
+            permissions: try members.decode([String].self, forKey: "permissions").compactMap(Permission.init),
+            isLimited: try members.decode(Bool.self, forKey: "is_limited")
         )
+        for row in PersonalClaim.table {
+            let key = MemberName(row.member)
+            switch row.fact {
+            case .text(let fact): self[keyPath: fact] = try members.decodeIfPresent(String.self, forKey: key)
+            case .list(let fact): self[keyPath: fact] = try members.decodeIfPresent([String].self, forKey: key)
+            case .birthday(let fact): self[keyPath: fact] = try members.decodeIfPresent(Birthday.self, forKey: key)
+            case .ageRange(let fact): self[keyPath: fact] = try members.decodeIfPresent(AgeRange.self, forKey: key)
+            case .place(let fact): self[keyPath: fact] = try members.decodeIfPresent(Place.self, forKey: key)
+            }
+        }
+    }
+
+    /// Writes the profile as the service does.
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: MemberName.self)
+        try members.encode(userID, forKey: "user_id")
+        for row in PersonalClaim.table {
+            let key = MemberName(row.member)
+            switch row.fact {
+            case .text(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
+            case .list(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
+            case .birthday(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
+            case .ageRange(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
+            case .place(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
+            }
+        }
+        // Without this member a reader might assume that the address is confirmed.
+        if email != nil { try members.encode(false, forKey: "email_verified") }
+        try members.encode(permissions, forKey: "permissions")
+        try members.encode(isLimited, forKey: "is_limited")
     }
 }

@@ -213,34 +213,23 @@ extension Rejection.Code {
 /// The codes of refused access tokens alone.
 extension Rejection.Code {
     /// Graph does not confirm the token, or it is not a person's token.
-    public static let accessTokenInvalid = Rejection.Code(
-        "access_token_invalid",
-        401,
-        .token,
-        "The access token is refused"
-    )
-    .hint(
-        "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
-            + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
-            + "token."
-    )
+    public static let accessTokenInvalid = ofAccessTokens("access_token_invalid")
+        .hint(
+            "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
+                + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
+                + "token."
+        )
     /// The token expired.
-    public static let accessTokenExpired = Rejection.Code(
-        "access_token_expired",
-        401,
-        .token,
-        "The access token is refused"
-    )
-    .detail("The access token expired: have the app log in again.")
-    .hint("Have the app log in again; the SDK renews a token that the app uses once a day.")
+    public static let accessTokenExpired = ofAccessTokens("access_token_expired")
+        .detail("The access token expired: have the app log in again.")
+        .hint("Have the app log in again; the SDK renews a token that the app uses once a day.")
     /// The person or Facebook revoked the token.
-    public static let accessTokenRevoked = Rejection.Code(
-        "access_token_revoked",
-        401,
-        .token,
-        "The access token is refused"
-    )
-    .hint("End the person's session, and have the person log in again.")
+    public static let accessTokenRevoked = ofAccessTokens("access_token_revoked")
+        .hint("End the person's session, and have the person log in again.")
+
+    private static func ofAccessTokens(_ rawValue: String) -> Rejection.Code {
+        Rejection.Code(rawValue, 401, .token, "The access token is refused")
+    }
 }
 
 /// The codes of refused DPoP proofs; ``unsupportedAlgorithm``, ``unsupportedCriticalHeader`` and ``invalidSignature`` are

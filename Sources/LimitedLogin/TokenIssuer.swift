@@ -24,19 +24,34 @@ public struct TokenIssuer: Sendable {
     }
 
     /// A claim about the person that a token may have.
-    public enum Claim: String, Sendable, CaseIterable {
+    public struct Claim: RawRepresentable, Hashable, Sendable, CaseIterable {
+        package let name: ClaimName
+
+        /// All of them.
+        public static let allCases = PersonalClaim.told.map { Claim($0.claim) }
         /// The whole name.
-        case name
+        public static let name = Claim(.name)
         /// The first name.
-        case givenName = "given_name"
+        public static let givenName = Claim(.givenName)
         /// The middle name.
-        case middleName = "middle_name"
+        public static let middleName = Claim(.middleName)
         /// The last name.
-        case familyName = "family_name"
+        public static let familyName = Claim(.familyName)
         /// The e-mail address. `email_verified` is false, because Facebook does not say that it confirmed the address.
-        case email
+        public static let email = Claim(.email)
         /// The URL of the profile's picture.
-        case picture
+        public static let picture = Claim(.picture)
+
+        private init(_ name: ClaimName) { self.name = name }
+
+        /// The claim with this name in a token; nil if there is none.
+        public init?(rawValue: String) {
+            guard let claim = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+            self = claim
+        }
+
+        /// The name in a token, such as `given_name`.
+        public var rawValue: String { name.spelling }
     }
 
     /// The login for which a token is made.

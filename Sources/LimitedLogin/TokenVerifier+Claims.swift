@@ -215,23 +215,17 @@ extension VerificationWorkspace {
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
         isLimited: Bool
     ) -> VerifiedClaims {
-        var facts = standardClaims(times)
+        var facts = standardClaims(times, PersonalClaim.table)
         facts.isLimited = isLimited
-        facts.linkURL = fact(claims[.userLink])
-        facts.gender = fact(claims[.userGender])
-        facts.birthday = birthday(claims[.userBirthday])
-        facts.ageRange = claims[.userAgeRange].flatMap { claimsSet.ageRange($0) }
-        facts.hometown = place(claims[.userHometown])
-        facts.location = place(claims[.userLocation])
-        if let friends = claims[.userFriends], isArrayOfStrings(friends) {
-            facts.friendIDs = claimsSet.document.range(friends)
-        }
-        facts.notePermissions()
         return facts
     }
 
     /// The claims that a token of this program may have too.
-    func standardClaims(_ times: (issuedAt: NumericDate, expiresAt: NumericDate)) -> VerifiedClaims {
+    /// - Parameter rows: The claims about the person that are read.
+    mutating func standardClaims(
+        _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
+        _ rows: [PersonalClaim] = PersonalClaim.told
+    ) -> VerifiedClaims {
         var facts = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
         facts.hasNotBefore = claims[.notBefore] != nil
         // All of these were found to be strings above.
@@ -240,37 +234,35 @@ extension VerificationWorkspace {
         facts[.subject] = text(claims[.subject])
         facts[.tokenID] = text(claims[.tokenID])
         facts[.nonce] = text(claims[.nonce])
-        facts[.keyThumbprint] = fact(keyThumbprint)
+        facts[.confirmation] = fact(keyThumbprint)
         facts.isBoundToKey = claims[.confirmation] != nil
-        facts[.name] = fact(claims[.name])
-        facts[.firstName] = fact(claims[.givenName])
-        facts[.middleName] = fact(claims[.middleName])
-        facts[.lastName] = fact(claims[.familyName])
-        facts[.imageURL] = fact(claims[.picture])
-        facts[.email] = fact(claims[.email])
+        for row in rows {
+            guard let node = claims[row.claim], read(row, node, into: &facts) else { continue }
+            facts.satisfiedPermissions.formUnion(row.permissions)
+        }
         return facts
     }
-}
 
-extension VerifiedClaims {
-    mutating func notePermissions() {
-        var granted: PermissionSet = []
-        if self[.name] != nil || self[.firstName] != nil || self[.middleName] != nil || self[.lastName] != nil
-            || self[.imageURL] != nil
-        {
-            granted.insert(PermissionSet(.publicProfile))
+    /// Reads a claim about the person; false if it tells no fact.
+    private mutating func read(_ row: PersonalClaim, _ node: Int, into facts: inout VerifiedClaims) -> Bool {
+        switch row.kind {
+        case .text:
+            facts[row.claim] = fact(node)
+            return facts[row.claim] != nil
+        case .list:
+            if isArrayOfStrings(node) { facts[row.claim] = claimsSet.document.range(node) }
+            return facts[row.claim] != nil
+        case .birthday:
+            facts.birthday = birthday(node)
+            return facts.birthday != nil
+        case .ageRange:
+            facts.ageRange = claimsSet.ageRange(node)
+            return facts.ageRange != nil
+        case .place:
+            let place = place(node)
+            if row.claim == .userHometown { facts.hometown = place } else { facts.location = place }
+            return place != nil
         }
-        if self[.email] != nil { granted.insert(PermissionSet(.email)) }
-        if ageRange != nil { granted.insert(PermissionSet(.userAgeRange)) }
-        if birthday != nil { granted.insert(PermissionSet(.userBirthday)) }
-        if friendIDs != nil { granted.insert(PermissionSet(.userFriends)) }
-        if gender != nil { granted.insert(PermissionSet(.userGender)) }
-        if hometown != nil { granted.insert(PermissionSet(.userHometown)) }
-        if linkURL != nil { granted.insert(PermissionSet(.userLink)) }
-        if location != nil { granted.insert(PermissionSet(.userLocation)) }
-        if self[.name] != nil { granted.insert(PermissionSet(.gamingProfile)) }
-        if self[.imageURL] != nil { granted.insert(PermissionSet(.gamingUserPicture)) }
-        satisfiedPermissions = granted
     }
 }
 
@@ -284,14 +276,14 @@ extension VerificationWorkspace {
         text(node).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    private mutating func birthday(_ node: Int?) -> Birthday? {
-        guard let node, claimsSet.document.isString(node) else { return nil }
+    private mutating func birthday(_ node: Int) -> Birthday? {
+        guard claimsSet.document.isString(node) else { return nil }
         return withValue(node) { bytes, range in Birthday(bytes, range) }
     }
 
     /// `{"id": string, "name": string}`; nil if one of them is missing.
-    private func place(_ node: Int?) -> VerifiedClaims.Place? {
-        guard let node, let id = fact(claimsSet.member("id", of: node)),
+    private func place(_ node: Int) -> VerifiedClaims.Place? {
+        guard let id = fact(claimsSet.member("id", of: node)),
             let name = fact(claimsSet.member("name", of: node))
         else { return nil }
         return VerifiedClaims.Place(id: id, name: name)

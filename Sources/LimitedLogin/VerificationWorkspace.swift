@@ -53,30 +53,13 @@ package struct VerificationWorkspace: ~Copyable {
     }
 }
 
-/// The claims that this library reads; every other claim of a token is passed through unchanged.
-package enum ClaimName: Int, CaseIterable, Sendable {
-    case issuer, audience, subject, issuedAt, expiration, notBefore, tokenID, nonce
-    case authorizedParty, accessTokenHash, confirmation
-    case name, givenName, middleName, familyName, email, picture
-    case userFriends, userBirthday, userAgeRange, userHometown, userLocation, userGender, userLink
-
-    fileprivate static let spellings = [
-        "iss", "aud", "sub", "iat", "exp", "nbf", "jti", "nonce",
-        "azp", "at_hash", "cnf",
-        "name", "given_name", "middle_name", "family_name", "email", "picture",
-        "user_friends", "user_birthday", "user_age_range", "user_hometown", "user_location", "user_gender", "user_link",
-    ]
-
-    package var spelling: String { Self.spellings[rawValue] }
-}
-
 /// The positions of this library's claims on the payload's tape.
 struct PayloadClaims {
     private static let names = JSONNameTable(ClaimName.spellings)
 
     /// The node of each claim's value, in the order of `ClaimName`. Zero, which is the root's node, means that there is
     /// none.
-    private var nodes = InlineArray<24, UInt32>(repeating: 0)
+    private var nodes = InlineArray<32, UInt32>(repeating: 0)
 
     init() {}
 
@@ -104,18 +87,13 @@ package struct VerifiedClaims: Sendable {
         package var name: Range<Int>
     }
 
-    package enum Text: Int, CaseIterable, Sendable {
-        case issuer, audience, subject, tokenID, nonce, keyThumbprint
-        case name, firstName, middleName, lastName, email, imageURL
-    }
+    @usableFromInline var texts = InlineArray<24, PayloadRange>(repeating: PayloadRange())
 
-    @usableFromInline var texts = InlineArray<12, PayloadRange>(repeating: PayloadRange())
-
-    /// The range of a text claim, between its quotes; nil if there is no such claim. The nonce is empty if the login
-    /// was started without one.
-    package subscript(text: Text) -> Range<Int>? {
-        @inlinable @inline(__always) get { texts[text.rawValue].wrappedValue }
-        @inlinable @inline(__always) set { texts[text.rawValue].wrappedValue = newValue }
+    /// The range of a text claim, between its quotes, or of a list with its brackets; nil if there is no such claim. The
+    /// nonce is empty if the login was started without one. The text of `cnf` is its thumbprint `jkt`.
+    package subscript(claim: ClaimName) -> Range<Int>? {
+        @inlinable @inline(__always) get { texts[claim.rawValue].range }
+        @inlinable @inline(__always) set { texts[claim.rawValue].range = newValue }
     }
 
     // Every accepted token has the next four claims.
@@ -130,14 +108,12 @@ package struct VerifiedClaims: Sendable {
     /// True if only the id token was issued, and so the login was a Limited Login: `at_hash` is absent.
     package var isLimited = true
 
-    @PayloadRange package var linkURL: Range<Int>?
-    @PayloadRange package var gender: Range<Int>?
-    /// The JSON array of the friends' IDs, with its brackets, each element a string: it may be copied unchanged.
-    @PayloadRange package var friendIDs: Range<Int>?
     package var birthday: Birthday?
     package var ageRange: AgeRange?
     package var hometown: Place?
     package var location: Place?
+
+    package func place(_ claim: ClaimName) -> Place? { claim == .userHometown ? hometown : location }
 
     /// The permissions for `Profile.permissions`: those with a claim. The two gaming permissions are left out, because
     /// their claims are those of `public_profile`.
@@ -150,7 +126,6 @@ package struct VerifiedClaims: Sendable {
 }
 
 /// A range of a token's payload in four bytes, since claims are passed by value: a token has at most 32 KiB.
-@propertyWrapper
 package struct PayloadRange: Sendable {
     @usableFromInline var start = UInt16.max
     @usableFromInline var count: UInt16 = 0
@@ -158,7 +133,7 @@ package struct PayloadRange: Sendable {
     package init() {}
 
     @inlinable
-    package var wrappedValue: Range<Int>? {
+    package var range: Range<Int>? {
         get { start == .max ? nil : Int(start)..<Int(start) + Int(count) }
         set {
             start = newValue.map { UInt16(truncatingIfNeeded: $0.lowerBound) } ?? .max

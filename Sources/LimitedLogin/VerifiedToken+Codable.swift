@@ -117,15 +117,8 @@ indirect enum JSONValue: Equatable {
 }
 
 extension JSONValue: Codable {
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
     init(from decoder: any Decoder) throws {
-        if let members = try? decoder.container(keyedBy: Name.self) {
+        if let members = try? decoder.container(keyedBy: MemberName.self) {
             self = .object(
                 try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map { name in
                     Member(name: name.stringValue, value: try members.decode(JSONValue.self, forKey: name))
@@ -156,8 +149,8 @@ extension JSONValue: Codable {
     func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let members):
-            var container = encoder.container(keyedBy: Name.self)
-            for member in members { try container.encode(member.value, forKey: Name(stringValue: member.name)) }
+            var container = encoder.container(keyedBy: MemberName.self)
+            for member in members { try container.encode(member.value, forKey: MemberName(stringValue: member.name)) }
         case .array(let elements):
             var container = encoder.unkeyedContainer()
             for element in elements { try container.encode(element) }
@@ -172,4 +165,15 @@ extension JSONValue: Codable {
             }
         }
     }
+}
+
+/// The name of any member of a JSON object.
+struct MemberName: CodingKey, ExpressibleByStringLiteral {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init(stringLiteral text: String) { stringValue = text }
+    init(_ name: StaticString) { stringValue = "\(name)" }
+    init?(intValue: Int) { nil }
 }

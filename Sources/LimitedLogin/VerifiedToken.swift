@@ -113,7 +113,6 @@ extension VerifiedToken {
         _ workspace: inout VerificationWorkspace
     ) {
         let payload = workspace.payload
-        let friends = claims.friendIDs == nil ? nil : workspace.claims[.userFriends]
         func text(_ range: Range<Int>, among known: [String]) -> String {
             workspace.scratch.removeAll(keepingCapacity: true)
             JSONText.append(payload.span, range, to: &workspace.scratch)
@@ -122,10 +121,26 @@ extension VerifiedToken {
                 ?? String(decoding: text, as: UTF8.self)
         }
         func text(_ range: Range<Int>) -> String { text(range, among: []) }
-        func place(_ place: VerifiedClaims.Place?) -> Profile.Place? {
-            place.map { Profile.Place(id: text($0.id), name: text($0.name)) }
-        }
         let subject = text(claims.subject)
+        var profile = Profile(
+            userID: subject,
+            permissions: claims.permissions.permissions,
+            isLimited: claims.isLimited
+        )
+        for row in PersonalClaim.table {
+            switch row.fact {
+            case .text(let fact):
+                if let range = claims[row.claim] { profile[keyPath: fact] = text(range) }
+            case .list(let fact):
+                guard claims[row.claim] != nil, let node = workspace.claims[row.claim] else { continue }
+                profile[keyPath: fact] = workspace.claimsSet.strings(node)
+            case .birthday(let fact): profile[keyPath: fact] = claims.birthday
+            case .ageRange(let fact): profile[keyPath: fact] = claims.ageRange
+            case .place(let fact):
+                guard let place = claims.place(row.claim) else { continue }
+                profile[keyPath: fact] = Profile.Place(id: text(place.id), name: text(place.name))
+            }
+        }
         self.init(
             authenticationToken: AuthenticationToken(
                 tokenString: token,
@@ -137,26 +152,9 @@ extension VerifiedToken {
                 issuedAt: claims.issuedAt,
                 expiresAt: claims.expiresAt,
                 keyID: String(decoding: workspace.keyID, as: UTF8.self),
-                keyThumbprint: claims[.keyThumbprint].map(text)
+                keyThumbprint: claims[.confirmation].map(text)
             ),
-            profile: Profile(
-                userID: subject,
-                name: claims[.name].map(text),
-                firstName: claims[.firstName].map(text),
-                middleName: claims[.middleName].map(text),
-                lastName: claims[.lastName].map(text),
-                email: claims[.email].map(text),
-                imageURL: claims[.imageURL].map(text),
-                linkURL: claims.linkURL.map(text),
-                friendIDs: friends.map { workspace.claimsSet.strings($0) },
-                birthday: claims.birthday,
-                ageRange: claims.ageRange,
-                hometown: place(claims.hometown),
-                location: place(claims.location),
-                gender: claims.gender.map(text),
-                permissions: claims.permissions.permissions,
-                isLimited: claims.isLimited
-            ),
+            profile: profile,
             claimsJSON: String(decoding: payload, as: UTF8.self)
         )
     }

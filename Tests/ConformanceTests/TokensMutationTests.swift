@@ -58,6 +58,7 @@ struct TokensMutationTests {
                     _ = try memory.judge(
                         token.span,
                         expectation,
+                        texts: .all,
                         verifier: verifier,
                         keys: keys,
                         now: now,

@@ -101,7 +101,7 @@ struct AccessTokenRouteTests {
             return try HMACSHA256.authenticationCode(for: Array(text.utf8).span, key: key.span).hexadecimal
         }
         let app = "\(InProcessService.appID)|\(GraphService.secret)"
-        let fields = "id%2Cname%2Cfirst_name%2Cmiddle_name%2Clast_name%2Cpicture%2Cemail"
+        let fields = "id%2Cname%2Cfirst_name%2Cmiddle_name%2Clast_name%2Cemail%2Cpicture"
         #expect(
             service.graph.requests.map(\.line) == [
                 "GET /v26.0/debug_token?input_token=\(GraphStory.token)&appsecret_proof=\(try proof(app)) HTTP/1.1",

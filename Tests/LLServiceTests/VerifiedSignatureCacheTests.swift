@@ -27,7 +27,7 @@ struct VerifiedSignatureCacheTests {
 
         /// The verified facts of a token.
         struct Facts: Equatable {
-            var texts: [VerifiedClaims.Text: String] = [:]
+            var texts: [ClaimName: String] = [:]
             var rest: [String] = []
         }
 
@@ -35,7 +35,7 @@ struct VerifiedSignatureCacheTests {
         func facts(_ token: String) throws -> Facts {
             let claims = try verdict(token)
             var facts = Facts()
-            for text in VerifiedClaims.Text.allCases {
+            for text in ClaimName.allCases where !ClaimSet(text).isEmpty {
                 facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
             }
             facts.rest = [
@@ -66,6 +66,7 @@ struct VerifiedSignatureCacheTests {
             return try memory.judge(
                 bytes.span,
                 TokenExpectation(binding: .unbound, appID: app),
+                texts: .all,
                 verifier: TokenVerifier(policy: policy),
                 keys: keys,
                 now: NumericDate(secondsSince1970: now) ?? .beginning,

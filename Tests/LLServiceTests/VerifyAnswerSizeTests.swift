@@ -17,14 +17,14 @@ struct VerifyAnswerSizeTests {
         claims[.name] = half..<payload.count
         let empty = half..<half
         (claims[.issuer], claims[.audience], claims[.tokenID], claims[.nonce]) = (empty, empty, empty, empty)
-        (claims[.firstName], claims[.middleName], claims[.lastName]) = (empty, empty, empty)
-        (claims[.email], claims[.imageURL], claims.linkURL, claims.gender) = (empty, empty, empty, empty)
-        claims.friendIDs = empty
+        (claims[.givenName], claims[.middleName], claims[.familyName]) = (empty, empty, empty)
+        (claims[.email], claims[.picture], claims[.userLink], claims[.userGender]) = (empty, empty, empty, empty)
+        claims[.userFriends] = empty
         claims.birthday = .date(year: 1990, month: 12, day: 31)
         claims.ageRange = AgeRange(minimum: .max - 1, maximum: .max)
         claims.hometown = VerifiedClaims.Place(id: empty, name: empty)
         claims.location = claims.hometown
-        claims[.keyThumbprint] = empty
+        claims[.confirmation] = empty
         claims.satisfiedPermissions = PermissionSet(rawValue: 0xFFF)
         var body: [UInt8] = []
         VerifyAnswer.write(

@@ -55,7 +55,7 @@ struct AuthCredentials {
         // RFC 9449 section 4.3 (1) allows one `DPoP` field.
         let count = head.count(of: "dpop", in: bytes)
         guard count <= 1 else { throw .proofRepeated }
-        guard let thumbprint = claims[.keyThumbprint] else { throw .proofOfUnboundToken }
+        guard let thumbprint = claims[.confirmation] else { throw .proofOfUnboundToken }
         guard let proof = head.value(of: "dpop", in: bytes) else { throw .proofMissing }
         let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
         let now = try ServiceClock.now()

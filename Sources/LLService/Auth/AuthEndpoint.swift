@@ -23,7 +23,8 @@ enum AuthEndpoint {
             let demand = try AuthDemand(exchange.head, bytes)
             var expectation = TokenExpectation()
             expectation.appIDBytes = demand.appID
-            let verdict = try worker.judgeUnbound(bytes.extracting(credentials.token), expectation, &exchange, bytes)
+            let sent = bytes.extracting(credentials.token)
+            let verdict = try worker.judgeUnbound(sent, expectation, gateway.texts, &exchange, bytes)
             guard let token = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
             let (claims, payload) = (token.claims, token.payload)
             let proof = try credentials.judgeProof(
@@ -61,7 +62,7 @@ enum AuthEndpoint {
     ) {
         response.addField("Cache-Control: no-store")
         for field in fields {
-            guard case .text(let text) = field.claim else {
+            if field.claim == .expiration || field.claim == .issuedAt {
                 let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
                 // The value is in whole seconds since 1970: a sign and at most twenty digits.
                 response.addField(field.fieldName, atMost: 21) { output in
@@ -71,7 +72,7 @@ enum AuthEndpoint {
                 continue
             }
             // The thumbprint of a key is sent only if the client has proved that it holds the key.
-            let range = text == .keyThumbprint && !isProven ? 0..<0 : claims[text] ?? 0..<0
+            let range = field.claim == .confirmation && !isProven ? 0..<0 : claims[field.claim] ?? 0..<0
             response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload.span, to: &output)
             }

@@ -10,6 +10,8 @@ package final class GatewaySettings: Sendable, Equatable {
     /// The scheme and host of every client's request; nil if the gateway sends them with each request.
     package let origin: GatewayOrigin?
     package let fields: [AuthField]
+    /// The texts for the fields and for a proof.
+    let texts: ClaimSet
 
     package init(
         dpop: DPoPDemand = .ifSent,
@@ -19,6 +21,7 @@ package final class GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
+        texts = ClaimSet(fields.map { ClaimSet($0.claim) }).union(ClaimSet(.confirmation))
     }
 
     package static func == (left: GatewaySettings, right: GatewaySettings) -> Bool {
@@ -59,24 +62,15 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     /// The greatest length of a name, in bytes. 64 is twice the length of the longest names in use.
     static let nameByteLimit = 64
 
-    package enum Claim: Sendable, Equatable {
-        case text(VerifiedClaims.Text)
-        case expiration
-        case issuedAt
-    }
-
-    static let claims: [(name: String, claim: Claim)] = [
-        ("sub", .text(.subject)), ("aud", .text(.audience)), ("iss", .text(.issuer)), ("exp", .expiration),
-        ("iat", .issuedAt), ("jti", .text(.tokenID)), ("email", .text(.email)), ("name", .text(.name)),
-        ("given_name", .text(.firstName)), ("middle_name", .text(.middleName)), ("family_name", .text(.lastName)),
-        ("picture", .text(.imageURL)), ("cnf.jkt", .text(.keyThumbprint)),
-    ]
+    static let claims: [(name: String, claim: ClaimName)] =
+        [ClaimName.subject, .audience, .issuer, .expiration, .issuedAt, .tokenID].map { ($0.spelling, $0) }
+        + PersonalClaim.told.map { ("\($0.name)", $0.claim) } + [("cnf.jkt", .confirmation)]
 
     package struct Fault: Error, Sendable, Equatable {
         package let reason: String
     }
 
-    package let claim: Claim
+    package let claim: ClaimName
     let fieldName: FieldName
     package var name: String { String(decoding: fieldName.bytes, as: UTF8.self) }
 

@@ -191,7 +191,9 @@ package struct Settings: Sendable {
         .atOnce("The audiences that an issued token may have; the first one if the caller names none.")
         .part(of: .tokens)
     package let tokenClaims = Setting("token_claims", each: Read.tokenClaim)
-        .atOnce("What issued tokens tell of the person: name, given_name, middle_name, family_name, email, picture.")
+        .atOnce(
+            "What issued tokens tell of the person: \(TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", "))."
+        )
         .part(of: .tokens)
     package let tokenExtraClaims = Setting<String?>("token_extra_claims", .text)
         .atOnce("More claims of issued tokens: a JSON object of at most 1 KiB, such as {\"role\": \"user\"}.")

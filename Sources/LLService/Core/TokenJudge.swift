@@ -31,13 +31,14 @@ final class TokenJudge {
 
     /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
     /// - Parameters:
-    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again; nil verifies each token.
+    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again, and the texts to return;
+    ///     nil verifies each token.
     ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
-        remembered: VerifiedSignatureCache? = nil,
+        remembered: (tokens: VerifiedSignatureCache, texts: ClaimSet)? = nil,
         verifier: TokenVerifier,
         context: RequestContext,
         trace: @autoclosure () -> String?
@@ -57,9 +58,10 @@ final class TokenJudge {
             let claims: VerifiedClaims
             do throws(Rejection) {
                 if let remembered {
-                    claims = try remembered.judge(
+                    claims = try remembered.tokens.judge(
                         token,
                         expectation,
+                        texts: remembered.texts,
                         verifier: verifier,
                         keys: keys,
                         now: now,
@@ -222,10 +224,12 @@ package final class VerifiedSignatureCache {
 
     /// Judges a token like the verifier, but skips the work that is remembered; remembers the token if it is accepted.
     /// - Parameters:
+    ///   - texts: The texts to return; others may be missing.
     ///   - workspace: The bytes that the ranges of the claims point into.
     package func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
+        texts: ClaimSet,
         verifier: TokenVerifier,
         keys: VerificationKeys,
         now: NumericDate,
@@ -243,7 +247,7 @@ package final class VerifiedSignatureCache {
         let known = tokens.find(digest)
         metrics?.countSignature(isRemembered: known != nil)
         if case .some(let reading?) = known,
-            let claims = verifier.accept(reading, of: token, expectation, now: now, workspace: &workspace)
+            let claims = verifier.accept(reading, of: token, expectation, texts, now: now, workspace: &workspace)
         {
             tokens.use(digest, reading)
             return claims

@@ -20,7 +20,7 @@ enum IntrospectEndpoint {
     private static func answer(_ request: IntrospectRequest) -> Route.Answer {
         { worker, exchange, bytes in
             do throws(Rejection) {
-                let verdict = try worker.judgeUnbound(request.token.span, request.expectation, &exchange, bytes)
+                let verdict = try worker.judgeUnbound(request.token.span, request.expectation, .all, &exchange, bytes)
                 guard let token = verdict else {
                     return .later(until: worker.judge.waitsUntil, then: answer(request))
                 }
@@ -116,43 +116,42 @@ enum IntrospectAnswer {
         to bytes: inout [UInt8]
     ) {
         JSONWriter.raw("{\"active\":true", to: &bytes)
-        text(",\"iss\":\"", claims.issuer, payload, &bytes)
-        text(",\"sub\":\"", claims.subject, payload, &bytes)
-        text(",\"aud\":\"", claims.audience, payload, &bytes)
+        text("iss", claims.issuer, payload, &bytes)
+        text("sub", claims.subject, payload, &bytes)
+        text("aud", claims.audience, payload, &bytes)
         // A token of Facebook was issued to its audience.
-        text(",\"client_id\":\"", client ?? claims.audience, payload, &bytes)
+        text("client_id", client ?? claims.audience, payload, &bytes)
         // RFC 9449 section 6.2. A token with an unreadable `cnf` counts as bound too, because a Bearer token has no
         // `cnf`.
         JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
-        if let thumbprint = claims[.keyThumbprint] {
-            text(",\"cnf\":{\"jkt\":\"", thumbprint, payload, &bytes)
+        if let thumbprint = claims[.confirmation] {
+            JSONWriter.raw(",\"cnf\":{", to: &bytes)
+            text("jkt", thumbprint, payload, &bytes)
             bytes.append(UInt8(ascii: "}"))
         }
-        text(",\"jti\":\"", claims.tokenID, payload, &bytes)
+        text("jti", claims.tokenID, payload, &bytes)
         JSONWriter.member("exp", Int(claims.expiresAt.wholeSeconds), to: &bytes)
         JSONWriter.member("iat", Int(claims.issuedAt.wholeSeconds), to: &bytes)
         // The scope is derived from the claims; a token does not list the granted permissions.
         let scope = claims.permissions.permissions.map(\.rawValue).joined(separator: " ")
         JSONWriter.member("scope", scope, to: &bytes)
-        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
-        text(",\"name\":\"", claims[.name], payload, &bytes)
-        text(",\"given_name\":\"", claims[.firstName], payload, &bytes)
-        text(",\"middle_name\":\"", claims[.middleName], payload, &bytes)
-        text(",\"family_name\":\"", claims[.lastName], payload, &bytes)
-        text(",\"email\":\"", claims[.email], payload, &bytes)
-        if claims[.email] != nil { JSONWriter.raw(",\"email_verified\":false", to: &bytes) }
-        text(",\"picture\":\"", claims[.imageURL], payload, &bytes)
+        text("nonce", claims[.nonce], payload, &bytes)
+        for row in PersonalClaim.told {
+            text(row.name, claims[row.claim], payload, &bytes)
+            if row.claim == .email, claims[.email] != nil { JSONWriter.member("email_verified", false, to: &bytes) }
+        }
         JSONWriter.raw("}", to: &bytes)
     }
 
     private static func text(
-        _ opening: StaticString,
+        _ name: StaticString,
         _ range: Range<Int>?,
         _ payload: [UInt8],
         _ bytes: inout [UInt8]
     ) {
         guard let range else { return }
-        JSONWriter.raw(opening, to: &bytes)
+        JSONWriter.name(name, to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
         bytes.append(payload.span, range)
         bytes.append(UInt8(ascii: "\""))
     }

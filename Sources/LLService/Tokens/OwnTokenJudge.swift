@@ -98,9 +98,11 @@ struct UnboundToken {
 
 extension WorkerContext {
     /// Judges a token of Facebook or of this service; nil if it must wait for keys.
+    /// - Parameter texts: The texts to return of a token of Facebook; others may be missing.
     func judgeUnbound(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
+        _ texts: ClaimSet,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> UnboundToken? {
@@ -109,7 +111,7 @@ extension WorkerContext {
             let claims = try judge.judge(
                 token,
                 expectation,
-                remembered: signatures,
+                remembered: (signatures, texts),
                 verifier: settings.unboundVerifier,
                 context: exchange.context,
                 trace: TraceParent.passedOn(exchange.head, bytes)

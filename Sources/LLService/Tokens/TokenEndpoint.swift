@@ -254,23 +254,14 @@ extension TokenIssuer.Login {
     init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) {
         var told: [TokenIssuer.Claim: String] = [:]
         for claim in wanted {
-            let text: VerifiedClaims.Text =
-                switch claim {
-                case .name: .name
-                case .givenName: .firstName
-                case .middleName: .middleName
-                case .familyName: .lastName
-                case .email: .email
-                case .picture: .imageURL
-                }
-            if let range = claims[text] { told[claim] = JSONText.value(payload, range) }
+            if let range = claims[claim.name] { told[claim] = JSONText.value(payload, range) }
         }
         self.init(
             appID: JSONText.value(payload, claims.audience),
             userID: JSONText.value(payload, claims.subject),
             authenticatedAt: claims.issuedAt,
             expiresAt: claims.expiresAt,
-            keyThumbprint: claims[.keyThumbprint].map { JSONText.value(payload, $0) },
+            keyThumbprint: claims[.confirmation].map { JSONText.value(payload, $0) },
             claims: told
         )
     }
@@ -278,17 +269,13 @@ extension TokenIssuer.Login {
     /// The login of an access token. If Graph does not tell when the token was issued, it has the same substitute time
     /// as for revocations.
     init(_ verified: VerifiedAccessToken, now: NumericDate) {
-        let (token, profile) = (verified.inspection, verified.profile)
-        let told: [(TokenIssuer.Claim, String?)] = [
-            (.name, profile.name), (.givenName, profile.firstName), (.middleName, profile.middleName),
-            (.familyName, profile.lastName), (.email, profile.email), (.picture, profile.imageURL),
-        ]
+        let token = verified.inspection
         self.init(
             appID: token.appID,
             userID: token.userID,
             authenticatedAt: token.earliestIssue(now: now),
             expiresAt: token.expiresAt,
-            claims: Dictionary(uniqueKeysWithValues: told.compactMap { claim, text in text.map { (claim, $0) } })
+            claims: verified.profile.told
         )
     }
 }

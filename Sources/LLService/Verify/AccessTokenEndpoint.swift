@@ -155,49 +155,10 @@ package enum AccessTokenAnswer {
         JSONWriter.member("permissions", token.permissions, to: &body)
         JSONWriter.member("nonce", verified.nonce?.value, to: &body)
         JSONWriter.raw("}", to: &body)
-        writeProfile(verified.profile, token.permissions, to: &body)
+        verified.profile.write(token.permissions, to: &body)
         if let asked {
             JSONWriter.member("missing_permissions", asked.filter { !token.permissions.contains($0) }, to: &body)
         }
-        JSONWriter.raw("}", to: &body)
-    }
-
-    private static func writeProfile(_ profile: Profile, _ permissions: [String], to body: inout [UInt8]) {
-        JSONWriter.name("profile", to: &body)
-        JSONWriter.raw("{", to: &body)
-        JSONWriter.member("user_id", profile.userID, to: &body)
-        JSONWriter.member("name", profile.name, to: &body)
-        JSONWriter.member("first_name", profile.firstName, to: &body)
-        JSONWriter.member("middle_name", profile.middleName, to: &body)
-        JSONWriter.member("last_name", profile.lastName, to: &body)
-        JSONWriter.member("email", profile.email, to: &body)
-        // Facebook does not say that it confirmed the address.
-        if profile.email != nil { JSONWriter.member("email_verified", false, to: &body) }
-        JSONWriter.member("image_url", profile.imageURL, to: &body)
-        JSONWriter.member("link_url", profile.linkURL, to: &body)
-        if let friends = profile.friendIDs { JSONWriter.member("friend_ids", friends, to: &body) }
-        JSONWriter.member("birthday", profile.birthday.map { "\($0)" }, to: &body)
-        if let range = profile.ageRange {
-            JSONWriter.name("age_range", to: &body)
-            JSONWriter.raw("{", to: &body)
-            JSONWriter.member("min", range.minimum, to: &body)
-            JSONWriter.member("max", range.maximum, to: &body)
-            JSONWriter.raw("}", to: &body)
-        }
-        place("hometown", profile.hometown, to: &body)
-        place("location", profile.location, to: &body)
-        JSONWriter.member("gender", profile.gender, to: &body)
-        JSONWriter.member("permissions", permissions, to: &body)
-        JSONWriter.member("is_limited", false, to: &body)
-        JSONWriter.raw("}", to: &body)
-    }
-
-    private static func place(_ name: StaticString, _ place: Profile.Place?, to body: inout [UInt8]) {
-        guard let place else { return }
-        JSONWriter.name(name, to: &body)
-        JSONWriter.raw("{", to: &body)
-        JSONWriter.member("id", place.id, to: &body)
-        JSONWriter.member("name", place.name, to: &body)
         JSONWriter.raw("}", to: &body)
     }
 

@@ -69,7 +69,7 @@ package enum VerifyAnswer {
         date(claims.expiresAt, &bytes)
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
-        text(",\"key_thumbprint\":\"", claims[.keyThumbprint], payload, &bytes)
+        text(",\"key_thumbprint\":\"", claims[.confirmation], payload, &bytes)
         bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 
@@ -82,37 +82,54 @@ package enum VerifyAnswer {
         bytes.append(",\"profile\":{\"user_id\":\"")
         bytes.append(payload, claims.subject)
         bytes.append(UInt8(ascii: "\""))
-        text(",\"name\":\"", claims[.name], payload, &bytes)
-        text(",\"first_name\":\"", claims[.firstName], payload, &bytes)
-        text(",\"middle_name\":\"", claims[.middleName], payload, &bytes)
-        text(",\"last_name\":\"", claims[.lastName], payload, &bytes)
-        if let email = claims[.email] {
-            text(",\"email\":\"", email, payload, &bytes)
-            // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
-            bytes.append(",\"email_verified\":false")
+        for row in PersonalClaim.table {
+            switch row.kind {
+            case .text:
+                guard let range = claims[row.claim] else { continue }
+                name(row.member, &bytes)
+                bytes.append(UInt8(ascii: "\""))
+                bytes.append(payload, range)
+                bytes.append(UInt8(ascii: "\""))
+                // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
+                if row.claim == .email { bytes.append(",\"email_verified\":false") }
+            case .list:
+                guard let range = claims[row.claim] else { continue }
+                name(row.member, &bytes)
+                bytes.append(payload, range)
+            case .birthday:
+                guard let birthday = claims.birthday else { continue }
+                name(row.member, &bytes)
+                bytes.append(UInt8(ascii: "\""))
+                birthday.write(to: &bytes)
+                bytes.append(UInt8(ascii: "\""))
+            case .ageRange:
+                guard let range = claims.ageRange else { continue }
+                name(row.member, &bytes)
+                write(range, &bytes)
+            case .place:
+                guard let place = claims.place(row.claim) else { continue }
+                name(row.member, &bytes)
+                bytes.append("{\"id\":\"")
+                bytes.append(payload, place.id)
+                bytes.append("\",\"name\":\"")
+                bytes.append(payload, place.name)
+                bytes.append("\"}")
+            }
         }
-        text(",\"image_url\":\"", claims[.imageURL], payload, &bytes)
-        text(",\"link_url\":\"", claims.linkURL, payload, &bytes)
-        if let friends = claims.friendIDs {
-            bytes.append(",\"friend_ids\":")
-            bytes.append(payload, friends)
-        }
-        if let birthday = claims.birthday {
-            bytes.append(",\"birthday\":\"")
-            birthday.write(to: &bytes)
-            bytes.append(UInt8(ascii: "\""))
-        }
-        if let range = claims.ageRange { writeAgeRange(range, &bytes) }
-        place(",\"hometown\":{\"id\":\"", claims.hometown, payload, &bytes)
-        place(",\"location\":{\"id\":\"", claims.location, payload, &bytes)
-        text(",\"gender\":\"", claims.gender, payload, &bytes)
         bytes.append(",\"permissions\":")
         writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
         bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
     }
 
-    private static func writeAgeRange(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
-        bytes.append(",\"age_range\":{")
+    @inline(__always)
+    private static func name(_ name: StaticString, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"")
+        bytes.append(name)
+        bytes.append("\":")
+    }
+
+    private static func write(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "{"))
         if let minimum = range.minimum {
             bytes.append("\"min\":")
             bytes.append(decimal: minimum)
@@ -122,20 +139,6 @@ package enum VerifyAnswer {
             bytes.append(decimal: maximum)
         }
         bytes.append(UInt8(ascii: "}"))
-    }
-
-    private static func place(
-        _ opening: StaticString,
-        _ place: VerifiedClaims.Place?,
-        _ payload: Span<UInt8>,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
-        guard let place else { return }
-        bytes.append(opening)
-        bytes.append(payload, place.id)
-        bytes.append("\",\"name\":\"")
-        bytes.append(payload, place.name)
-        bytes.append("\"}")
     }
 
     /// Inlined at each call: a few stores then write the constant, and no call copies it.
@@ -166,30 +169,13 @@ package enum VerifyAnswer {
     private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
         bytes.append(UInt8(ascii: "["))
         let start = bytes.count
-        name(.publicProfile, "\"public_profile\",", permissions, &bytes)
-        name(.email, "\"email\",", permissions, &bytes)
-        name(.gamingProfile, "\"gaming_profile\",", permissions, &bytes)
-        name(.gamingUserPicture, "\"gaming_user_picture\",", permissions, &bytes)
-        name(.userAgeRange, "\"user_age_range\",", permissions, &bytes)
-        name(.userBirthday, "\"user_birthday\",", permissions, &bytes)
-        name(.userFriends, "\"user_friends\",", permissions, &bytes)
-        name(.userGender, "\"user_gender\",", permissions, &bytes)
-        name(.userHometown, "\"user_hometown\",", permissions, &bytes)
-        name(.userLink, "\"user_link\",", permissions, &bytes)
-        name(.userLocation, "\"user_location\",", permissions, &bytes)
-        name(.userMessengerContact, "\"user_messenger_contact\",", permissions, &bytes)
+        for permission in Permission.allCases where permissions.contains(permission) {
+            bytes.append(UInt8(ascii: "\""))
+            bytes.append(permission.name)
+            bytes.append("\",")
+        }
         // The last name has no comma.
         if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
-    }
-
-    @inline(__always)
-    private static func name(
-        _ permission: Permission,
-        _ text: StaticString,
-        _ permissions: PermissionSet,
-        _ bytes: inout OutputSpan<UInt8>
-    ) {
-        if permissions.contains(PermissionSet(permission)) { bytes.append(text) }
     }
 }

@@ -1,6 +1,4 @@
 import LLHTTP
-import LLJOSE
-import LLStandIn
 import LLTestSupport
 import LimitedLogin
 import Testing
@@ -9,25 +7,18 @@ import Testing
 
 @Suite("POST /verify: a login and its refresh, the device, the access token", .live)
 struct RefreshRouteTests {
-    /// The form of the nonce in the request.
-    enum Form: String, CaseIterable, Sendable {
-        case nonce, rawNonce, issuedNonce, oldIssuedNonce
-    }
-
-    /// The given value of a part: the login's, another's, or none.
-    enum Given: String, CaseIterable, Sendable {
-        case right, wrong, absent
-    }
-
     private static let user = "2954873201847263"
     private static let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
-    private static let otherThumbprint = "2oiHBxiRrPn1mgPqWLfGSB9M1lRrDCUwmk3SyfjAY1c"
     /// The example of OpenID Connect Core appendix A.4.
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
-    private static let accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
 
-    private static func service(rejectsReplays: Bool = false) async throws -> InProcessService {
-        try await InProcessService(nonces: try DecodedNonce.issuer(), rejectsReplays: rejectsReplays)
+    /// A token of a login that began with `nonce`, bound to a device and to an access token.
+    private static func token(_ nonce: String?) throws -> String {
+        var claims = Tokens.claims()
+        claims.nonce = nonce
+        claims.confirmationThumbprint = thumbprint
+        claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
+        return try Tokens.mint(claims)
     }
 
     /// A nonce issued for the app `secondsAgo` seconds ago. It is valid for ten minutes.
@@ -41,103 +32,73 @@ struct RefreshRouteTests {
         return try #require(issued).nonce.value
     }
 
-    /// The token of a login that began with this form of nonce. Its own nonce is right, wrong or absent.
-    private static func token(_ form: Form, nonce: Given = .right) throws -> String {
-        var claims = Tokens.claims()
-        switch (nonce, form) {
-        case (.absent, _): claims.nonce = nil
-        case (.wrong, _): claims.nonce = "made-elsewhere"
-        case (.right, .nonce): claims.nonce = "of-the-login"
-        case (.right, .rawNonce): claims.nonce = try SHA256.digest(of: Array("of-the-login".utf8).span).hexadecimal
-        case (.right, .issuedNonce): claims.nonce = try issued(secondsAgo: 5)
-        case (.right, .oldIssuedNonce): claims.nonce = try issued(secondsAgo: 86_400)
-        }
-        claims.confirmationThumbprint = thumbprint
-        claims.accessTokenHash = accessTokenHash
-        return try Tokens.mint(claims)
-    }
+    private static let subject = #""subject":"\#(user)""#
+    private static let device = #""key_thumbprint":"\#(thumbprint)""#
+    private static let access = #""access_token":"\#(accessToken)""#
+    private static let others = [
+        (#""subject":"9""#, "subject_mismatch"),
+        (#""key_thumbprint":"2oiHBxiRrPn1mgPqWLfGSB9M1lRrDCUwmk3SyfjAY1c""#, "key_thumbprint_mismatch"),
+        (#""access_token":"EAAother""#, "at_hash_mismatch"),
+    ]
 
-    private static func member(_ form: Form) -> String {
-        switch form {
-        case .nonce: #""nonce":"of-the-login""#
-        case .rawNonce: #""raw_nonce":"of-the-login""#
-        case .issuedNonce, .oldIssuedNonce: #""issued_nonce":true"#
-        }
-    }
-
-    private static func member(_ name: String, _ given: Given, _ right: String, _ wrong: String) -> String? {
-        given == .absent ? nil : "\"\(name)\":\"\(given == .right ? right : wrong)\""
-    }
-
-    /// The expected code; nil if the token is accepted. The first wrong part decides: nonce, person, device, access
-    /// token.
-    private static func code(_ form: Form, nonce: Given, subject: Given, device: Given, access: Given) -> String? {
-        let isIssued = form == .issuedNonce || form == .oldIssuedNonce
-        if nonce == .absent { return "missing_claim" }
-        if nonce == .wrong { return isIssued ? "nonce_not_issued" : "nonce_mismatch" }
-        // A login must use its issued nonce before it expires; a refresh may use it for as long as the session lasts.
-        if form == .oldIssuedNonce, subject == .absent { return "nonce_expired" }
-        if subject == .wrong { return "subject_mismatch" }
-        if device == .wrong { return "key_thumbprint_mismatch" }
-        return access == .wrong ? "at_hash_mismatch" : nil
-    }
-
-    @Test(
-        "Each combination of nonce, person, device and access token has its code; only a login uses up its nonce",
-        arguments: Form.allCases,
-        Given.allCases
-    )
-    func combinations(form: Form, nonce: Given) async throws {
-        let service = try await Self.service()
-        for subject in Given.allCases {
-            for device in Given.allCases {
-                for access in Given.allCases {
-                    let members = [
-                        Self.member("subject", subject, Self.user, "9"), Self.member(form),
-                        Self.member("key_thumbprint", device, Self.thumbprint, Self.otherThumbprint),
-                        Self.member("access_token", access, Self.accessToken, "EAAother"),
-                    ].compactMap(\.self)
-                    let token = try Self.token(form, nonce: nonce)
-                    let code = Self.code(form, nonce: nonce, subject: subject, device: device, access: access)
-                    let answer = try service.verify(token, members.joined(separator: ","))
-                    #expect(answer.code == code, "\(members)")
-                    #expect(answer.status == (code == nil ? 200 : 401))
-                    guard code == nil else { continue }
-                    #expect(answer.text.contains("\"refresh\":true") == (subject == .right))
-                    #expect(answer.text.contains("\"key_thumbprint\":\"\(Self.thumbprint)\""))
-                    let isUsed = subject == .absent && form == .issuedNonce
-                    // The order of the members does not matter.
-                    let again = try service.verify(token, members.reversed().joined(separator: ","))
-                    #expect(again.code == (isUsed ? "nonce_used" : nil), "\(members)")
-                }
+    @Test("The first wrong part decides: nonce, person, device, access token; the order of the members does not matter")
+    func order() async throws {
+        let service = try await InProcessService(nonces: try DecodedNonce.issuer())
+        let issued = #""issued_nonce":true"#
+        for (nonce, member, code) in [
+            ("of-the-login", #""nonce":"of-the-login""#, nil),
+            ("elsewhere", #""nonce":"of-the-login""#, "nonce_mismatch"),
+            (nil, #""nonce":"of-the-login""#, "missing_claim"), ("elsewhere", issued, "nonce_not_issued"),
+            (try Self.issued(secondsAgo: 86_400), issued, nil),
+        ] as [(String?, String, String?)] {
+            let token = try Self.token(nonce)
+            let good = [Self.subject, member, Self.device, Self.access]
+            for members in [good, good.reversed()] {
+                let answer = try service.verify(token, members.joined(separator: ","))
+                #expect(answer.code == code && answer.status == (code == nil ? 200 : 401), "\(members)")
+                guard code == nil else { continue }
+                #expect(answer.text.contains(#""refresh":true"#) && answer.text.contains(Self.device), "\(answer.text)")
             }
+            for first in Self.others.indices {
+                let wrong = Self.others[first...].map(\.0) + [Self.subject, Self.device, Self.access][..<first]
+                let answer = try service.verify(token, ([member] + wrong).joined(separator: ","))
+                #expect(answer.code == code ?? Self.others[first].1, "\(member) \(wrong)")
+            }
+        }
+    }
+
+    @Test("Only a login uses up its issued nonce, with or without the device and the access token")
+    func uses() async throws {
+        let service = try await InProcessService(nonces: try DecodedNonce.issuer())
+        for more in ["", "," + Self.device, "," + Self.access, ",\(Self.device),\(Self.access)"] {
+            let token = try Self.token(Self.issued(secondsAgo: 5))
+            let login = #""issued_nonce":true"# + more
+            for _ in 0..<2 { #expect(try service.verify(token, "\(Self.subject),\(login)").status == 200) }
+            let first = try service.verify(token, login)
+            #expect(first.status == 200 && !first.text.contains("refresh"), "\(first.text)")
+            #expect(try service.verify(token, login).code == "nonce_used")
         }
     }
 
     @Test("With the person alone any nonce of the token passes; device and access token may be given beside it")
     func subjectAlone() async throws {
-        let service = try await Self.service()
-        for nonce in Given.allCases {
-            let token = try Self.token(.nonce, nonce: nonce)
-            let answer = try service.verify(token, "\"subject\":\"\(Self.user)\"")
+        let service = try await InProcessService()
+        for nonce in ["of-the-login", "elsewhere", nil] {
+            let token = try Self.token(nonce)
+            let answer = try service.verify(token, Self.subject)
             #expect(answer.status == 200 && answer.text.contains("\"refresh\":true"))
-            #expect(try service.verify(token, #""subject":"9""#).code == "subject_mismatch")
-            let both = "\"key_thumbprint\":\"\(Self.otherThumbprint)\",\"subject\":\"\(Self.user)\""
-            #expect(try service.verify(token, both).code == "key_thumbprint_mismatch")
-            let access = "\"access_token\":\"x\",\"subject\":\"\(Self.user)\""
-            #expect(try service.verify(token, access).code == "at_hash_mismatch")
+            for (member, code) in Self.others.dropFirst() {
+                #expect(try service.verify(token, "\(member),\(Self.subject)").code == code)
+            }
         }
         // A device alone binds the token to no login.
-        let device = "\"key_thumbprint\":\"\(Self.thumbprint)\""
-        #expect(try service.verify(Self.token(.nonce), device).code == "invalid_request")
+        #expect(try service.verify(Self.token("of-the-login"), Self.device).code == "invalid_request")
     }
 
     @Test("No member of one request is kept for the next")
     func reuse() async throws {
-        let service = try await Self.service()
-        let full =
-            #""subject":"9","nonce":"a","access_token":"b","key_thumbprint":"#
-            + "\"\(Self.otherThumbprint)\""
+        let service = try await InProcessService()
+        let full = ([#""nonce":"a""#] + Self.others.map(\.0)).joined(separator: ",")
         let token = try Tokens.mint(Tokens.claims())
         for _ in 0..<3 {
             #expect(try service.verify(token, full).status == 401)

@@ -77,6 +77,7 @@ struct VerifyRouteTests {
             #""link_url":"https:\/\/www.facebook.com\/jane","friend_ids":["11","22"],"birthday":"1990-01-02""#,
             #""age_range":{"min":21},"hometown":{"id":"1","name":"Martinez, California"}"#,
             #""location":{"id":"2","name":"Seattle, Washington"},"gender":"female""#, #""is_limited":true}"#,
+            #""permissions":["email","gaming_profile","user_age_range","#,
             #""missing_permissions":[],"unverifiable_permissions":["user_messenger_contact"]"#,
         ] {
             #expect(answer.text.contains(part), "\(part): \(answer.text)")
@@ -92,39 +93,6 @@ struct VerifyRouteTests {
         let answer = try service.verify(token, "\"nonce\":\"n-1\",\"permissions\":[\(asked)]")
         #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
         #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
-    }
-
-    @Test(
-        "Gaming permissions replace public_profile if only they are requested",
-        arguments: [
-            (#"["email"]"#, #"["public_profile"]"#, #"["email"]"#),
-            (#"["gaming_profile"]"#, #"["gaming_profile"]"#, "[]"),
-            (#"["gaming_user_picture"]"#, "[]", #"["gaming_user_picture"]"#),
-            (#"["gaming_profile","gaming_user_picture"]"#, #"["gaming_profile"]"#, #"["gaming_user_picture"]"#),
-            (#"["gaming_profile","public_profile"]"#, #"["public_profile"]"#, "[]"),
-        ]
-    )
-    func gaming(asked: String, shown: String, missing: String) async throws {
-        var claims = Tokens.claims()
-        claims.name = "Player One"
-        let answer = try await InProcessService().verify(
-            try Tokens.mint(claims),
-            "\"nonce\":\"n-1\",\"permissions\":\(asked)"
-        ).text
-        #expect(answer.contains("\"permissions\":\(shown)"), "\(answer)")
-        #expect(answer.contains("\"missing_permissions\":\(missing)"), "\(answer)")
-    }
-
-    @Test("An empty string shows no permission and no e-mail")
-    func emptyFacts() async throws {
-        var claims = Tokens.claims()
-        (claims.email, claims.name) = ("", "")
-        let answer = try await InProcessService().verify(
-            try Tokens.mint(claims),
-            #""nonce":"n-1","permissions":["email","public_profile"]"#
-        ).text
-        #expect(answer.contains(#""missing_permissions":["public_profile","email"]"#), "\(answer)")
-        #expect(!answer.contains("email_verified") && answer.contains(#""permissions":[],"#))
     }
 
     @Test("A refused token is a problem with a challenge, a code and the claim at fault")

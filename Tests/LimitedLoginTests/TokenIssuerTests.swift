@@ -1,5 +1,6 @@
 import LLBytes
 import LLJOSE
+import LLTestSupport
 import Testing
 
 @testable import LimitedLogin
@@ -237,6 +238,30 @@ struct TokenIssuerTests {
                 }
             }
         }
+    }
+
+    @Test("No mutation of a token is accepted", arguments: [SigningKey.Algorithm.rs256, .es256])
+    func mutations(algorithm: SigningKey.Algorithm) throws {
+        let issuer = try Self.issuer(key: algorithm)
+        let token = Array(try issuer.token(for: Self.login, tokenID: "t", now: Self.date(2_000)).value.utf8)
+        let verifier = OwnTokenVerifier(issuer, verification: try VerificationPolicy(appIDs: ["42"]))
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.".utf8)
+        var random = RepeatableGenerator(seed: 7)
+        var accepted = 0
+        for _ in 0..<5_000 {
+            var mutated = token
+            let place = Int.random(in: token.indices, using: &random)
+            let digit = digits[Int.random(in: digits.indices, using: &random)]
+            switch Int.random(in: 0..<3, using: &random) {
+            case 0: mutated[place] = digit
+            case 1: mutated.remove(at: place)
+            default: mutated.insert(digit, at: place)
+            }
+            let judged = try? verifier.judge(mutated.span, appID: nil, isSigned: false, now: Self.date(2_001))
+            if judged != nil, mutated != token { accepted += 1 }
+        }
+        #expect(accepted == 0)
+        #expect(Self.isAccepted(issuer, String(decoding: token, as: UTF8.self)))
     }
 
     @Test("A wrong header or payload is refused even with the issuer's own signature")

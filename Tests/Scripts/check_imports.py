@@ -26,7 +26,7 @@ ALLOWED = {
     "LimitedLogin": {"LLJOSE", "LLBytes"},
     "LLHTTP/Grammar": {"LLBytes"},
     "LLHTTP/Sockets": PLATFORM | {"CLLSystem", "CLLOpenSSL", "LLJOSE", "LLBytes", "Dispatch"},
-    "LLHTTP/Server": PLATFORM | {"LLJOSE", "LLBytes", "Dispatch"},
+    "LLHTTP/Server": PLATFORM | {"CLLSystem", "LLJOSE", "LLBytes", "Dispatch"},
     "LLHTTP/Client": PLATFORM | {"LLJOSE", "LLBytes"},
     "LimitedLoginKeys": PLATFORM | {"LLJOSE", "LLBytes", "Dispatch"},
     "LimitedLoginHTTPS": {"LimitedLoginKeys", "LLHTTP"},

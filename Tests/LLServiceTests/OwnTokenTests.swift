@@ -285,4 +285,25 @@ struct OwnTokenTests {
             )
         }
     }
+
+    @Test(
+        "A changed token is refused at /auth, before and after the good one was accepted, and inactive at /introspect"
+    )
+    func forged() async throws {
+        let service = try await Self.service()
+        let good = try Self.issued(service)
+        let parts = good.split(separator: ".")
+        let other = Self.text(parts[1]).replacing("2954873201847263", with: "2954873201847264")
+        let payload = String(decoding: Base64URL.encode(Array(other.utf8)), as: UTF8.self)
+        let signature = "\(parts[2].first == "A" ? "B" : "A")\(parts[2].dropFirst())"
+        let forgeries = ["\(parts[0]).\(payload).\(parts[2])", "\(parts[0]).\(parts[1]).\(signature)"]
+        for _ in 0..<2 {
+            for forged in forgeries {
+                let answer = try Self.auth(service, forged)
+                #expect(answer.status == 401 && answer.code == "invalid_signature", "\(answer.text)")
+                #expect(try service.introspect("token=\(forged)").text == #"{"active":false}"#)
+            }
+            #expect(try Self.auth(service, good).status == 200)
+        }
+    }
 }

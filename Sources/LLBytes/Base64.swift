@@ -53,23 +53,15 @@ package enum Base64URL {
         var union: UInt32 = 0
         var offset = range.lowerBound
         var written = first
-        // Sixteen digits take one check of bounds: 2 % of `POST /verify`.
-        while range.upperBound &- offset >= 16 {
-            let digits = text.extracting(offset..<offset &+ 16)
-            bytes.storeBytes(of: read(digits, 0, &union), toByteOffset: written, as: UInt64.self)
-            bytes.storeBytes(of: read(digits, 8, &union), toByteOffset: written &+ 6, as: UInt64.self)
-            written &+= 12
-            offset &+= 16
-        }
-        if range.upperBound &- offset >= 8 {
+        while range.upperBound &- offset >= 8 {
             let digits = text.extracting(offset..<offset &+ 8)
-            bytes.storeBytes(of: read(digits, 0, &union), toByteOffset: written, as: UInt64.self)
+            bytes.storeBytes(of: read(digits, &union), toByteOffset: written, as: UInt64.self)
             written &+= 6
             offset &+= 8
         }
         // The last zero to seven digits are filled up with digits of value zero.
         let rest = range.upperBound - offset
-        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, 0, &union)
+        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, &union)
         bytes.storeBytes(of: bits, toByteOffset: written, as: UInt64.self)
         let byteCount = rest * 6 / 8
         // The bits after the whole bytes are the unused bits and the zeros of the added digits.
@@ -81,9 +73,9 @@ package enum Base64URL {
     /// The six bytes that eight digits encode, and two zeros, in the order of memory.
     /// - Parameter union: gains all bits of the digits; 2²⁴ and above if a byte is no digit.
     @inline(__always)
-    private static func read(_ digits: Span<UInt8>, _ start: Int, _ union: inout UInt32) -> UInt64 {
-        let front = group(digits[start], digits[start &+ 1], digits[start &+ 2], digits[start &+ 3])
-        let back = group(digits[start &+ 4], digits[start &+ 5], digits[start &+ 6], digits[start &+ 7])
+    private static func read(_ digits: Span<UInt8>, _ union: inout UInt32) -> UInt64 {
+        let front = group(digits[0], digits[1], digits[2], digits[3])
+        let back = group(digits[4], digits[5], digits[6], digits[7])
         union |= front | back
         return (UInt64(front) << 40 | UInt64(back) << 16).bigEndian
     }

@@ -241,9 +241,9 @@ public struct VerifiedAccessToken: Equatable, Codable, Sendable {
             isLimited: false
         )
         // A field that was not requested is not passed on.
-        for row in PersonalClaim.table where inspection.permissions.contains(row.permission.rawValue) {
+        for (row, fact) in PersonalClaim.rows where inspection.permissions.contains(row.permission.rawValue) {
             guard let node = json.member(row.field) else { continue }
-            switch row.fact {
+            switch fact {
             case .text(let fact):
                 profile[keyPath: fact] = row.claim == .picture ? json.pictureURL(node) : json.text(node)
             case .list(let fact): profile[keyPath: fact] = json.friendIDs(node)

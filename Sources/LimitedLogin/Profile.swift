@@ -105,7 +105,7 @@ package enum ClaimName: Int, CaseIterable, Sendable {
 
 /// A claim about the person, with its names and readers.
 ///
-/// Everything that reads or writes such a claim follows ``table``: tokens, ``Profile``, the answers of the service, the
+/// Everything that reads or writes such a claim follows ``rows``: tokens, ``Profile``, the answers of the service, the
 /// fields of `/auth`, the tokens of a ``TokenIssuer`` and the question to Graph. A new claim has a case of ``ClaimName``,
 /// a row here, and a property of ``Profile``.
 package struct PersonalClaim: Sendable {
@@ -116,6 +116,16 @@ package struct PersonalClaim: Sendable {
         case birthday(any WritableKeyPath<Profile, Birthday?> & Sendable)
         case ageRange(any WritableKeyPath<Profile, AgeRange?> & Sendable)
         case place(any WritableKeyPath<Profile, Profile.Place?> & Sendable)
+
+        fileprivate var kind: Kind {
+            switch self {
+            case .text: .text
+            case .list: .list
+            case .birthday: .birthday
+            case .ageRange: .ageRange
+            case .place: .place
+            }
+        }
     }
 
     package enum Kind: Sendable {
@@ -130,14 +140,13 @@ package struct PersonalClaim: Sendable {
     /// The field of Graph's `/me`.
     let field: StaticString
     package let kind: Kind
-    let fact: Fact
     /// The permissions that the claim shows as granted; Graph tells the field for the first one.
     let permissions: PermissionSet
     let permission: Permission
     /// True if the claim is also told at `/introspect` and `/auth`, and to the consumers of own tokens.
     package let isTold: Bool
 
-    private init(
+    private static func row(
         _ claim: ClaimName,
         _ name: StaticString,
         as member: StaticString? = nil,
@@ -146,30 +155,28 @@ package struct PersonalClaim: Sendable {
         _ others: PermissionSet = [],
         field: StaticString? = nil,
         isTold: Bool = false
-    ) {
-        (self.claim, self.name, self.fact, self.isTold) = (claim, name, fact, isTold)
-        self.member = member ?? name
-        self.field = field ?? member ?? name
-        self.permission = permission
-        permissions = others.union(PermissionSet(permission))
-        kind =
-            switch fact {
-            case .text: .text
-            case .list: .list
-            case .birthday: .birthday
-            case .ageRange: .ageRange
-            case .place: .place
-            }
+    ) -> (claim: PersonalClaim, fact: Fact) {
+        let row = PersonalClaim(
+            claim: claim,
+            name: name,
+            member: member ?? name,
+            field: field ?? member ?? name,
+            kind: fact.kind,
+            permissions: others.union(PermissionSet(permission)),
+            permission: permission,
+            isTold: isTold
+        )
+        return (row, fact)
     }
 
     /// The rows, in the order of ``ClaimName`` and of the members of a profile.
-    package static let table = [
-        Self(.name, "name", .text(\.name), of: .publicProfile, PermissionSet(.gamingProfile), isTold: true),
-        Self(.givenName, "given_name", as: "first_name", .text(\.firstName), of: .publicProfile, isTold: true),
-        Self(.middleName, "middle_name", .text(\.middleName), of: .publicProfile, isTold: true),
-        Self(.familyName, "family_name", as: "last_name", .text(\.lastName), of: .publicProfile, isTold: true),
-        Self(.email, "email", .text(\.email), of: .email, isTold: true),
-        Self(
+    static let rows = [
+        row(.name, "name", .text(\.name), of: .publicProfile, PermissionSet(.gamingProfile), isTold: true),
+        row(.givenName, "given_name", as: "first_name", .text(\.firstName), of: .publicProfile, isTold: true),
+        row(.middleName, "middle_name", .text(\.middleName), of: .publicProfile, isTold: true),
+        row(.familyName, "family_name", as: "last_name", .text(\.lastName), of: .publicProfile, isTold: true),
+        row(.email, "email", .text(\.email), of: .email, isTold: true),
+        row(
             .picture,
             "picture",
             as: "image_url",
@@ -179,15 +186,17 @@ package struct PersonalClaim: Sendable {
             field: "picture",
             isTold: true
         ),
-        Self(.userLink, "user_link", as: "link_url", .text(\.linkURL), of: .userLink, field: "link"),
-        Self(.userFriends, "user_friends", as: "friend_ids", .list(\.friendIDs), of: .userFriends, field: "friends"),
-        Self(.userBirthday, "user_birthday", as: "birthday", .birthday(\.birthday), of: .userBirthday),
-        Self(.userAgeRange, "user_age_range", as: "age_range", .ageRange(\.ageRange), of: .userAgeRange),
-        Self(.userHometown, "user_hometown", as: "hometown", .place(\.hometown), of: .userHometown),
-        Self(.userLocation, "user_location", as: "location", .place(\.location), of: .userLocation),
-        Self(.userGender, "user_gender", as: "gender", .text(\.gender), of: .userGender),
+        row(.userLink, "user_link", as: "link_url", .text(\.linkURL), of: .userLink, field: "link"),
+        row(.userFriends, "user_friends", as: "friend_ids", .list(\.friendIDs), of: .userFriends, field: "friends"),
+        row(.userBirthday, "user_birthday", as: "birthday", .birthday(\.birthday), of: .userBirthday),
+        row(.userAgeRange, "user_age_range", as: "age_range", .ageRange(\.ageRange), of: .userAgeRange),
+        row(.userHometown, "user_hometown", as: "hometown", .place(\.hometown), of: .userHometown),
+        row(.userLocation, "user_location", as: "location", .place(\.location), of: .userLocation),
+        row(.userGender, "user_gender", as: "gender", .text(\.gender), of: .userGender),
     ]
 
+    /// The rows without their properties. A request copies them, so they hold no reference.
+    package static let table = rows.map(\.claim)
     package static let told = table.filter(\.isTold)
 }
 
@@ -196,7 +205,7 @@ extension Profile {
     package var told: [TokenIssuer.Claim: String] {
         var told: [TokenIssuer.Claim: String] = [:]
         for claim in TokenIssuer.Claim.allCases {
-            if case .text(let fact)? = PersonalClaim.table.first(where: { $0.claim == claim.name })?.fact {
+            if case .text(let fact)? = PersonalClaim.rows.first(where: { $0.claim.claim == claim.name })?.fact {
                 told[claim] = self[keyPath: fact]
             }
         }
@@ -209,8 +218,8 @@ extension Profile {
         JSONWriter.name("profile", to: &body)
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("user_id", userID, to: &body)
-        for row in PersonalClaim.table {
-            switch row.fact {
+        for (row, fact) in PersonalClaim.rows {
+            switch fact {
             case .text(let fact): JSONWriter.member(row.member, self[keyPath: fact], to: &body)
             case .list(let fact): JSONWriter.member(row.member, self[keyPath: fact], to: &body)
             case .birthday(let fact): JSONWriter.member(row.member, self[keyPath: fact]?.description, to: &body)
@@ -248,9 +257,9 @@ extension Profile: Codable {
             permissions: try members.decode([String].self, forKey: "permissions").compactMap(Permission.init),
             isLimited: try members.decode(Bool.self, forKey: "is_limited")
         )
-        for row in PersonalClaim.table {
+        for (row, fact) in PersonalClaim.rows {
             let key = MemberName(row.member)
-            switch row.fact {
+            switch fact {
             case .text(let fact): self[keyPath: fact] = try members.decodeIfPresent(String.self, forKey: key)
             case .list(let fact): self[keyPath: fact] = try members.decodeIfPresent([String].self, forKey: key)
             case .birthday(let fact): self[keyPath: fact] = try members.decodeIfPresent(Birthday.self, forKey: key)
@@ -264,9 +273,9 @@ extension Profile: Codable {
     public func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: MemberName.self)
         try members.encode(userID, forKey: "user_id")
-        for row in PersonalClaim.table {
+        for (row, fact) in PersonalClaim.rows {
             let key = MemberName(row.member)
-            switch row.fact {
+            switch fact {
             case .text(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
             case .list(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)
             case .birthday(let fact): try members.encodeIfPresent(self[keyPath: fact], forKey: key)

@@ -236,22 +236,32 @@ extension VerificationWorkspace {
         facts[.nonce] = text(claims[.nonce])
         facts[.confirmation] = fact(keyThumbprint)
         facts.isBoundToKey = claims[.confirmation] != nil
-        for row in rows {
-            guard let node = claims[row.claim], read(row, node, into: &facts) else { continue }
-            facts.satisfiedPermissions.formUnion(row.permissions)
+        for index in rows.indices {
+            guard let node = claims[rows[index].claim] else { continue }
+            if read(rows[index].claim, rows[index].kind, node, into: &facts) {
+                facts.satisfiedPermissions.formUnion(rows[index].permissions)
+            }
         }
         return facts
     }
 
     /// Reads a claim about the person; false if it tells no fact.
-    private mutating func read(_ row: PersonalClaim, _ node: Int, into facts: inout VerifiedClaims) -> Bool {
-        switch row.kind {
+    @inline(__always)
+    private mutating func read(
+        _ claim: ClaimName,
+        _ kind: PersonalClaim.Kind,
+        _ node: Int,
+        into facts: inout VerifiedClaims
+    ) -> Bool {
+        switch kind {
         case .text:
-            facts[row.claim] = fact(node)
-            return facts[row.claim] != nil
+            let range = fact(node)
+            facts[claim] = range
+            return range != nil
         case .list:
-            if isArrayOfStrings(node) { facts[row.claim] = claimsSet.document.range(node) }
-            return facts[row.claim] != nil
+            guard isArrayOfStrings(node) else { return false }
+            facts[claim] = claimsSet.document.range(node)
+            return true
         case .birthday:
             facts.birthday = birthday(node)
             return facts.birthday != nil
@@ -260,7 +270,7 @@ extension VerificationWorkspace {
             return facts.ageRange != nil
         case .place:
             let place = place(node)
-            if row.claim == .userHometown { facts.hometown = place } else { facts.location = place }
+            if case .userHometown = claim { facts.hometown = place } else { facts.location = place }
             return place != nil
         }
     }

@@ -113,7 +113,9 @@ package struct VerifiedClaims: Sendable {
     package var hometown: Place?
     package var location: Place?
 
-    package func place(_ claim: ClaimName) -> Place? { claim == .userHometown ? hometown : location }
+    package func place(_ claim: ClaimName) -> Place? {
+        if case .userHometown = claim { hometown } else { location }
+    }
 
     /// The permissions for `Profile.permissions`: those with a claim. The two gaming permissions are left out, because
     /// their claims are those of `public_profile`.

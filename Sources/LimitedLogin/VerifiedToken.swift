@@ -127,8 +127,8 @@ extension VerifiedToken {
             permissions: claims.permissions.permissions,
             isLimited: claims.isLimited
         )
-        for row in PersonalClaim.table {
-            switch row.fact {
+        for (row, fact) in PersonalClaim.rows {
+            switch fact {
             case .text(let fact):
                 if let range = claims[row.claim] { profile[keyPath: fact] = text(range) }
             case .list(let fact):

@@ -62,8 +62,13 @@ enum AuthEndpoint {
     ) {
         response.addField("Cache-Control: no-store")
         for field in fields {
-            if field.claim == .expiration || field.claim == .issuedAt {
-                let moment = field.claim == .expiration ? claims.expiresAt : claims.issuedAt
+            let moment: NumericDate? =
+                switch field.claim {
+                case .expiration: claims.expiresAt
+                case .issuedAt: claims.issuedAt
+                default: nil
+                }
+            if let moment {
                 // The value is in whole seconds since 1970: a sign and at most twenty digits.
                 response.addField(field.fieldName, atMost: 21) { output in
                     output.append(decimal: Int(moment.wholeSeconds))
@@ -71,8 +76,9 @@ enum AuthEndpoint {
                 }
                 continue
             }
+            var range = claims[field.claim] ?? 0..<0
             // The thumbprint of a key is sent only if the client has proved that it holds the key.
-            let range = field.claim == .confirmation && !isProven ? 0..<0 : claims[field.claim] ?? 0..<0
+            if case .confirmation = field.claim, !isProven { range = 0..<0 }
             response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload.span, to: &output)
             }

@@ -82,33 +82,35 @@ package enum VerifyAnswer {
         bytes.append(",\"profile\":{\"user_id\":\"")
         bytes.append(payload, claims.subject)
         bytes.append(UInt8(ascii: "\""))
-        for row in PersonalClaim.table {
-            switch row.kind {
+        let rows = PersonalClaim.table
+        for index in rows.indices {
+            let claim = rows[index].claim
+            switch rows[index].kind {
             case .text:
-                guard let range = claims[row.claim] else { continue }
-                name(row.member, &bytes)
+                guard let range = claims[claim] else { continue }
+                name(rows[index].member, &bytes)
                 bytes.append(UInt8(ascii: "\""))
                 bytes.append(payload, range)
                 bytes.append(UInt8(ascii: "\""))
                 // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
-                if row.claim == .email { bytes.append(",\"email_verified\":false") }
+                if case .email = claim { bytes.append(",\"email_verified\":false") }
             case .list:
-                guard let range = claims[row.claim] else { continue }
-                name(row.member, &bytes)
+                guard let range = claims[claim] else { continue }
+                name(rows[index].member, &bytes)
                 bytes.append(payload, range)
             case .birthday:
                 guard let birthday = claims.birthday else { continue }
-                name(row.member, &bytes)
+                name(rows[index].member, &bytes)
                 bytes.append(UInt8(ascii: "\""))
                 birthday.write(to: &bytes)
                 bytes.append(UInt8(ascii: "\""))
             case .ageRange:
                 guard let range = claims.ageRange else { continue }
-                name(row.member, &bytes)
+                name(rows[index].member, &bytes)
                 write(range, &bytes)
             case .place:
-                guard let place = claims.place(row.claim) else { continue }
-                name(row.member, &bytes)
+                guard let place = claims.place(claim) else { continue }
+                name(rows[index].member, &bytes)
                 bytes.append("{\"id\":\"")
                 bytes.append(payload, place.id)
                 bytes.append("\",\"name\":\"")

@@ -110,7 +110,7 @@ struct RedisMemory: Hashable {
         opening.reported.data = MemoryStart(replies[replies.count - 1])
         defer { self.opening?.hasNoticedLoss = true }
         let run = keys.run(facts.identity)
-        // Of several replicas that see a new run at once, one writes the key.
+        // One of several replicas that see a new run at once writes the key.
         func write(_ start: MemoryStart) -> [[String]] { [["SET", run, start.text] + (found == .null ? ["NX"] : [])] }
         switch MemoryJudgement.judge(known: last?.known, reported: opening.reported, moved: opening.moved) {
         case .continues(let start):

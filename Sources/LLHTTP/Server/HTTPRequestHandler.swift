@@ -34,7 +34,7 @@ package protocol HTTPRequestHandler: AnyObject {
     /// The connection of a parked request is closed: no client waits for its answer any more.
     func didAbandon(_ request: ParkedRequest)
 
-    /// Called before the worker waits for events, to do what is due without a request.
+    /// The worker calls it before it waits for events. The handler does the work that is due without a request.
     /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
     ///   nothing is due.
     func willWait(at now: MonotonicInstant) -> MonotonicInstant

@@ -20,7 +20,7 @@ struct ConnectionMemoryTests {
         var most = 0
         for _ in 0..<1_000 {
             driver.send(last + Self.large.dropLast())
-            most = max(most, driver.connection.buffer?.bytes.capacity ?? 0)
+            most = max(most, driver.connection.buffer?.content.bytes.capacity ?? 0)
         }
         #expect(driver.statuses.count == 1_000 && driver.closed == nil)
         #expect(most <= driver.host.limits.requestBytes, "\(most) bytes")
@@ -31,7 +31,7 @@ struct ConnectionMemoryTests {
         let driver = ConnectionDriver()
         driver.send(Array("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 49152\r\n\r\n".utf8))
         for _ in 0..<count { driver.send([UInt8(ascii: "a")]) }
-        let held = driver.connection.buffer?.bytes.capacity ?? 0
+        let held = driver.connection.buffer?.content.bytes.capacity ?? 0
         // The bound adds one page for the head and one that is partly filled.
         #expect(held >= count && held <= max(count, driver.host.limits.receiveBytes) + 8_192, "\(held) bytes")
         driver.send([UInt8](repeating: UInt8(ascii: "a"), count: 49_152 - count))

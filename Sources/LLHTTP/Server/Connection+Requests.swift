@@ -2,14 +2,26 @@ extension Connection {
     /// Visits a parked request again, and continues with the requests pipelined behind it.
     func visit(_ visit: RequestVisit, _ host: inout ConnectionHost) {
         guard let buffer = buffer.take() else { return end(.failed) }
-        decide(buffer, visit, &host)
+        decide(&buffer.content, visit, &host)
         // A blocked write comes first: no input is read meanwhile.
         if phase == .parked || isWriting { self.buffer = buffer } else { process(buffer, &host) }
     }
 
     /// Reads requests from the buffer and answers them in order, until the bytes are used up, a request is incomplete,
     /// or other connections must be served. The caller has taken the buffer; it is put back if it is still needed.
-    func process(_ buffer: RequestBuffer, _ host: inout ConnectionHost) {
+    func process(_ held: HeldBuffer, _ host: inout ConnectionHost) {
+        if process(&held.content, &host) {
+            buffer = held
+        } else {
+            host.release(held)
+            // Nothing has changed for a request that came and was answered in one piece.
+            if accountedBytes == Self.ownBytes { return }
+        }
+        host.account(self)
+    }
+
+    /// - Returns: True if the buffer is still needed.
+    private func process(_ buffer: inout RequestBuffer, _ host: inout ConnectionHost) -> Bool {
         var budget = host.limits.pipelineBudget
         // The bytes read now came after the start of the previous request, however many requests they hold.
         let earliest = requestStart
@@ -30,17 +42,17 @@ extension Connection {
                 }
             case .head:
                 switch buffer.parseHead() {
-                case .complete: receiveHead(buffer, arrivedAfter: earliest, &host)
-                case .reject(let refusal): fail(buffer, .refused(refusal), .refused, &host)
+                case .complete: receiveHead(&buffer, arrivedAfter: earliest, &host)
+                case .reject(let refusal): fail(&buffer, .refused(refusal), .refused, &host)
                 case .needMore:
                     if phaseDeadline == .never { phaseDeadline = requestStart + host.limits.headDeadline }
                     isNeeded = true
                 }
             case .body:
                 do throws(HTTPRefusal) {
-                    if try buffer.receiveBody() { decide(buffer, .first, &host) } else { isNeeded = true }
+                    if try buffer.receiveBody() { decide(&buffer, .first, &host) } else { isNeeded = true }
                 } catch {
-                    fail(buffer, .refused(error), .refused, &host)
+                    fail(&buffer, .refused(error), .refused, &host)
                 }
             case .discarding:
                 do throws(HTTPRefusal) {
@@ -53,20 +65,13 @@ extension Connection {
             case .closing, .lingering, .ended, .silent, .waiting, .handshaking: isNeeded = false
             }
         }
-        if isNeeded == true {
-            buffer.trim()
-            self.buffer = buffer
-        } else {
-            host.release(buffer)
-            // Nothing has changed for a request that came and was answered in one piece.
-            if accountedBytes == Self.ownBytes { return }
-        }
-        host.account(self)
+        if isNeeded == true { buffer.trim() }
+        return isNeeded == true
     }
 
     /// The head is complete: refuses it for overload, or asks the handler.
     private func receiveHead(
-        _ buffer: RequestBuffer,
+        _ buffer: inout RequestBuffer,
         arrivedAfter earliest: MonotonicInstant,
         _ host: inout ConnectionHost
     ) {
@@ -75,21 +80,21 @@ extension Connection {
             !buffer.call({ handler.isExemptFromOverload($0.head, bytes: $1) })
         {
             host.overloadedCount += 1
-            return fail(buffer, .overloaded, .limit, &host)
+            return fail(&buffer, .overloaded, .limit, &host)
         }
         buffer.exchange.prepare(context(.first, host))
         switch buffer.call({ handler.receiveHead(&$0, bytes: $1) }) {
-        case .respond: respond(buffer, bodyIsRead: false, &host)
-        case .readBody(let most): beginBody(buffer, min(most, host.limits.http.bodyBytes), &host)
+        case .respond: respond(&buffer, bodyIsRead: false, &host)
+        case .readBody(let most): beginBody(&buffer, min(most, host.limits.http.bodyBytes), &host)
         case .ignoreBody:
             buffer.dropBody()
-            decide(buffer, .first, &host)
+            decide(&buffer, .first, &host)
         }
     }
 
-    private func beginBody(_ buffer: RequestBuffer, _ limit: Int, _ host: inout ConnectionHost) {
+    private func beginBody(_ buffer: inout RequestBuffer, _ limit: Int, _ host: inout ConnectionHost) {
         let length = buffer.exchange.head.contentLength ?? 0
-        guard length <= limit else { return fail(buffer, .bodyTooLarge, .refused, &host) }
+        guard length <= limit else { return fail(&buffer, .bodyTooLarge, .refused, &host) }
         buffer.beginBody(atMost: limit)
         phase = .body
         phaseDeadline = host.now + host.limits.bodyDeadline
@@ -102,12 +107,12 @@ extension Connection {
     }
 
     /// The request is complete: asks the handler.
-    private func decide(_ buffer: RequestBuffer, _ visit: RequestVisit, _ host: inout ConnectionHost) {
+    private func decide(_ buffer: inout RequestBuffer, _ visit: RequestVisit, _ host: inout ConnectionHost) {
         let handler = host.handler
         buffer.exchange.prepare(context(visit, host), body: buffer.bodyRange)
         switch buffer.call(upTo: buffer.requestEnd, { handler.receiveRequest(&$0, bytes: $1) }) {
-        case .respond: respond(buffer, bodyIsRead: true, &host)
-        case .park where visit == .expired: fail(buffer, .handlerFailed, .failed, &host)
+        case .respond: respond(&buffer, bodyIsRead: true, &host)
+        case .park where visit == .expired: fail(&buffer, .handlerFailed, .failed, &host)
         case .park(let deadline):
             phase = .parked
             phaseDeadline = deadline
@@ -129,9 +134,9 @@ extension Connection {
 
 extension Connection {
     /// Encodes the response and prepares for the bytes behind the request.
-    private func respond(_ buffer: RequestBuffer, bodyIsRead: Bool, _ host: inout ConnectionHost) {
+    private func respond(_ buffer: inout RequestBuffer, bodyIsRead: Bool, _ host: inout ConnectionHost) {
         if buffer.exchange.response.status < 200 || buffer.exchange.response.status > 599 {
-            render(.handlerFailed, buffer, host)
+            render(.handlerFailed, &buffer, host)
         }
         let bodyFollows = !bodyIsRead && buffer.exchange.head.hasBody
         // RFC 9112 §9.3: the rest of a body is read, or the connection is closed. A client that asked for `100 Continue`
@@ -142,7 +147,7 @@ extension Connection {
         {
             buffer.exchange.response.closesConnection = true
         }
-        if !encodeResponse(buffer, &host) {
+        if !encodeResponse(&buffer, &host) {
             close(host.isDraining ? .stopped : .finished)
         } else if bodyFollows {
             buffer.beginDiscarding(atMost: host.limits.discardedBodyBytes)
@@ -156,18 +161,18 @@ extension Connection {
 
     /// Refuses the request and ends the connection: the bytes behind the request cannot be trusted to be another one.
     func fail(
-        _ buffer: RequestBuffer,
+        _ buffer: inout RequestBuffer,
         _ failure: HTTPFailure,
         _ cause: ConnectionCloseCause,
         _ host: inout ConnectionHost
     ) {
-        render(failure, buffer, host)
+        render(failure, &buffer, host)
         if failure == .overloaded, !isOverLimit, !buffer.exchange.head.hasBody {
             // The request was understood, so the connection stays open for the next one.
             buffer.exchange.response.closesConnection = false
-            return respond(buffer, bodyIsRead: false, &host)
+            return respond(&buffer, bodyIsRead: false, &host)
         }
-        _ = encodeResponse(buffer, &host)
+        _ = encodeResponse(&buffer, &host)
         close(cause)
     }
 
@@ -176,17 +181,19 @@ extension Connection {
     /// - Returns: False if there is no request, or if an earlier answer still waits: the caller then only closes the
     ///   connection.
     package func giveUp(_ host: inout ConnectionHost) -> Bool {
-        guard !isWriting, [.head, .body, .parked].contains(phase), let buffer, buffer.hasBegun else { return false }
+        guard !isWriting, [.head, .body, .parked].contains(phase), let buffer, buffer.content.hasBegun else {
+            return false
+        }
         let isLate = phase != .parked && isSlow(host.limits, at: host.now)
         if phase == .parked { host.handler.didAbandon(request) }
         if !isLate { host.overloadedCount += 1 }
-        render(isLate ? .timedOut : .overloaded, buffer, host)
-        _ = encodeResponse(buffer, &host)
+        render(isLate ? .timedOut : .overloaded, &buffer.content, host)
+        _ = encodeResponse(&buffer.content, &host)
         close(.memory)
         return true
     }
 
-    private func render(_ failure: HTTPFailure, _ buffer: RequestBuffer, _ host: borrowing ConnectionHost) {
+    private func render(_ failure: HTTPFailure, _ buffer: inout RequestBuffer, _ host: borrowing ConnectionHost) {
         buffer.exchange.prepare(context(.first, host))
         buffer.exchange.response.status = failure.status
         // RFC 9110 §15.6.4.
@@ -205,7 +212,7 @@ extension Connection {
     }
 
     /// - Returns: True if the connection serves further requests.
-    private func encodeResponse(_ buffer: RequestBuffer, _ host: inout ConnectionHost) -> Bool {
+    private func encodeResponse(_ buffer: inout RequestBuffer, _ host: inout ConnectionHost) -> Bool {
         let method = buffer.exchange.head.method
         requestsServed += 1
         let keepAlive =

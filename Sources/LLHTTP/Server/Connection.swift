@@ -84,7 +84,7 @@ package final class Connection {
     private(set) var closeCause = ConnectionCloseCause.finished
     private var lingerBytesLeft = 0
     /// An incomplete or parked request, or pipelined requests that wait; nil while idle.
-    var buffer: RequestBuffer?
+    var buffer: HeldBuffer?
 
     // The worker's own bookkeeping.
     var tls: TLSConnection?
@@ -141,7 +141,7 @@ package final class Connection {
 
     /// The number of bytes that may be received now: 0 if the connection holds as much as it may.
     package func room(_ limits: HTTPServerLimits) -> Int {
-        max(0, min(limits.receiveBytes, limits.requestBytes - (buffer?.count ?? 0)))
+        max(0, min(limits.receiveBytes, limits.requestBytes - (buffer?.content.count ?? 0)))
     }
 
     /// True if a request, or the answer to one, takes so long that the connection may make room for another.
@@ -157,7 +157,7 @@ package final class Connection {
         }
         if buffer == nil { busySince = host.now }
         let buffer = self.buffer.take() ?? host.makeBuffer(context(.first, host))
-        buffer.append(bytes)
+        buffer.content.append(bytes)
         process(buffer, &host)
     }
 
@@ -220,8 +220,8 @@ package final class Connection {
         case .idle: end(host.isDraining ? .stopped : .idle)
         case .head, .body:
             // If only empty lines have come, there is no request to answer.
-            guard let buffer, phase == .body || buffer.hasBegun else { return end(.idle) }
-            fail(buffer, .timedOut, .requestTimeout, &host)
+            guard let buffer, phase == .body || buffer.content.hasBegun else { return end(.idle) }
+            fail(&buffer.content, .timedOut, .requestTimeout, &host)
         case .discarding: close(.requestTimeout)
         case .parked: visit(.expired, &host)
         case .lingering: phase = .ended
@@ -318,7 +318,7 @@ package struct ConnectionHost: ~Copyable {
 
     var encoder = ResponseEncoder()
     /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
-    private var spareBuffer: RequestBuffer?
+    private var spareBuffer: HeldBuffer?
     private let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
@@ -355,14 +355,14 @@ package struct ConnectionHost: ~Copyable {
         connection.accountedBytes = held
     }
 
-    mutating func makeBuffer(_ context: RequestContext) -> RequestBuffer {
-        spareBuffer.take() ?? RequestBuffer(limits: limits.http, HTTPExchange(context: context))
+    mutating func makeBuffer(_ context: RequestContext) -> HeldBuffer {
+        spareBuffer.take() ?? HeldBuffer(RequestBuffer(limits: limits.http, HTTPExchange(context: context)))
     }
 
     /// Stores a buffer for the next request; one of an unusually long request is freed.
-    mutating func release(_ buffer: RequestBuffer) {
-        guard buffer.bytes.capacity <= limits.receiveBytes else { return }
-        buffer.clear()
+    mutating func release(_ buffer: HeldBuffer) {
+        guard buffer.content.bytes.capacity <= limits.receiveBytes else { return }
+        buffer.content.clear()
         spareBuffer = buffer
     }
 }

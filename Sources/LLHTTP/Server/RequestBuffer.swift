@@ -2,7 +2,9 @@ internal import LLBytes
 
 /// The received bytes of a connection, with their parser and the exchange of the current request. A connection has one
 /// only while a request is incomplete or parked, or while requests wait.
-package final class RequestBuffer {
+///
+/// It is a value, so that one check of exclusive access covers all of an event's uses; ``HeldBuffer`` keeps it.
+package struct RequestBuffer: ~Copyable {
     /// Storage; the bytes before `start` belong to answered requests.
     private(set) var bytes: [UInt8] = []
     /// The start of the current request.
@@ -47,7 +49,7 @@ package final class RequestBuffer {
 
     /// Adds received bytes. Answered requests are removed first, which moves each byte at most once: the next request
     /// then begins at the front.
-    func append(_ received: Span<UInt8>) {
+    mutating func append(_ received: Span<UInt8>) {
         if start > 0 {
             bytes.removeFirst(start)
             start = 0
@@ -59,7 +61,7 @@ package final class RequestBuffer {
     }
 
     /// Frees memory that earlier requests needed: a connection is about to keep the buffer.
-    func trim() {
+    mutating func trim() {
         exchange.response = HTTPResponse()
         guard bytes.capacity - count > 8_192 else { return }
         bytes = Array(bytes[start...])
@@ -67,7 +69,7 @@ package final class RequestBuffer {
     }
 
     /// Skips the first `count` bytes of the current request: the next one begins behind them.
-    func advance(by count: Int) {
+    mutating func advance(by count: Int) {
         start = min(start + count, bytes.count)
         parser.reset(&exchange.head)
         decodedCount = 0
@@ -76,32 +78,36 @@ package final class RequestBuffer {
 
     /// Makes the head the whole request. Bytes behind a head that declares a body cannot be trusted to be that body or
     /// the next request (RFC 9112 §6.3, §11.2): they are dropped, and the connection is not to be kept.
-    func dropBody() {
+    mutating func dropBody() {
         guard exchange.head.hasBody else { return }
         cut(at: min(start + exchange.head.byteCount, bytes.count))
         exchange.head.dropBody()
     }
 
-    private func cut(at end: Int) { bytes.removeLast(bytes.count - end) }
+    private mutating func cut(at end: Int) { bytes.removeLast(bytes.count - end) }
 
-    func clear() {
+    mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         start = 0
         discardCount = 0
         advance(by: 0)
     }
 
-    func parseHead() -> RequestParser.Outcome { call { parser.parse($1, into: &$0.head) } }
+    mutating func parseHead() -> RequestParser.Outcome {
+        let bytes = bytes
+        return parser.parse(bytes.span.extracting(start..<bytes.count), into: &exchange.head)
+    }
 
     /// Calls a function with the exchange and the bytes of the request up to `end`, which is counted from `start`.
     @inline(__always)
-    func call<Answer>(upTo end: Int? = nil, _ function: (inout HTTPExchange, Span<UInt8>) -> Answer) -> Answer {
+    mutating func call<Answer>(upTo end: Int? = nil, _ function: (inout HTTPExchange, Span<UInt8>) -> Answer) -> Answer
+    {
         // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
         let bytes = bytes
         return function(&exchange, bytes.span.extracting(start..<start + (end ?? count)))
     }
 
-    private func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
+    private mutating func nextEvent() throws(HTTPRefusal) -> ChunkedDecoder.Event {
         let bytes = bytes
         var position = start + rawOffset
         let event = try decoder.next(in: bytes.span, from: &position)
@@ -110,14 +116,14 @@ package final class RequestBuffer {
     }
 
     /// Prepares for the body behind the head.
-    func beginBody(atMost limit: Int) {
+    mutating func beginBody(atMost limit: Int) {
         rawOffset = exchange.head.byteCount
         decodedCount = 0
         if exchange.head.isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
     }
 
     /// Skips the head and prepares to drop its body.
-    func beginDiscarding(atMost limit: Int) {
+    mutating func beginDiscarding(atMost limit: Int) {
         let isChunked = exchange.head.isChunked
         discardCount = isChunked ? -1 : exchange.head.contentLength ?? 0
         advance(by: exchange.head.byteCount)
@@ -125,7 +131,7 @@ package final class RequestBuffer {
     }
 
     /// - Returns: True if the body is complete.
-    func receiveBody() throws(HTTPRefusal) -> Bool {
+    mutating func receiveBody() throws(HTTPRefusal) -> Bool {
         exchange.head.isChunked ? try decodeBody(keepsContent: true) : count >= requestEnd
     }
 
@@ -133,7 +139,7 @@ package final class RequestBuffer {
     /// coding only adds bytes.
     /// - Parameter keepsContent: False if the content is dropped.
     /// - Returns: True if the body is complete; it ends at ``rawOffset``.
-    private func decodeBody(keepsContent: Bool) throws(HTTPRefusal) -> Bool {
+    private mutating func decodeBody(keepsContent: Bool) throws(HTTPRefusal) -> Bool {
         while true {
             switch try nextEvent() {
             case .data(let range):
@@ -152,7 +158,7 @@ package final class RequestBuffer {
 
     /// Drops the received bytes of a body that is not read.
     /// - Returns: True if the whole body is dropped.
-    func discardBody() throws(HTTPRefusal) -> Bool {
+    mutating func discardBody() throws(HTTPRefusal) -> Bool {
         if discardCount < 0 {
             guard try decodeBody(keepsContent: false) else { return false }
             advance(by: rawOffset)
@@ -166,7 +172,7 @@ package final class RequestBuffer {
         return true
     }
 
-    private func moveDown(_ range: Range<Int>, to target: Int) {
+    private mutating func moveDown(_ range: Range<Int>, to target: Int) {
         guard target < range.lowerBound else { return }
         // target < range.lowerBound and range.upperBound <= bytes.count, so both areas lie within the array;
         // copyMemory allows them to overlap.
@@ -175,4 +181,11 @@ package final class RequestBuffer {
             unsafe (base + target).copyMemory(from: base + range.lowerBound, byteCount: range.count)
         }
     }
+}
+
+/// A buffer that is handed between connections without a copy.
+package final class HeldBuffer {
+    var content: RequestBuffer
+
+    init(_ content: consuming RequestBuffer) { self.content = content }
 }

@@ -16,7 +16,7 @@ extension Connection {
     /// The memory that the connection holds: itself, its buffers, and OpenSSL's part.
     package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
-        held += buffer?.heldBytes ?? 0
+        held += buffer?.content.heldBytes ?? 0
         guard let tls else { return held }
         if isHandshaking { return held + Self.handshakeBytes }
         held += Self.sessionBytes

@@ -31,10 +31,10 @@ static _Atomic(struct fault_plan *) owners[DESCRIPTORS];
 /* All plans: none is freed, since a descriptor may outlive its test, and the sanitizer reports what nothing points to. */
 static _Atomic(struct fault_plan *) latest;
 
-/* The C library's function of the same name. */
+/* The C library's function of the same name. Several threads may look for it at once. */
 #define ORIGINAL(name)                              \
     ({                                              \
-        static __typeof__(&name) found;             \
+        static _Atomic(__typeof__(&name)) found;    \
         if (!found)                                 \
             found = dlsym(RTLD_NEXT, #name);        \
         found;                                      \

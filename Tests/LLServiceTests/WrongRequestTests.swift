@@ -207,10 +207,15 @@ struct WrongRequest: Sendable {
 
 @Suite("Wrong requests", .live)
 struct WrongRequestTests {
-    private static let page = "Sources/LLService/LLService.docc/Mistakes.md"
+    /// Every answer, and the page that shows its hints.
+    private static let files = ("Tests/Mistakes.txt", "Sources/LLService/LLService.docc/Mistakes.md")
 
-    /// The rows of the page's table, the hints by request, and the log.
-    private static func answers() async throws -> (rows: [String], hints: [String: String], log: String) {
+    /// An answer to a wrong request.
+    private struct Answer {
+        let request, code, detail, hint: String
+    }
+
+    private static func answers() async throws -> [Answer] {
         let lines = Locked<[String]>([])
         var logger = Logger(label: "test") { label in
             LineLogHandler(label: label, level: LogLevelSwitch(.trace), format: .json) { line in
@@ -225,7 +230,7 @@ struct WrongRequestTests {
         var claims = Tokens.claims()
         (claims.name, claims.email) = ("Jane Quinn Doe", "jane.doe@example.com")
         let token = try Tokens.mint(claims)
-        var (rows, hints): ([String], [String: String]) = ([], [:])
+        var answers: [Answer] = []
         for request in WrongRequest.all {
             let service = request.hasKeys ? keyed : open
             let answer = try service.answer(
@@ -239,35 +244,47 @@ struct WrongRequestTests {
                 #expect(!answer.hint.contains(word), "\(request.name): \(answer.hint)")
             }
             #expect(!answer.text.contains(token.prefix(60)) && !answer.text.contains("jane.doe"), "\(request.name)")
-            rows.append(
-                "| \(request.name) | \(answer.status) `\(answer.code ?? "")` | \(answer.detail) | \(answer.hint) |"
-            )
-            hints[request.name] = answer.hint
+            let code = "\(answer.status) `\(answer.code ?? "")`"
+            answers.append(Answer(request: request.name, code: code, detail: answer.detail, hint: answer.hint))
         }
         let large = try open.fail(.bodyTooLarge, "POST", "/verify")
-        rows.append("| 60 KB of body | 413 `\(large.code ?? "")` | \(large.detail) | \(large.hint) |")
+        let code = "413 `\(large.code ?? "")`"
+        answers.append(Answer(request: "60 KB of body", code: code, detail: large.detail, hint: large.hint))
         let log = lines.withLock { $0.joined() }
         for word in [String(token.prefix(30)), "Jane", "jane.doe", "2954873201847263"] { #expect(!log.contains(word)) }
-        return (rows, hints, log)
+        return answers
     }
 
-    @Test("Each answer has the detail and the hint of the page on mistakes; no hint repeats a word of the request")
-    func table() async throws {
-        let rows = try await Self.answers().rows
-        #expect(rows.count >= 58 && Set(rows).count == rows.count)
-        let page = try ProjectFiles.text(Self.page)
-        let (start, end) = ("<!-- mistakes -->\n", "<!-- end -->\n")
-        let text =
-            "\n| request | answer | `detail` | `hint` |\n|---|---|---|---|\n" + rows.joined(separator: "\n") + "\n\n"
-        let parts = page.components(separatedBy: start)
-        let tail = try #require(parts.last?.components(separatedBy: end).last)
-        let written = parts[0] + start + text + end + tail
-        if ProcessInfo.processInfo.environment["LIMITED_LOGIN_WRITE_MISTAKES"] != nil {
-            try written.write(toFile: ProjectFiles.path(Self.page), atomically: true, encoding: .utf8)
+    /// The page's rows: one for each hint, with its answers and the first three of its requests.
+    private static func rows(_ answers: [Answer]) -> [String] {
+        var hints: [String] = []
+        for answer in answers where !hints.contains(answer.hint) { hints.append(answer.hint) }
+        return hints.map { hint in
+            let group = answers.filter { $0.hint == hint }
+            let codes = group.map(\.code).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+            let requests = group.prefix(3).map(\.request).joined(separator: "; ")
+            return "| \(requests) | \(codes.joined(separator: ", ")) | \(hint) |"
         }
-        let known = Set(page.split(separator: "\n"))
-        for row in rows { #expect(known.contains(Substring(row)), "\(row)") }
-        #expect(page.split(separator: "\n").count { $0.hasPrefix("| ") } == rows.count + 1)
+    }
+
+    @Test("Each answer is the known one, the page has each hint once, and no hint repeats a word of the request")
+    func table() async throws {
+        let answers = try await Self.answers()
+        let known = answers.map { "\($0.request) | \($0.code) | \($0.detail) | \($0.hint)" }
+        let rows = Self.rows(answers)
+        #expect(known.count >= 58 && Set(known).count == known.count)
+        if ProcessInfo.processInfo.environment["LIMITED_LOGIN_WRITE_MISTAKES"] != nil {
+            let parts = try ProjectFiles.text(Self.files.1).components(separatedBy: "|---|---|---|\n")
+            let page = try #require(parts.first) + "|---|---|---|\n" + rows.joined(separator: "\n") + "\n"
+            for (file, text) in [(Self.files.0, known.joined(separator: "\n") + "\n"), (Self.files.1, page)] {
+                try text.write(toFile: ProjectFiles.path(file), atomically: true, encoding: .utf8)
+            }
+        }
+        let written = Set(try ProjectFiles.text(Self.files.0).split(separator: "\n").map(String.init))
+        for answer in known { #expect(written.contains(answer), "\(answer)") }
+        #expect(written.count == known.count)
+        let shown = try ProjectFiles.text(Self.files.1).split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst()
+        #expect(shown.map(String.init) == rows)
     }
 
     @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: Rejection.Code.all)

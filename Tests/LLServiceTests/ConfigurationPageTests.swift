@@ -6,25 +6,51 @@ import Testing
 
 @Suite("Configuration: the page, the example file and the code agree")
 struct ConfigurationPageTests {
-    @Test("The page has a row for each setting, and no other")
-    func rows() throws {
+    /// The page `config/settings.md`; `LIMITED_LOGIN_WRITE_SETTINGS=1` writes it.
+    private static let page: String = {
         let rows = Settings.rows.map { row in
             let kind =
                 switch row.kind {
-                case .list: "list of strings"
-                case .text: "string"
-                case .file, .secretFile: "path of a file"
-                case .integer(let range): "integer, \(range.lowerBound) to \(range.upperBound)"
+                case .list: "list"
+                case .text: "text"
+                case .file, .secretFile: "file"
+                case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
                 case .duration(let range): "time, \(range.lowerBound) to \(range.upperBound) s"
                 case .size(let range):
-                    "size, \(row.kind.withUnit(range.lowerBound)) to \(row.kind.withUnit(range.upperBound))"
-                case .choice(let words): "one of " + words.map { "`\($0)`" }.joined(separator: ", ")
+                    "\(row.kind.withUnit(range.lowerBound)) to \(row.kind.withUnit(range.upperBound))"
+                case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
                 }
-            return "| `\(row.name)` | `\(row.environmentName)` | `--\(row.flagName)` | \(kind) | \(row.defaultText) "
-                + "| \(row.reload.rawValue) | \(row.summary) |"
+            let reload =
+                switch row.reload {
+                case .takesEffect: "yes"
+                case .rereads: "content"
+                case .guards: "content, added"
+                case .needsRestart: "no"
+                }
+            return "| `\(row.name)` | \(kind) | \(row.defaultText) | \(reload) | \(row.summary) |\n"
         }
-        let page = try ProjectFiles.text("config/README.md").split(separator: "\n").filter { $0.hasPrefix("| `") }
-        #expect(page.map(String.init) == rows)
+        return """
+            # Every setting
+            Made from `Sources/LLService/Configuration/Settings.swift`. The flag of `app_ids` is `--app-ids`, its variable
+            `LIMITED_LOGIN_APP_IDS`, and so for all. A list is a JSON array in the file, and has commas elsewhere. A time is a
+            number of seconds, or has a unit: `90s`, `5m`, `1h`, `2d`; a size likewise: `512KiB`, `64MiB`, `1GiB`.
+            [Tasks](README.md) tell how to use them.
+
+            The column *reload*: `yes`, the new value is in force at once; `content`, the file is read again, but not added or
+            taken away; `content, added`, it may also be added; `no`, only a restart changes it.
+
+            | name | value | default | reload | meaning |
+            |---|---|---|---|---|
+
+            """ + rows.joined()
+    }()
+
+    @Test("The page has a row for each setting, and no other")
+    func rows() throws {
+        if ProcessInfo.processInfo.environment["LIMITED_LOGIN_WRITE_SETTINGS"] != nil {
+            try Data(Self.page.utf8).write(to: URL(filePath: ProjectFiles.path("config/settings.md")))
+        }
+        #expect(try ProjectFiles.text("config/settings.md") == Self.page)
     }
 
     @Test("The example file shows every key in order, with the default values")

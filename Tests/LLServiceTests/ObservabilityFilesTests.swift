@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLService
 
-@Suite("Dashboard, alerts and the page on metrics name existing metrics")
+@Suite("Dashboard and alerts name existing metrics")
 struct ObservabilityFilesTests {
     /// The beginnings of our metrics' names. Other words of PromQL only look like a metric's name.
     private static let beginnings = ["limited_login_", "http_server_", "jwks_", "process_"]
@@ -30,13 +30,5 @@ struct ObservabilityFilesTests {
     func complete() throws {
         let named = Self.metrics(in: try ProjectFiles.text("config/prometheus/dashboard.json"))
         #expect(Set(ServiceMetrics.help.keys).subtracting(named) == [])
-    }
-
-    @Test("The page on operation has a row for each metric and no other")
-    func page() throws {
-        let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Operation.md")
-        let rows = page.split(separator: "\n").filter { row in Self.beginnings.contains { row.hasPrefix("| `\($0)") } }
-        #expect(Set(rows.map(String.init)) == Set(ServiceMetrics.help.map { "| `\($0)` | \($1) |" }))
-        #expect(rows.count == ServiceMetrics.help.count)
     }
 }

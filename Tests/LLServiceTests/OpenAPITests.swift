@@ -173,7 +173,7 @@ struct OpenAPITests {
         // Graph's codes are on the page of permissions.
         if code.isOfGraph { return }
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/API.md")
-        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| \(code.status) | `\(code.rawValue)` | ") }
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("- \(code.status) `\(code.rawValue)`: ") }
         #expect(rows.count == 1)
     }
 

@@ -23,6 +23,10 @@ static const char documentation[] = {
 #embed "../LLService/LLService.docc/API.md" suffix(,)
     0
 };
+static const char agents[] = {
+#embed "../../config/llms.txt" suffix(,)
+    0
+};
 static const char icon[] = {
 #embed "icon.svg" suffix(,)
     0
@@ -33,4 +37,5 @@ const char *page_html(void) { return html; }
 const char *page_style(void) { return style; }
 const char *page_script(void) { return script; }
 const char *page_documentation(void) { return documentation; }
+const char *page_agents(void) { return agents; }
 const char *page_icon(void) { return icon; }

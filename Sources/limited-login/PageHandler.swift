@@ -34,6 +34,7 @@ final class PageHandler: HTTPRequestHandler {
         "/page.css": ("text/css; charset=utf-8", Array(String(cString: page_style()).utf8)),
         "/page.js": ("text/javascript; charset=utf-8", Array(String(cString: page_script()).utf8)),
         "/API.md": ("text/plain; charset=utf-8", Array(String(cString: page_documentation()).utf8)),
+        "/llms.txt": ("text/plain; charset=utf-8", Array(String(cString: page_agents()).utf8)),
         "/icon.svg": ("image/svg+xml", Array(String(cString: page_icon()).utf8)),
     ]
 

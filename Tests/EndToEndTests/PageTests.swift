@@ -103,7 +103,7 @@ struct PageTests {
             let answer = try page.curl(["-H", "Host: \(name)", "-H", "Origin: http://\(name)"])
             #expect(answer.status == "200", "\(name): \(answer.text)")
         }
-        for path in ["/", "/page.css", "/page.js", "/icon.svg", "/API.md", "/state"] {
+        for path in ["/", "/page.css", "/page.js", "/icon.svg", "/API.md", "/llms.txt", "/state"] {
             let answer = try page.curl([], path: path).text
             for field in [
                 "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "

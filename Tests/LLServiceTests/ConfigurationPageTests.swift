@@ -25,19 +25,18 @@ struct ConfigurationPageTests {
                 case .takesEffect: "yes"
                 case .rereads: "content"
                 case .guards: "content, added"
-                case .needsRestart: "no"
+                case .needsRestart: ""
                 }
             return "| `\(row.name)` | \(kind) | \(row.defaultText) | \(reload) | \(row.summary) |\n"
         }
         return """
             # Every setting
-            Made from `Sources/LLService/Configuration/Settings.swift`. The flag of `app_ids` is `--app-ids`, its variable
-            `LIMITED_LOGIN_APP_IDS`, and so for all. A list is a JSON array in the file, and has commas elsewhere. A time is a
-            number of seconds, or has a unit: `90s`, `5m`, `1h`, `2d`; a size likewise: `512KiB`, `64MiB`, `1GiB`.
-            [Tasks](README.md) tell how to use them.
+            The flag of `app_ids` is `--app-ids`, its variable `LIMITED_LOGIN_APP_IDS`, and so for all. A list is a JSON array
+            in the file, and has commas elsewhere. A time is a number of seconds, or has a unit: `90s`, `5m`, `1h`, `2d`; a size
+            likewise: `512KiB`, `64MiB`, `1GiB`. [Tasks](README.md) tell how to use them.
 
-            The column *reload*: `yes`, the new value is in force at once; `content`, the file is read again, but not added or
-            taken away; `content, added`, it may also be added; `no`, only a restart changes it.
+            After a [reload](README.md#reload) a new value is in force (`yes`); a file is read again (`content`), and may be
+            added where it says so. All else takes a restart.
 
             | name | value | default | reload | meaning |
             |---|---|---|---|---|

@@ -255,14 +255,14 @@ struct WrongRequestTests {
         return answers
     }
 
-    /// The page's rows: one for each hint, with its answers and the first three of its requests.
+    /// The page's rows: one for each hint, with its answers and the first two of its requests.
     private static func rows(_ answers: [Answer]) -> [String] {
         var hints: [String] = []
         for answer in answers where !hints.contains(answer.hint) { hints.append(answer.hint) }
         return hints.map { hint in
             let group = answers.filter { $0.hint == hint }
             let codes = group.map(\.code).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-            let requests = group.prefix(3).map(\.request).joined(separator: "; ")
+            let requests = group.prefix(2).map(\.request).joined(separator: "; ")
             return "| \(requests) | \(codes.joined(separator: ", ")) | \(hint) |"
         }
     }

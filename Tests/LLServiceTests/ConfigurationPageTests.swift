@@ -15,7 +15,7 @@ struct ConfigurationPageTests {
                 case .text: "text"
                 case .file, .secretFile: "file"
                 case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
-                case .duration(let range): "time, \(range.lowerBound) to \(range.upperBound) s"
+                case .duration(let range): "\(range.lowerBound) to \(range.upperBound) s"
                 case .size(let range):
                     "\(row.kind.withUnit(range.lowerBound)) to \(row.kind.withUnit(range.upperBound))"
                 case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
@@ -35,8 +35,8 @@ struct ConfigurationPageTests {
             in the file, and has commas elsewhere. A time is a number of seconds, or has a unit: `90s`, `5m`, `1h`, `2d`; a size
             likewise: `512KiB`, `64MiB`, `1GiB`. [Tasks](README.md) tell how to use them.
 
-            After a [reload](README.md#reload) a new value is in force (`yes`); a file is read again (`content`), and may be
-            added where it says so. All else takes a restart.
+            After a [reload](README.md#reload) a new value is in force (`yes`), or that of a setting which is neither added nor
+            taken away (`content`), or which may be added (`content, added`). All else takes a restart.
 
             | name | value | default | reload | meaning |
             |---|---|---|---|---|

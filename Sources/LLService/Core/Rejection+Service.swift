@@ -155,7 +155,7 @@ extension Rejection.Code {
         case 409: "Do nothing: Graph is at it already."
         case 429: "Try again when Retry-After is over, and ask less often."
         case 502:
-            "Look at app_secrets_file and the settings graph_… (config/README.md); the log has Graph's number at level debug."
+            "Look at app_secrets_file and the settings graph_… (config/settings.md); the log has Graph's number at level debug."
         default: "Try again shortly, and keep users logged in."
         }
     }

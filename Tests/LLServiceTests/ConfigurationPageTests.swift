@@ -20,14 +20,8 @@ struct ConfigurationPageTests {
                     "\(row.kind.withUnit(range.lowerBound)) to \(row.kind.withUnit(range.upperBound))"
                 case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
                 }
-            let reload =
-                switch row.reload {
-                case .takesEffect: "yes"
-                case .rereads: "content"
-                case .guards: "content, added"
-                case .needsRestart: ""
-                }
-            return "| `\(row.name)` | \(kind) | \(row.defaultText) | \(reload) | \(row.summary) |\n"
+            let standard = row.defaultText == "none" ? "" : row.defaultText
+            return "| `\(row.name)` | \(kind) | \(standard) | \(row.reload.rawValue) | \(row.summary) |\n"
         }
         return """
             # Every setting
@@ -35,8 +29,8 @@ struct ConfigurationPageTests {
             in the file, and has commas elsewhere. A time is a number of seconds, or has a unit: `90s`, `5m`, `1h`, `2d`; a size
             likewise: `512KiB`, `64MiB`, `1GiB`. [Tasks](README.md) tell how to use them.
 
-            After a [reload](README.md#reload) a new value is in force (`yes`), or that of a setting which is neither added nor
-            taken away (`content`), or which may be added (`content, added`). All else takes a restart.
+            After a [reload](README.md#reload) with `yes` the new value is in force, with `content` the new value or file, which
+            is neither added nor taken away, or with `added` may be added. All else takes a restart.
 
             | name | value | default | reload | meaning |
             |---|---|---|---|---|

@@ -116,14 +116,15 @@ package enum SettingKind: Sendable, Equatable {
     }
 }
 
+/// The effect of a reload; the raw value is the word of the page `config/settings.md`.
 package enum SettingReload: String, Sendable, CaseIterable {
     /// The new value applies to all that begins after the reload.
-    case takesEffect = "at once"
+    case takesEffect = "yes"
     /// The file is read again, under another name if it has one. A reload can neither add nor remove the file.
-    case rereads = "content at once, on or off by a restart"
+    case rereads = "content"
     /// The same, but a reload may add the file. It may not remove it, because the file guards the service.
-    case guards = "content at once, taken away by a restart"
-    case needsRestart = "by a restart"
+    case guards = "content, added"
+    case needsRestart = ""
 
     /// The reason why a reload may not make this change; nil if it may.
     func refusal(_ name: String, from old: ConfigurationValue?, to new: ConfigurationValue?) -> String? {

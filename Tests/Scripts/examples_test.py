@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the examples against the real service and the stand-in issuer.
 
-usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, java, ruby, c-sharp, ios, android, web, web-code, login-node,
-    login-python, login-php, login-go, getting-started, login-swift; async-http-client is compiled only if it is named, since its
-    TLS library takes minutes)
+usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, java, ruby, c-sharp, ios,
+    android, web, web-code, login-node, login-python, login-php, login-go, getting-started, login-swift;
+    async-http-client is compiled only if it is named, since its TLS library takes minutes)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The tests of each
 login server are in `login_servers.py`. An example is SKIPPED if its tools are not installed.

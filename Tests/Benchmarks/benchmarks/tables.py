@@ -56,7 +56,8 @@ def render_exchange(results):
         ["`POST /verify`", f"{cost['verify']:.1f}", "1.00"],
         ["`POST /token`, ES256", f"{cost['ES256']:.1f}", f"{ratio['ES256']:.2f}"],
         ["`POST /token`, RS256", f"{cost['RS256']:.1f}", f"+ {ratio['RS256']:.2f} signatures of RSA-2048"],
-    ]) + f"\n\nOpenSSL alone signs in {cost['bare ES256']:.1f} and {cost['bare RS256']:.1f} µs. Medians of {exchange['turns']} turns."
+    ]) + f"\n\nOpenSSL alone signs in {cost['bare ES256']:.1f} and {cost['bare RS256']:.1f} µs. " \
+        f"Medians of {exchange['turns']} turns."
 
 
 def replace_between_marks(file, name, text):

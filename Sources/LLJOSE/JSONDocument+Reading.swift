@@ -182,7 +182,11 @@ extension JSONDocument {
             var earlier = later - 1
             while earlier >= 0, names[earlier] >> 32 == names[later] >> 32 {
                 let (left, right) = (Int(names[earlier] & 0xFFFF_FFFF), Int(names[later] & 0xFFFF_FFFF))
-                if Self.areEqual(nodes[left], nodes[right], bytes) { first = min(first ?? right, right) }
+                if Self.areEqual(nodes[left], nodes[right], bytes) {
+                    // The earlier names of the same hash were compared in their turn.
+                    first = min(first ?? right, right)
+                    break
+                }
                 earlier -= 1
             }
         }

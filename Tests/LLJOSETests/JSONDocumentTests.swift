@@ -135,6 +135,18 @@ struct JSONDocumentTests {
         }
     }
 
+    @Test("An object that names one member 256 times costs no more than three times one with 256 different names")
+    func costOfRepeatedNames() throws {
+        func cost(_ name: (Int) -> String) throws -> Duration {
+            let members = (0..<256).map { #""\u0061\#(String(repeating: "b", count: 24))\#(name($0))":0"# }
+            let text = Array("{\(members.joined(separator: ","))}".utf8)
+            var document = JSONDocument()
+            let runs = (0..<20).map { _ in ContinuousClock().measure { try? document.parse(text) } }
+            return try #require(runs.min())
+        }
+        #expect(try cost { _ in "999" } <= cost { "\($0 + 100)" } * 3)
+    }
+
     @Test("Bytes that a string may not hold unescaped are found at each place of a long one", arguments: 0...120)
     func specialBytes(place: Int) {
         func text(_ inside: [UInt8]) -> [UInt8] {

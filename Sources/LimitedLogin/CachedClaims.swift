@@ -55,7 +55,9 @@ package struct ClaimSet: OptionSet, Sendable {
     package init(_ claim: ClaimName) { rawValue = 1 << UInt16(claim.rawValue) }
 
     package static let all = ClaimSet(rawValue: .max)
-    fileprivate static let judged: ClaimSet = [ClaimSet(.issuer), ClaimSet(.audience), ClaimSet(.subject)]
+    fileprivate static let judged: ClaimSet = [
+        ClaimSet(.issuer), ClaimSet(.audience), ClaimSet(.subject), ClaimSet(.confirmation),
+    ]
 }
 
 extension TokenVerifier {

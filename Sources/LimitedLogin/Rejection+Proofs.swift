@@ -37,6 +37,10 @@ extension Rejection {
         "The DPoP proof's jti is missing, empty, or longer than 256 bytes."
     )
     package static let proofOfUnboundToken = proof(.wrongKey, "The token is bound to no key, so no DPoP proof fits it.")
+    package static let proofOfUnreadableBinding = proof(
+        .wrongKey,
+        "The token's cnf has no readable thumbprint jkt, so no key can use the token."
+    )
     package static let proofWithoutTokenHash = proof(
         .wrongToken,
         "The DPoP proof has no ath: the base64url of the token's SHA-256, without padding."

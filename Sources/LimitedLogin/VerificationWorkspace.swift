@@ -125,6 +125,23 @@ package struct VerifiedClaims: Sendable {
 
     /// True if the token has `cnf`, readable or not: its holder must prove possession of a key (RFC 7800 section 3).
     package var isBoundToKey = false
+
+    /// The key that the token is bound to. No other place judges `cnf`.
+    package var keyBinding: KeyBinding {
+        @inline(__always) get {
+            guard isBoundToKey else { return .none }
+            return self[.confirmation].map { .key(thumbprint: $0) } ?? .unreadable
+        }
+    }
+
+    /// The content of `cnf` (RFC 7800 section 3).
+    package enum KeyBinding {
+        /// There is no `cnf`: whoever has the token may use it.
+        case none
+        case key(thumbprint: Range<Int>)
+        /// There is a `cnf` without a text `jkt`, so no key can use the token.
+        case unreadable
+    }
 }
 
 /// A range of a token's payload in four bytes, since claims are passed by value: a token has at most 32 KiB.

@@ -53,7 +53,8 @@ public struct AuthenticationToken: Equatable, Codable, Sendable {
         case issuedAt = "issued_at"
         case expiresAt = "expires_at"
         case keyID = "key_id"
-        case keyThumbprint = "key_thumbprint"
+        case thumbprint = "key_thumbprint"
+        case confirmation
     }
 
     /// The token as it was received. It is never encoded, so it is empty after decoding.
@@ -74,9 +75,12 @@ public struct AuthenticationToken: Equatable, Codable, Sendable {
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String
-    /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if there is
-    /// none or if it is no string. Verify a ``DPoPProof`` to check that the caller has that key.
-    public let keyThumbprint: String?
+    private let thumbprint: String?
+    private let confirmation: String?
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if the token
+    /// has no `cnf`. It is empty, which is no key's, if `cnf` has no readable `jkt`: refuse such a token. Verify a
+    /// ``DPoPProof`` to check that the caller has that key.
+    public var keyThumbprint: String? { confirmation == nil ? thumbprint : "" }
 
     /// Makes the facts of a token from these values, for tests of code that takes them.
     public init(
@@ -100,7 +104,8 @@ public struct AuthenticationToken: Equatable, Codable, Sendable {
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
         self.keyID = keyID
-        self.keyThumbprint = keyThumbprint
+        thumbprint = keyThumbprint == "" ? nil : keyThumbprint
+        confirmation = keyThumbprint == "" ? "unreadable" : nil
     }
 }
 
@@ -122,6 +127,12 @@ extension VerifiedToken {
         }
         func text(_ range: Range<Int>) -> String { text(range, among: []) }
         let subject = text(claims.subject)
+        let thumbprint: String? =
+            switch claims.keyBinding {
+            case .none: nil
+            case .key(let range): text(range)
+            case .unreadable: ""
+            }
         var profile = Profile(
             userID: subject,
             permissions: claims.permissions.permissions,
@@ -152,7 +163,7 @@ extension VerifiedToken {
                 issuedAt: claims.issuedAt,
                 expiresAt: claims.expiresAt,
                 keyID: String(decoding: workspace.keyID, as: UTF8.self),
-                keyThumbprint: claims[.confirmation].map(text)
+                keyThumbprint: thumbprint
             ),
             profile: profile,
             claimsJSON: String(decoding: payload, as: UTF8.self)

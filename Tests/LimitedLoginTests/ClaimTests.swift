@@ -1,3 +1,4 @@
+import FoundationEssentials
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
@@ -135,9 +136,13 @@ struct ClaimTests {
         #expect(token.authenticationToken.keyThumbprint == nil)
         let confirmed = try Login.verify(StandInKeys.current.mint(Login.fullClaims))
         #expect(confirmed.authenticationToken.keyThumbprint == "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")
-        #expect(try Login.verify(Login.token("cnf", "5")).authenticationToken.keyThumbprint == nil)
-        for confirmation in ["{\"jkt\":5}", "{\"jkt\":\"\"}"] {
-            #expect(try Login.verify(Login.token("cnf", confirmation)).authenticationToken.keyThumbprint == nil)
+        // No key has the empty thumbprint of an unreadable `cnf`, and the JSON keeps it.
+        for confirmation in ["5", "null", "{}", #""x""#, #"{"jkt":5}"#, #"{"jkt":""}"#, #"{"x5t#S256":"x"}"#] {
+            let token = try Login.verify(Login.token("cnf", confirmation)).authenticationToken
+            #expect(token.keyThumbprint == "", "\(confirmation)")
+            let json = try JSONEncoder().encode(token)
+            #expect(String(decoding: json, as: UTF8.self).contains(#""confirmation":"unreadable""#))
+            #expect(try JSONDecoder().decode(AuthenticationToken.self, from: json).keyThumbprint == "")
         }
     }
 

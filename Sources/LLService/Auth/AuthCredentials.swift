@@ -34,9 +34,9 @@ struct AuthCredentials {
         }
     }
 
-    /// Judges the request's proof if the scheme is DPoP. With Bearer the `DPoP` field is not read, but its presence
-    /// makes the service refuse a bound token unless proofs are ignored: that client can prove its key (RFC 9449
-    /// section 7.2).
+    /// Judges the request's proof if the scheme is DPoP. An unreadable `cnf` is always refused. With Bearer the `DPoP`
+    /// field is not read, but its presence makes the service refuse a bound token unless proofs are ignored: that client
+    /// can prove its key (RFC 9449 section 7.2).
     /// - Returns: The proof, which is good but may have been used before; nil if none is needed.
     func judgeProof(
         _ head: borrowing RequestHead,
@@ -46,8 +46,14 @@ struct AuthCredentials {
         gateway: GatewaySettings,
         policy: @autoclosure () -> VerificationPolicy
     ) throws(Rejection) -> DPoPProof? {
+        var bound: Range<Int>?
+        switch claims.keyBinding {
+        case .unreadable: throw .proofOfUnreadableBinding
+        case .key(let thumbprint): bound = thumbprint
+        case .none: break
+        }
         guard scheme == .dpop else {
-            guard claims.isBoundToKey, gateway.dpop != .ignored else { return nil }
+            guard bound != nil, gateway.dpop != .ignored else { return nil }
             if head.count(of: "dpop", in: bytes) > 0 { throw .boundBearer }
             guard gateway.dpop == .requiredIfBound else { return nil }
             throw .proofMissing
@@ -55,7 +61,7 @@ struct AuthCredentials {
         // RFC 9449 section 4.3 (1) allows one `DPoP` field.
         let count = head.count(of: "dpop", in: bytes)
         guard count <= 1 else { throw .proofRepeated }
-        guard let thumbprint = claims[.confirmation] else { throw .proofOfUnboundToken }
+        guard let bound else { throw .proofOfUnboundToken }
         guard let proof = head.value(of: "dpop", in: bytes) else { throw .proofMissing }
         let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
         let now = try ServiceClock.now()
@@ -64,7 +70,7 @@ struct AuthCredentials {
             method: bytes.extracting(request.method),
             target: request.target,
             token: bytes.extracting(token),
-            keyThumbprint: JSONText.value(payload.span, thumbprint).utf8.span,
+            keyThumbprint: JSONText.value(payload.span, bound).utf8.span,
             clockSkewSeconds: policy().clockSkewSeconds,
             now: now
         )

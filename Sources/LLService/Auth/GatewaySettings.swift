@@ -10,7 +10,7 @@ package final class GatewaySettings: Sendable, Equatable {
     /// The scheme and host of every client's request; nil if the gateway sends them with each request.
     package let origin: GatewayOrigin?
     package let fields: [AuthField]
-    /// The texts for the fields and for a proof.
+    /// The texts for the fields.
     let texts: ClaimSet
 
     package init(
@@ -21,7 +21,7 @@ package final class GatewaySettings: Sendable, Equatable {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields
-        texts = ClaimSet(fields.map { ClaimSet($0.claim) }).union(ClaimSet(.confirmation))
+        texts = ClaimSet(fields.map { ClaimSet($0.claim) })
     }
 
     package static func == (left: GatewaySettings, right: GatewaySettings) -> Bool {

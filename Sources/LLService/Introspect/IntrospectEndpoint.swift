@@ -121,11 +121,12 @@ enum IntrospectAnswer {
         text("aud", claims.audience, payload, &bytes)
         // A token of Facebook was issued to its audience.
         text("client_id", client ?? claims.audience, payload, &bytes)
-        // RFC 9449 section 6.2. A token with an unreadable `cnf` counts as bound too, because a Bearer token has no
-        // `cnf`.
-        JSONWriter.raw(claims.isBoundToKey ? ",\"token_type\":\"DPoP\"" : ",\"token_type\":\"Bearer\"", to: &bytes)
-        if let thumbprint = claims[.confirmation] {
-            JSONWriter.raw(",\"cnf\":{", to: &bytes)
+        // RFC 9449 section 6.2. No proof fits a token with an unreadable `cnf`.
+        switch claims.keyBinding {
+        case .none: JSONWriter.raw(",\"token_type\":\"Bearer\"", to: &bytes)
+        case .unreadable: JSONWriter.raw(",\"token_type\":\"DPoP\"", to: &bytes)
+        case .key(let thumbprint):
+            JSONWriter.raw(",\"token_type\":\"DPoP\",\"cnf\":{", to: &bytes)
             text("jkt", thumbprint, payload, &bytes)
             bytes.append(UInt8(ascii: "}"))
         }

@@ -73,7 +73,7 @@ enum TokenEndpoint {
             trace: TraceParent.passedOn(exchange.head, bytes)
         )
         guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer(request)) }
-        let login = TokenIssuer.Login(
+        let login = try TokenIssuer.Login(
             claims,
             payload: worker.judge.workspace.payload.span,
             telling: worker.settings.tokens?.issuer.policy.claims ?? []
@@ -251,7 +251,21 @@ extension FormParameters {
 
 extension TokenIssuer.Login {
     /// The login of an id token.
-    init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) {
+    init(
+        _ claims: VerifiedClaims,
+        payload: Span<UInt8>,
+        telling wanted: [TokenIssuer.Claim]
+    ) throws(Rejection) {
+        var thumbprint: String?
+        switch claims.keyBinding {
+        case .none: break
+        case .key(let range): thumbprint = JSONText.value(payload, range)
+        case .unreadable:
+            throw Rejection(
+                .invalidRequest,
+                "The subject token's cnf has no readable thumbprint jkt, so no key could use a token made from it."
+            )
+        }
         var told: [TokenIssuer.Claim: String] = [:]
         for claim in wanted {
             if let range = claims[claim.name] { told[claim] = JSONText.value(payload, range) }
@@ -261,7 +275,7 @@ extension TokenIssuer.Login {
             userID: JSONText.value(payload, claims.subject),
             authenticatedAt: claims.issuedAt,
             expiresAt: claims.expiresAt,
-            keyThumbprint: claims[.confirmation].map { JSONText.value(payload, $0) },
+            keyThumbprint: thumbprint,
             claims: told
         )
     }

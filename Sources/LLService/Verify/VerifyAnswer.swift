@@ -69,7 +69,11 @@ package enum VerifyAnswer {
         date(claims.expiresAt, &bytes)
         bytes.append(",\"key_id\":")
         bytes.appendString(keyID)
-        text(",\"key_thumbprint\":\"", claims[.confirmation], payload, &bytes)
+        switch claims.keyBinding {
+        case .none: break
+        case .key(let thumbprint): text(",\"key_thumbprint\":\"", thumbprint, payload, &bytes)
+        case .unreadable: bytes.append(",\"confirmation\":\"unreadable\"")
+        }
         bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
     }
 

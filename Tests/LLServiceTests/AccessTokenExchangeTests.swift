@@ -80,15 +80,18 @@ struct AccessTokenExchangeTests {
         #expect(answer.text.contains(#""error":"temporarily_unavailable""#))
     }
 
-    @Test("After a callback, a token without an issue time can be exchanged, and the new token is good at once")
-    func afterCallback() async throws {
+    @Test(
+        "After a callback, a token without an issue time can be exchanged, and the new token is good at once",
+        arguments: [-600, 2]
+    )
+    func afterCallback(seconds: Int64) async throws {
         let now = WallClock.unixSeconds()
         let data = GraphStory.data([("issued_at", nil), ("expires_at", "\(now + 4_200)")])
         let service = try await Self.service(GraphStory.script(data))
         service.core.revocations.revoke(
             app: InProcessService.appID.utf8.span,
             user: GraphStory.user.utf8.span,
-            at: now - 600,
+            at: now + seconds,
             kind: .callback
         ) { _ in }
         let answer = try Self.exchange(service)

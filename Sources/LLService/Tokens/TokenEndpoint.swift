@@ -53,7 +53,7 @@ enum TokenEndpoint {
             let last = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span),
             last.kind == .callback, login.authenticatedAt.wholeSeconds <= last.moment
         {
-            login.authenticatedAt = NumericDate(secondsSince1970: min(last.moment + 1, now.wholeSeconds)) ?? now
+            login.authenticatedAt = NumericDate(secondsSince1970: last.moment + 1) ?? now
         }
         return login
     }
@@ -83,7 +83,7 @@ enum TokenEndpoint {
         worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
         let answer: ReplayGuard.Writer = { response in
             VerifyEndpoint.addFields(to: &response)
-            write(token, request, &response)
+            write(token, request, isBound: login.keyThumbprint != nil, &response)
         }
         guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
             answer(&exchange.response)
@@ -115,12 +115,15 @@ enum TokenEndpoint {
     private static func write(
         _ token: TokenIssuer.Token,
         _ request: TokenRequest,
+        isBound: Bool = false,
         _ response: inout HTTPResponse
     ) {
+        // RFC 9449 section 5: the client must show a proof with a bound token.
+        let type = request.wanted == .idToken ? "N_A" : isBound ? "DPoP" : "Bearer"
         JSONWriter.raw("{", to: &response.body)
         JSONWriter.member("access_token", token.value, to: &response.body)
         JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)
-        JSONWriter.member("token_type", request.wanted == .idToken ? "N_A" : "Bearer", to: &response.body)
+        JSONWriter.member("token_type", type, to: &response.body)
         JSONWriter.member("expires_in", token.lifetimeSeconds, to: &response.body)
         JSONWriter.raw("}", to: &response.body)
     }

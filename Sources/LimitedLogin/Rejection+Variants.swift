@@ -117,6 +117,11 @@ extension Rejection {
         package static let nested = Self(
             detail: "This is a token within a token (cty); Facebook's id tokens are not nested."
         )
+        /// A token of the service's own issuer where Facebook's are judged.
+        package static let ownToken = Self(
+            detail: "This is a token that this service issued, and none of Facebook's.",
+            hint: "Send Facebook's token of the login; one of POST /token is for /auth, /introspect and your services."
+        )
         /// An id token of the service's own issuer; it is not an access token.
         package static let ownIDToken = Self(
             detail: "This is an id token that this service issued: it has no client_id.",

@@ -65,7 +65,11 @@ struct LiveKeyTests {
         for client in clients { client.send(request) }
         await eventually("all clients wait") { service.server.counters.parked >= 40 }
         #expect(service.server.counters.parked == 40)
-        for client in clients[..<20] { client.reset() }
+        for client in clients[..<10] { client.reset() }
+        // A client that ends its direction has usually left; it gives up its place, and gets its answer if it is still there.
+        for client in clients[10..<20] { client.shutdownWrite() }
+        await eventually("those that left give up their places") { service.server.counters.parked == 20 }
+        #expect(clients[10..<20].allSatisfy { $0.readResponses(1).first?.status == 429 })
         service.cache.stop()
         let answers = clients[20...].map { $0.readResponses(1).first?.status }
         #expect(answers.allSatisfy { $0 == 503 })

@@ -34,6 +34,10 @@ package protocol HTTPRequestHandler: AnyObject {
     /// The connection of a parked request is closed: no client waits for its answer any more.
     func didAbandon(_ request: ParkedRequest)
 
+    /// The client of a parked request has ended its direction, and has probably left.
+    /// - Returns: True if the request is to be answered now, so that it gives up its place.
+    func didHangUp(_ request: ParkedRequest) -> Bool
+
     /// The worker calls it before it waits for events. The handler does the work that is due without a request.
     /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
     ///   nothing is due.
@@ -45,6 +49,7 @@ extension HTTPRequestHandler {
     package func didRespond(status: UInt16, context: RequestContext) {}
     package func attach(_ waker: RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
+    package func didHangUp(_ request: ParkedRequest) -> Bool { false }
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
     package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {

@@ -18,8 +18,26 @@ extension Worker {
             if events & ReadyEvents.Bits.readHangUp == 0 { return }
             // The client may have ended only its own direction: it still gets its answer.
             connection.inputEnded()
+            if connection.phase == .parked, host.handler.didHangUp(connection.request) {
+                connection.visit(.expired, &host)
+            }
             flush(connection)
         }
+    }
+
+    /// Visits the next of all parked requests. 16: other requests then wait about a millisecond for them.
+    mutating func wakeQueued() {
+        for _ in 0..<min(wakeQueue.count, 16) {
+            let connection = wakeQueue.removeLast()
+            if connection.slot >= 0 { wake(connection) }
+        }
+    }
+
+    mutating func wake(_ connection: Connection) {
+        now = MonotonicClock.now()
+        connection.wake(&host)
+        flush(connection)
+        keepToShare()
     }
 
     mutating func receive(_ connection: Connection) {

@@ -25,6 +25,8 @@ struct Worker: ~Copyable {
     var deadlines = DeadlineList()
     var tls: Published<TLSContext>.Copy?
     var resumeQueue: [Connection] = []
+    /// The connections with parked requests that are visited next.
+    var wakeQueue: [Connection] = []
     var spareDescriptor: Int32
     var acceptPausedUntil = MonotonicInstant.never
     var acceptedCount: UInt64 = 0
@@ -98,6 +100,7 @@ struct Worker: ~Copyable {
             }
         }
         resumeQueued()
+        wakeQueued()
         handleDeadlines()
         if handshakesWait { beginWaitingHandshakes() }
         host.endTurn()
@@ -132,7 +135,7 @@ struct Worker: ~Copyable {
 
     /// Milliseconds until the next due time, rounded up; -1 if there is none, so that an idle server sleeps.
     private func timeout() -> Int32 {
-        if !resumeQueue.isEmpty { return 0 }
+        if !resumeQueue.isEmpty || !wakeQueue.isEmpty { return 0 }
         let next = min(
             deadlines.nextDeadline() ?? .never,
             handshakesWait ? nextHandshakeTurn() : .never,
@@ -205,9 +208,7 @@ extension Worker {
             switch task {
             case .wakeParked:
                 // All lists are searched: a parked request behind unsent output counts as busy.
-                for connection in table.all() where connection.slot >= 0 && connection.phase == .parked {
-                    wake(connection)
-                }
+                wakeQueue = table.all().filter { $0.slot >= 0 && $0.phase == .parked }
             case .wake(let request):
                 let connection = table.connection(at: request.slot)
                 if let connection, connection.request == request { wake(connection) }
@@ -230,13 +231,6 @@ extension Worker {
         }
         if now >= cutOffAt { return false }
         return listenersCloseAt != .never || table.count > 0 || !handle.endTasks()
-    }
-
-    private mutating func wake(_ connection: Connection) {
-        now = MonotonicClock.now()
-        connection.wake(&host)
-        flush(connection)
-        keepToShare()
     }
 
     /// The drain delay is over: no new connection from now on, and idle ones close after a last moment.

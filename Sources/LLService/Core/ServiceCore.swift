@@ -95,18 +95,21 @@ final class WorkerContext {
         self.listener = listener
         copyOfSettings = Published.Copy(core.settings)
         revocations = core.revocations
-        judge = TokenJudge(cache: core.cache, revocations: revocations)
         // Tokens that this service issues get half of the memory for signatures.
         let capacity = copyOfSettings.value.tokens == nil ? 0 : core.signatureCacheEntries / 2
         signatures = VerifiedSignatureCache(capacity: core.signatureCacheEntries - capacity, metrics: core.metrics)
         ownTokens = OwnTokenJudge(capacity: capacity, revocations: revocations, metrics: core.metrics)
+        ownTokens.use(copyOfSettings.value)
+        judge = TokenJudge(cache: core.cache, revocations: revocations, ownTokens: ownTokens)
     }
 
     /// The settings in force when the request's head was read.
     var settings: RuntimeSettings { copyOfSettings.value }
 
     func refreshSettings() {
-        if copyOfSettings.isOld { copyOfSettings = copyOfSettings.renewed }
+        guard copyOfSettings.isOld else { return }
+        copyOfSettings = copyOfSettings.renewed
+        ownTokens.use(settings)
     }
 
     func countRequest(of client: String) {

@@ -40,6 +40,8 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
 
+    package func didHangUp(_ request: ParkedRequest) -> Bool { worker.judge.isWaiting(request) }
+
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant {
         guard refusals.untoldCount > 0 else { return .never }
         reportUntold(now)
@@ -226,6 +228,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         facts["reason"] = reason.map { "\($0)" }
         facts["route"] = place.map { "\(routes[$0].path)" }
         facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
+        facts["trace_id"] = TraceParent.traceIDText(exchange.head, bytes).map { "\($0)" }
         core.logger.info("refused", metadata: facts)
     }
 

@@ -11,7 +11,10 @@ final class TokenJudge {
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
+    /// The hashes of their key IDs.
+    private var keyIDs: Set<UInt64>
     private let revocations: Revocations
+    private let ownTokens: OwnTokenJudge
     /// The time until which the last token that must wait for keys waits.
     private(set) var waitsUntil = MonotonicInstant.never
     /// The requests that wait for a key outside the set.
@@ -21,12 +24,23 @@ final class TokenJudge {
     /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
-    init(cache: JWKSetCache, revocations: Revocations, keyWaitPlaces: Int = KeyWaits.defaultPlaces) {
+    init(
+        cache: JWKSetCache,
+        revocations: Revocations,
+        ownTokens: OwnTokenJudge,
+        keyWaitPlaces: Int = KeyWaits.defaultPlaces
+    ) {
         self.cache = cache
         keyWaits = KeyWaits(places: keyWaitPlaces)
         self.revocations = revocations
+        self.ownTokens = ownTokens
         snapshot = Published.Copy(cache.published)
         keys = VerificationKeys(snapshot.value.keySet)
+        keyIDs = Self.keyIDs(snapshot.value)
+    }
+
+    private static func keyIDs(_ snapshot: JWKSetSnapshot) -> Set<UInt64> {
+        Set(snapshot.keySet.keys.map { JWKSetCache.hash($0.keyID.utf8.span) })
     }
 
     /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
@@ -44,14 +58,19 @@ final class TokenJudge {
         trace: @autoclosure () -> String?
     ) throws(Rejection) -> VerifiedClaims? {
         // A request that must keep waiting takes a place again.
-        let hasWaited = keyWaits.remove(context.request)
+        let waited = keyWaits.remove(context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
             refreshKeys()
             // Keys older than `max-stale` verify no token.
             guard !keys.isEmpty, snapshot.value.isUsable(at: context.now) else {
-                if try waitForKeys(nil, context, hasWaited, nil) { return nil }
+                if try waitForKeys(nil, context, nil) { return nil }
+                continue
+            }
+            // The set still lacks the token's key, so the token need not be read again.
+            if let waited, !keyIDs.contains(waited.keyID) {
+                if try waitForKeys(waited, context, hasWaited: true, trace()) { return nil }
                 continue
             }
             let now = try ServiceClock.now()
@@ -71,9 +90,18 @@ final class TokenJudge {
                     claims = try verifier.judge(token, expectation, keys: keys, now: now, workspace: &workspace)
                 }
             } catch {
+                // A token of this service is not Facebook's, whatever its `typ` is, and Facebook is not asked for its key.
+                if [.unknownKey, .notAnIDToken].contains(error.code), ownTokens.isOwn(token) {
+                    throw .notAnIDToken(.ownToken)
+                }
                 // A key ID that is too long for any published key is empty here; it causes no fetch.
                 guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw error.of(token) }
-                if try waitForKeys(error, context, hasWaited, trace()) { return nil }
+                let wait = KeyWaits.Wait(
+                    keyID: JWKSetCache.hash(workspace.keyID.span),
+                    refusal: error,
+                    isLong: requestByteCount > KeyWaits.usualByteCount
+                )
+                if try waitForKeys(wait, context, hasWaited: waited != nil, trace()) { return nil }
                 continue
             }
             if revocations.count > 0 { try requireInForce(claims) }
@@ -84,13 +112,18 @@ final class TokenJudge {
 
     func abandon(_ request: ParkedRequest) { _ = keyWaits.remove(request) }
 
+    func isWaiting(_ request: ParkedRequest) -> Bool { keyWaits.contains(request) }
+
     /// Takes the newest key set. It usually costs one atomic load: the snapshot is copied, and OpenSSL's contexts are
     /// made, only after the cache has published a new epoch.
     private func refreshKeys() {
         guard snapshot.isOld else { return }
         let newer = snapshot.renewed
         // A longer lifetime of the same keys leaves the contexts unchanged.
-        if newer.value.keySetVersion != snapshot.value.keySetVersion { keys = VerificationKeys(newer.value.keySet) }
+        if newer.value.keySetVersion != snapshot.value.keySetVersion {
+            keys = VerificationKeys(newer.value.keySet)
+            keyIDs = Self.keyIDs(newer.value)
+        }
         snapshot = newer
     }
 
@@ -112,20 +145,19 @@ extension TokenJudge {
     ///
     /// The issuer may have rotated its keys, so a request with an unknown key ID waits for the next fetch.
     /// - Parameters:
-    ///   - unknown: The refusal of the token if the issuer has no such key; nil if there are no keys at all, so that
-    ///     the request waits only for a running fetch.
+    ///   - wait: What is known about the token; nil if there are no keys at all, so that the request waits only for a
+    ///     running fetch.
     ///   - hasWaited: True if the request already had a place among the waiting ones.
     private func waitForKeys(
-        _ unknown: Rejection?,
+        _ wait: KeyWaits.Wait?,
         _ context: RequestContext,
-        _ hasWaited: Bool,
+        hasWaited: Bool = false,
         _ trace: @autoclosure () -> String?
     ) throws(Rejection) -> Bool {
-        let hash = unknown == nil ? nil : JWKSetCache.hash(workspace.keyID.span)
-        let mayWait = hasWaited || hash.map { keyWaits.hasRoom(for: $0, bytes: requestByteCount) } ?? true
+        let mayWait = hasWaited || wait.map { keyWaits.hasRoom(for: $0) } ?? true
         let answer = CallTrace.$parent.withValue(trace()) {
             cache.missingKey(
-                hash,
+                wait?.keyID,
                 seenEpoch: snapshot.value.epoch,
                 waitingSince: context.firstByteAt,
                 mayWait: mayWait,
@@ -135,12 +167,12 @@ extension TokenJudge {
         // An outage or an overload is not the token's fault, so the status is not 401.
         switch answer {
         case .wait(let moment) where context.visit != .expired:
-            if let hash { keyWaits.add(context.request, hash, bytes: requestByteCount) }
+            if let wait { keyWaits.add(context.request, wait) }
             waitsUntil = moment
             return true
         case .lookAgain: return false
-        case .unknown: throw unknown ?? Rejection(.keysUnavailable)
-        case .wait: throw Rejection(hash == nil ? .keysUnavailable : .keyChecksExhausted)
+        case .unknown: throw wait?.refusal ?? Rejection(.keysUnavailable)
+        case .wait: throw Rejection(wait == nil ? .keysUnavailable : .keyChecksExhausted)
         case .unavailable(let seconds): throw Rejection(.keysUnavailable, retryAfter: seconds)
         case .exhausted(let seconds): throw Rejection(.keyChecksExhausted, retryAfter: seconds)
         }
@@ -159,8 +191,17 @@ struct KeyWaits {
     /// genuine request.
     static let usualByteCount = 8_192
 
+    /// What was found about a waiting request, so that its token is not read again before its key comes.
+    struct Wait {
+        /// The hash of the key ID.
+        let keyID: UInt64
+        /// The refusal of the token if the issuer has no such key.
+        let refusal: Rejection
+        let isLong: Bool
+    }
+
     private let places: Int
-    private var waits: [ParkedRequest: (keyID: UInt64, isLong: Bool)] = [:]
+    private var waits: [ParkedRequest: Wait] = [:]
     private var requestsByKeyID: [UInt64: Int] = [:]
     private var longCount = 0
 
@@ -168,25 +209,26 @@ struct KeyWaits {
 
     var count: Int { waits.count }
 
+    func contains(_ request: ParkedRequest) -> Bool { waits[request] != nil }
+
     /// True if one more request may wait.
-    func hasRoom(for keyID: UInt64, bytes: Int) -> Bool {
-        if bytes > Self.usualByteCount, longCount >= places / 8 { return false }
-        return waits.count < (requestsByKeyID[keyID] == nil ? places : 2 * places)
+    func hasRoom(for wait: Wait) -> Bool {
+        if wait.isLong, longCount >= places / 8 { return false }
+        return waits.count < (requestsByKeyID[wait.keyID] == nil ? places : 2 * places)
     }
 
-    mutating func add(_ request: ParkedRequest, _ keyID: UInt64, bytes: Int) {
-        let isLong = bytes > Self.usualByteCount
-        waits[request] = (keyID, isLong)
-        requestsByKeyID[keyID, default: 0] += 1
-        if isLong { longCount += 1 }
+    mutating func add(_ request: ParkedRequest, _ wait: Wait) {
+        waits[request] = wait
+        requestsByKeyID[wait.keyID, default: 0] += 1
+        if wait.isLong { longCount += 1 }
     }
 
-    mutating func remove(_ request: ParkedRequest) -> Bool {
-        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return false }
+    mutating func remove(_ request: ParkedRequest) -> Wait? {
+        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return nil }
         let others = requestsByKeyID[wait.keyID, default: 1] - 1
         requestsByKeyID[wait.keyID] = others > 0 ? others : nil
         if wait.isLong { longCount -= 1 }
-        return true
+        return wait
     }
 }
 

@@ -48,7 +48,7 @@ final class OwnTokenJudge {
     private let capacity: Int
     private let metrics: ServiceMetrics
     private var tokens: RecentDigests
-    private var settings: RuntimeSettings?
+    /// Nil if no tokens are issued.
     private var verifier: OwnTokenVerifier?
 
     init(capacity: Int, revocations: Revocations, metrics: ServiceMetrics) {
@@ -58,17 +58,16 @@ final class OwnTokenJudge {
         tokens = RecentDigests(capacity: capacity)
     }
 
-    func isOwn(_ token: Span<UInt8>, _ issued: TokenSettings, _ settings: RuntimeSettings) -> Bool {
-        if settings !== self.settings {
-            verifier = OwnTokenVerifier(issued.issuer, verification: settings.verifier.policy)
-            // A reload may have removed the key that signed a token.
-            tokens = RecentDigests(capacity: capacity)
-            self.settings = settings
-        }
-        return verifier?.isOwn(token) ?? false
+    /// Takes new settings.
+    func use(_ settings: RuntimeSettings) {
+        verifier = settings.tokens.map { OwnTokenVerifier($0.issuer, verification: settings.verifier.policy) }
+        // A reload may have removed the key that signed a token.
+        tokens = RecentDigests(capacity: capacity)
     }
 
-    /// Judges a token; ``isOwn(_:_:_:)`` must be called for the same token just before.
+    func isOwn(_ token: Span<UInt8>) -> Bool { verifier?.isOwn(token) ?? false }
+
+    /// Judges a token for which ``isOwn(_:)`` is true.
     func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Rejection) -> OwnToken {
         guard let verifier else { throw Rejection(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
@@ -106,8 +105,7 @@ extension WorkerContext {
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> UnboundToken? {
-        let settings = settings
-        guard let tokens = settings.tokens, ownTokens.isOwn(token, tokens, settings) else {
+        guard ownTokens.isOwn(token) else {
             let claims = try judge.judge(
                 token,
                 expectation,

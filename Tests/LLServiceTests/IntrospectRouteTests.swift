@@ -130,7 +130,7 @@ struct IntrospectRouteTests {
         arguments: [
             "", "token=", "tok=x", "token=a&token=b", "token=%zz", "token=a&nonce=1&subject=2", "token=a&nonce=",
             "token=a&app_id=", "token=a&token_type_hint=a&token_type_hint=b", "token=a&issued_nonce=true",
-            "token=a&key_thumbprint=a", "token=a&access_token=a", "token=a&permissions=",
+            "token=a&auth_nonce=true", "token=a&key_thumbprint=a", "token=a&access_token=a", "token=a&permissions=",
             "token=a" + String(repeating: "&x=1", count: 1_024),
         ]
     )

@@ -156,6 +156,32 @@ struct OwnTokenTests {
         #expect(try Self.exchange(service, posted, fields: [Self.form]).status == 200)
     }
 
+    @Test("A bound login's token is bound to the same key; a login with an unreadable cnf gets no token")
+    func bound() async throws {
+        let service = try await Self.service()
+        let thumbprint = try Proof.key.thumbprint()
+        for confirmation in [#"{"jkt":"\#(thumbprint)"}"#, "{}", "null", #"{"jkt":5}"#, #""x""#, #"{"x5t#S256":"y"}"#] {
+            let token = try StandInKeys.current.mint(members: Tokens.claims().members + [("cnf", confirmation)])
+            let body = #"{"id_token":"\#(token)","nonce":"n-1"}"#
+            let told = try service.answer(fields: ["Content-Type: application/json", Self.key], body: body).text
+            let isUnreadable = !confirmation.contains(thumbprint)
+            #expect(told.contains(#","confirmation":"unreadable","#) == isUnreadable, "\(told)")
+            let answer = try Self.exchange(service, Self.body(token))
+            if isUnreadable {
+                #expect(answer.status == 400 && answer.code == "invalid_request", "\(confirmation): \(answer.text)")
+                continue
+            }
+            let own = try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+            #expect(own.type == "DPoP", "\(answer.text)")
+            let bearer = ["Authorization: Bearer \(own.token)", "DPoP: x"]
+            #expect(try service.answer("GET", "/auth", fields: bearer).code == "invalid_dpop_proof")
+            let active = try service.introspect("token=\(own.token)").text
+            #expect(active.contains(#""token_type":"DPoP","cnf":{"jkt":"\#(thumbprint)"}"#), "\(active)")
+            let id = try Self.exchange(service, Self.body(token, "nonce=n-1&requested_token_type=\(Self.idToken)"))
+            #expect(try JSONDecoder().decode(Answer.self, from: Data(id.body)).type == "N_A")
+        }
+    }
+
     @Test("A parameter without a value counts as absent, and an unknown parameter is ignored")
     func leniency() async throws {
         let service = try await Self.service()
@@ -228,6 +254,19 @@ struct OwnTokenTests {
             #expect(answer.status == 401 && answer.code == "not_an_id_token", "\(path): \(answer.text)")
         }
         #expect(try Self.exchange(service, Self.body(token)).status == 400)
+        // The service knows its own keys, whatever `typ` says, and asks the issuer for none of them.
+        let fetches = service.source.fetchCount
+        for own in [token, id] {
+            let answer = try service.answer(
+                "POST",
+                "/verify",
+                fields: fields,
+                body: #"{"id_token":"\#(own)","nonce":"n-1"}"#
+            )
+            #expect(answer.status == 401 && answer.code == "not_an_id_token", "\(answer.text)")
+            #expect(answer.detail.contains("this service issued"), "\(answer.detail)")
+        }
+        #expect(service.source.fetchCount == fetches)
     }
 
     @Test("Discovery and the key set are public and may be cached for five minutes")

@@ -48,7 +48,11 @@ struct RefusalTraceTests {
         do {
             let service = try await InProcessService(clients: keys, gatewayIsEnabled: true, logger: logger)
             let token = try Tokens.mint(Tokens.claims())
-            let fields = ["Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1"]
+            let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+            let fields = [
+                "Content-Type: application/json", "X-Api-Key: secret", "X-Request-Id: r-1",
+                "traceparent: 00-\(trace)-00f067aa0ba902b7-01",
+            ]
             let body = "{\"id_token\":\"\(token)\",\"nonce\":\"other\"}"
             #expect(try service.answer(fields: fields, body: body).status == 401)
             #expect(try service.answer(fields: fields, body: body.replacing("other", with: "n-1")).status == 200)
@@ -59,7 +63,7 @@ struct RefusalTraceTests {
             let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
             #expect(object["level"] == "info" && object["message"] == "refused")
             #expect(object["code"] == "nonce_mismatch" && object["request_id"] == "r-1")
-            #expect(object["caller"] == "backend" && object["route"] == "/verify")
+            #expect(object["trace_id"] == trace && object["caller"] == "backend" && object["route"] == "/verify")
             #expect(!line.contains("2954873201847263") && !line.contains(token.prefix(20)))
             // No refusal is lost in a flood, whatever its speed.
             for _ in 0..<200 { _ = try service.answer("GET", "/auth", fields: []) }

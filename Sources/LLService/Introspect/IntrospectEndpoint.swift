@@ -68,7 +68,7 @@ struct IntrospectRequest: Sendable {
     /// The parameters that `/verify` alone judges. Other unknown parameters are ignored (RFC 6749 section 3.2). These
     /// are refused, because a caller that sends one would believe that `active` includes it.
     private static let demandsOfVerify: [StaticString] = [
-        "issued_nonce", "key_thumbprint", "access_token", "permissions",
+        "issued_nonce", "auth_nonce", "key_thumbprint", "access_token", "permissions",
     ]
 
     let token: [UInt8]

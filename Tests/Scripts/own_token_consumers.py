@@ -85,6 +85,11 @@ def asked(port, stop):
     """A gateway on this port: a token passes if the application answers."""
     def judge(token):
         status, body = request(port, "GET", "/orders", None, {"Authorization": f"Bearer {token}"})
+        # The application must get the field that was judged, so two are refused.
+        for first, second in [(token, "x"), ("x", token)] if status == 200 else []:
+            fields = [part for one in (first, second) for part in ("-H", f"Authorization: Bearer {one}")]
+            if harness.output(["curl", "-s", "-o/dev/null", "-w%{http_code}", f"http://127.0.0.1:{port}/orders", *fields]) == "200":
+                return False, f"two fields pass, with the good token {'first' if first == token else 'second'}"
         return status == 200, f"{status} {body[:200]}"
 
     with contextlib.ExitStack() as stack:

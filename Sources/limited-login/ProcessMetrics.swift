@@ -36,7 +36,7 @@ final class ProcessMetrics: Sendable {
     private func update(_ application: Application) {
         let (status, limits) = (application.cache.status, application.server.configuration.limits)
         let (keys, counters) = (status.counters, application.server.counters)
-        gauge("jwks_keys", [], Double(status.keys.count))
+        gauge("jwks_keys", [], status.isUsable ? Double(status.keys.count) : 0)
         gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
         gauge("jwks_unknown_key_ids_total", [], Double(keys.unknownKeyIDs))
         for (result, count) in [

@@ -46,6 +46,8 @@ enum ServiceEvents {
                 .warning, "key ignored",
                 ["source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)"]
             )
+        case .phaseChanged(_, .expired):
+            (.error, "the keys are too old", ["reason": "no source has confirmed them; every token is answered 503"])
         case .phaseChanged(let from, let to):
             (.debug, "key cache state changed", ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
         case .seedLoaded(let file, let age):

@@ -97,6 +97,17 @@ struct ServiceLifeTests {
         #expect(try service.get("/metrics").status == 404)
     }
 
+    @Test("Keys that have become too old are no keys in the metrics, and one error line says it")
+    func outdatedKeys() throws {
+        var environment = ["LIMITED_LOGIN_JWKS_MAX_STALE_SECONDS": "0"]
+        for name in ["TTL", "MINIMUM_TTL", "MAXIMUM_TTL"] { environment["LIMITED_LOGIN_JWKS_\(name)_SECONDS"] = "1" }
+        let (issuer, service) = try RunningService.withIssuer(environment)
+        issuer.process.end()
+        #expect(service.process.waitForError("\"message\":\"the keys are too old\""))
+        #expect(try service.get("/metrics", admin: true).text.contains("jwks_keys 0\n"))
+        #expect(service.process.errorText.ranges(of: "the keys are too old").count == 1)
+    }
+
     @Test("A seed file lets it serve at once while the issuer cannot be reached")
     func seedFile() throws {
         let issuer = try IssuerProcess()

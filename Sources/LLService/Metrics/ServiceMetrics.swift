@@ -38,7 +38,7 @@ package final class ServiceMetrics: Sendable {
         "http_server_workers": "Event loops that serve requests, each on a core of its own.",
         "http_server_connections_closed_total": "Connections closed, by cause.",
         "jwks_fetches_total": "Fetches of the JWK Set, by result.",
-        "jwks_keys": "Keys in force.",
+        "jwks_keys": "Keys that may verify tokens now.",
         "jwks_age_seconds": "Time since the source last confirmed the keys.",
         "jwks_unknown_key_ids_total": "Tokens whose key ID was not in the set.",
         "limited_login_tls_certificate_expiry_timestamp_seconds":

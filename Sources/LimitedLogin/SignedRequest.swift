@@ -124,6 +124,7 @@ extension SignedRequest {
         _ secrets: [(appID: String, secret: String)],
         authenticate: (Span<UInt8>, Span<UInt8>) throws(OpenSSLError) -> SHA256Digest = HMACSHA256.authenticationCode
     ) throws(Rejection) -> String {
+        guard signature.count == 32 else { throw .requestOfNoSecret }
         var signer: String?
         for (appID, secret) in secrets {
             let key = Array(secret.utf8)

@@ -157,4 +157,21 @@ struct AccessTokenFaultTests {
         let response = try service.judge()
         #expect(response.status == 502 && response.code == "graph_access_token_refused")
     }
+
+    @Test("If the time ends before each of many apps was asked, the answer tells their number and asks for app_id")
+    func manyApps() async throws {
+        let ids = (1...60).map(String.init)
+        let service = try await GraphService(
+            appIDs: ids,
+            secrets: ids.map { "\($0) \(GraphService.secret)\($0)" }.joined(separator: "\n"),
+            callTimeout: GraphService.impatience,
+            acceptsAccessTokens: true
+        ) { request, peer in
+            // The third app gets no answer.
+            guard request.number < 3 else { return peer.waitUntilClosed() }
+            try peer.answerAndStay(status: "400 X", GraphStory.error(100, "did not match the Viewing App"))
+        }
+        let response = try service.judge()
+        #expect(response.status == 504 && response.detail.contains("2 of the 60 apps"), "\(response.text)")
+    }
 }

@@ -157,6 +157,18 @@ struct SignedRequestTests {
         }
     }
 
+    @Test("No HMAC is made for a signature of another length than an HMAC's", arguments: [0, 1, 31, 33, 64])
+    func wrongLength(count: Int) {
+        let signature = [UInt8](repeating: 1, count: count)
+        #expect(throws: Rejection.requestOfNoSecret) {
+            try SignedRequest.signer(of: signature.span, signature.span, Self.secrets) {
+                (_: Span<UInt8>, _: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest in
+                Issue.record("an HMAC was made")
+                return try SHA256.digest(of: [UInt8]().span)
+            }
+        }
+    }
+
     @Test("A request may be a day old, and one second more is refused")
     func bounds() throws {
         for (issuedAt, code) in [(1_699_913_600, nil), (1_699_913_599, .outOfTime)] as [(Int, Rejection.Code?)] {

@@ -247,18 +247,28 @@ package struct AccessTokenQuestion: Sendable {
         until deadline: MonotonicInstant
     ) throws(Rejection) -> [UInt8] {
         var setback: GraphFailure?
+        var answered = 0
         for app in apps {
             do throws(GraphFailure) {
                 let answer = try ServiceMetrics.counting(.debugToken, in: metrics) { () throws(GraphFailure) in
                     try client.inspection(of: token, app: app, until: deadline)
                 }
                 if let answer { return answer }
+                answered += 1
             } catch {
                 setback = setback ?? error
                 guard MonotonicClock.now() < deadline else { break }
             }
         }
-        if let setback { throw Rejection(setback.ofAccessToken) }
+        if var setback = setback?.ofAccessToken {
+            // With many apps the deadline would end every try.
+            if setback.error == .timedOut, answered > 0 {
+                setback.advice =
+                    "In the time for one token \(answered) of the \(apps.count) apps got an answer, and the token is none of "
+                    + "theirs: send its app_id with it."
+            }
+            throw Rejection(setback)
+        }
         throw .accessTokenOfOtherApp
     }
 

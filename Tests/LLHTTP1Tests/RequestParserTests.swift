@@ -154,6 +154,12 @@ struct RequestParserTests {
         check(parser.head.method, .options)
         check(parser.head.minorVersion, 1)
         check(parser.head.keepAlive, false)
+        for options in ["close, keep-alive", "keep-alive, close", "close\r\nConnection: keep-alive"] {
+            parser.reset()
+            let text = "GET / HTTP/1.1\r\nHost: a\r\nConnection: \(options)\r\n\r\n"
+            #expect(parser.parse(Array(text.utf8).span) == .complete)
+            check(parser.head.keepAlive, false)
+        }
     }
 
     @Test(

@@ -24,7 +24,10 @@ struct BackgroundJobsTests {
                 let deadline = context.now + (isBrief ? .milliseconds(300) : .seconds(600))
                 let isBegun = jobs.begin(context, keeping: "kept", until: deadline) { request in
                     log.withLock { $0.began.append(request) }
-                    if bytes.equal(path, "/at-once") { jobs.finish(request, "at once", now: context.now) }
+                    if bytes.equal(path, "/at-once") {
+                        // A job has one outcome.
+                        for outcome in ["at once", "again"] { jobs.finish(request, outcome, now: context.now) }
+                    }
                     return true
                 }
                 guard isBegun else {

@@ -81,6 +81,16 @@ struct ConnectionDeadlineTests {
             single.drain(1)
         }
         #expect(single.closed == .writeStalled)
+        let slackening = ConnectionDriver()
+        slackening.room = 100
+        slackening.send(post)
+        slackening.advance(by: .seconds(4))
+        slackening.drain(4_096)
+        for _ in 0..<60 where slackening.closed == nil {
+            slackening.advance(by: .milliseconds(100))
+            slackening.drain(1)
+        }
+        #expect(slackening.closed == .writeStalled)
         let steady = ConnectionDriver()
         steady.room = 100
         steady.send(post)

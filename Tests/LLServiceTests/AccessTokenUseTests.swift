@@ -1,11 +1,12 @@
 import LLBytes
 import LLHTTP
 import LLJOSE
-import LLStores
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 @testable import LLService
+@testable import LLStores
 
 @Suite("How often and how long an access token is accepted", .live)
 struct AccessTokenUseTests {
@@ -39,6 +40,34 @@ struct AccessTokenUseTests {
             // Another id token of the same login presents the access token again.
             #expect(try Self.both(service, Self.idToken()).code == "token_replayed")
         }
+    }
+
+    @Test("A token without an end is remembered for ten years")
+    func endless() throws {
+        let now = try #require(NumericDate(secondsSince1970: 1_750_000_000))
+        let inspection = try AccessTokenInspection(
+            debugToken: Array(GraphStory.data([("expires_at", "0")]).utf8),
+            appIDs: [InProcessService.appID],
+            now: now
+        )
+        let verified = try VerifiedAccessToken(me: Array(GraphStory.me.utf8), of: inspection)
+        let lookup = try #require(ReplayLookup([1], verified, usesToken: true, now: now))
+        #expect(lookup.entries.map { $0.keepUntil / 3_600_000 } == [2_065_360_000 / 3_600 + 1])
+    }
+
+    @Test("Before the revocations are read, a token that Graph confirms is 503")
+    func unreadRevocations() async throws {
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
+        let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
+        let service = try await GraphService(
+            replayStore: .redis(store),
+            acceptsAccessTokens: true,
+            script: GraphStory.script()
+        )
+        let answer = try service.judge()
+        #expect(answer.status == 503 && answer.code == "replay_store_unavailable", "\(answer.text)")
+        store.revocations.didRead(at: MonotonicClock.now())
+        #expect(try service.judge().status == 200)
     }
 
     @Test("A refused id token uses up no access token; if access tokens are not allowed none is remembered")

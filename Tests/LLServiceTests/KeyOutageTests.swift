@@ -87,6 +87,9 @@ struct KeyOutageTests {
         let fetches = service.source.fetchCount
         // Long requests get an eighth of the places.
         for number in 0..<64 { #expect(isParked(try send("long-\(number)", padding: 8_192))) }
+        // A long one that ends gives its place to another.
+        service.abandonLast()
+        #expect(isParked(try send("long-63", padding: 8_192)))
         #expect(!isParked(try send("long", padding: 8_192)))
         for number in 64..<512 { #expect(isParked(try send("short-\(number)"))) }
         guard case .answered(let answer) = try send("one more") else {

@@ -2,13 +2,13 @@ import FoundationEssentials
 import LLBytes
 import LLHTTP
 import LLStandIn
-import LLStores
 import LLTestSupport
 import LimitedLogin
 import LimitedLoginKeys
 import Testing
 
 @testable import LLService
+@testable import LLStores
 
 /// An issuer of tokens for tests.
 enum OwnTokens {
@@ -211,10 +211,37 @@ struct OwnTokenTests {
         #expect(try Self.auth(service, own.value).status == 200)
     }
 
-    @Test("A revocation applies to own tokens of earlier logins")
+    @Test("Before the revocations are read, an own token is 503 at /auth")
+    func unreadRevocations() async throws {
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
+        let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
+        let service = try await Self.service(replayStore: .redis(store))
+        let now = try #require(NumericDate(secondsSince1970: WallClock.unixSeconds()))
+        let login = TokenIssuer.Login(appID: InProcessService.appID, userID: "1", authenticatedAt: now, expiresAt: nil)
+        let token = try OwnTokens.settings().issuer.token(for: login, tokenID: "t", now: now).value
+        let answer = try Self.auth(service, token)
+        #expect(answer.status == 503 && answer.code == "replay_store_unavailable", "\(answer.text)")
+        store.revocations.didRead(at: MonotonicClock.now())
+        #expect(try Self.auth(service, token).status == 200)
+    }
+
+    @Test("A revocation applies to own tokens of earlier logins, however late the token was made")
     func revoked() async throws {
         let service = try await Self.service()
+        let old = try Self.exchange(
+            service,
+            Self.body(try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 600)))
+        )
+        let late = try JSONDecoder().decode(Answer.self, from: Data(old.body)).token
+        #expect(try Self.auth(service, late).status == 200)
+        service.core.revocations.revoke(
+            app: InProcessService.appID.utf8.span,
+            user: "2954873201847263".utf8.span,
+            at: WallClock.unixSeconds() - 300
+        ) { _ in }
+        #expect(try Self.auth(service, late).code == "login_revoked")
         let token = try Self.issued(service)
+        #expect(try Self.auth(service, token).status == 200)
         let fields = ["Content-Type: application/json", Self.key]
         let revocation = try service.answer(
             "POST",

@@ -55,5 +55,13 @@ struct VerifiedSignatureCacheRouteTests {
         let introspected = try service.introspect("token=\(token)")
         #expect(introspected.text.hasPrefix("{\"active\":true"))
         #expect(Self.lookups(service) == [2, 1])
+        // What the caller says about the login is compared each time.
+        for (more, isActive) in [
+            ("nonce=other", false), ("raw_nonce=n-1", false), ("subject=1", false), ("app_id=42", false),
+            ("nonce=n-1", true), ("subject=2954873201847263", true),
+        ] {
+            let text = try service.introspect("token=\(token)&\(more)").text
+            #expect(text.hasPrefix("{\"active\":\(isActive)"), "\(more): \(text)")
+        }
     }
 }

@@ -140,7 +140,8 @@ struct TokenIssuerTests {
             #expect(throws: Never.self, "\(issuer)") { try TokenIssuerPolicy(issuer: issuer) }
         }
         for extra in [
-            #"{"sub":"1"}"#, "[]", "{", #"{"a":1,"a":2}"#, #"{"email":"x"}"#, "\"\"",
+            #"{"sub":"1"}"#, "[]", "{", #"{"a":1,"a":2}"#, #"{"email":"x"}"#, "\"\"", #"{"azp":"x"}"#,
+            #"{"client_id":"x"}"#, #"{"cnf":{}}"#, #"{"\u0061zp":"x"}"#,
             #"{"a":"\#(String(repeating: "x", count: 1_024))"}"#,
         ] {
             #expect(throws: InvalidConfiguration.self, "\(extra)") {

@@ -1,4 +1,12 @@
+#if canImport(Glibc)
 internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Android)
+internal import Android
+#else
+internal import Darwin
+#endif
 
 /// IP addresses as text, read and written by the C library.
 package enum IPAddress {

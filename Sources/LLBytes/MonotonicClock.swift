@@ -2,6 +2,8 @@
 internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
+#elseif canImport(Android)
+internal import Android
 #else
 internal import Darwin
 #endif
@@ -17,6 +19,9 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
     package init(nanoseconds: UInt64) {
         self.nanoseconds = nanoseconds
     }
+
+    /// The moment this long after the start of a clock.
+    package init(_ time: Duration) { self.init(nanoseconds: time.wholeNanoseconds) }
 
     @inlinable
     package static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {

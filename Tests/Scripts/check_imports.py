@@ -5,16 +5,19 @@ The compiler's own check (`--explicit-target-dependency-import-check`) compares 
 manifest. This script compares them with a table of the layering, so a new arrow needs more than a
 change of the manifest. It also sees the system modules and other packages, which the compiler's
 check does not. It refuses the library's Mutex: the thread sanitizer reports its data as unguarded. In the targets that Darwin
-shall compile it refuses names that only Linux has, except in lines that are compiled only for Linux.
+shall compile it refuses names that only Linux has, except in lines that are compiled only for Linux, and lets Clang
+compile their C for macOS.
 """
 
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 
 # The C library is imported for a few system calls and constants. It is the platform, not an arrow between targets.
-PLATFORM = {"Glibc", "Musl", "Darwin", "Synchronization"}
+PLATFORM = {"Glibc", "Musl", "Android", "Darwin", "Synchronization"}
 LOGGING = {"Logging"}
 OWN = {"LLBytes", "LLJOSE", "LimitedLogin", "LLHTTP", "LimitedLoginKeys", "LLStores"}
 
@@ -52,11 +55,9 @@ RE_EXPORTED = {("LimitedLogin", "LLJOSE"), ("LimitedLoginKeys", "LLJOSE"), ("LLH
 
 # One file reads the system's clock and passes the time to the verdict, which reads no clock.
 EXCEPTIONS = {
-    # The C library reads and writes addresses without asking the system.
-    ("LLBytes", "IPAddress.swift"): {"Glibc"},
     # The C library splits a date.
     ("LLHTTP/Grammar", "HTTPResponse.swift"): {"Glibc"},
-    ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials"}
+    ("LimitedLogin", "NumericDate+Clock.swift"): {"FoundationEssentials", "Foundation"}
 }
 
 # The targets of the portable products and those that they need, and a header that they do not reach.
@@ -91,6 +92,9 @@ def findings(sources: pathlib.Path) -> list[str]:
         for match in MUTEX.finditer(text) if file.name != "Published.swift" else ():
             line = text.count("\n", 0, match.start()) + 1
             found.append(f"{file}:{line}: the thread sanitizer does not know Mutex; use Locked")
+    for file in sorted(sources.rglob("*.swift")):
+        if file.relative_to(sources).parts[0] in PORTABLE and "import Glibc" in CHOSEN.sub("", file.read_text(encoding="utf-8")):
+            found.append(f"{file} imports Glibc on every platform")
     for file in sorted(path for path in sources.rglob("*.*") if path.suffix in (".swift", ".c", ".h", ".modulemap")):
         if file.relative_to(sources).parts[0] in PORTABLE and file.name != NOT_REACHED:
             words = LINUX.findall(COMMENT.sub("", CHOSEN.sub("", file.read_text(encoding="utf-8"))))
@@ -98,23 +102,58 @@ def findings(sources: pathlib.Path) -> list[str]:
     return found
 
 
+# As much of a C library as OpenSSL's headers name, for a target whose own is not at hand.
+STUBS = {
+    "stdint.h": "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;"
+    "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned uint32_t;"
+    "typedef unsigned long long uint64_t; typedef long intptr_t; typedef unsigned long uintptr_t;"
+    "typedef long intmax_t; typedef unsigned long uintmax_t;\n",
+    "inttypes.h": "#include <stdint.h>\n", "stdio.h": "typedef struct FILE FILE;\n",
+    "time.h": "typedef long time_t; struct tm;\n", "stdlib.h": "", "string.h": "", "errno.h": "", "sys/types.h": "",
+    "pthread.h": "typedef int pthread_once_t; typedef unsigned long pthread_key_t; typedef struct p *pthread_t;\n",
+}
+
+
+def mac(sources: pathlib.Path) -> list[str]:
+    """The faults that Clang finds in the C of the portable products for macOS, with no header of Linux in reach."""
+    openssl = [path for path in [pathlib.Path("/usr/include/openssl"), *pathlib.Path("/usr/include").glob("*-linux-*/openssl")]
+               if path.is_dir()]
+    if not openssl or shutil.which("clang") is None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in STUBS.items():
+            pathlib.Path(folder, name).parent.mkdir(exist_ok=True)
+            pathlib.Path(folder, name).write_text(text)
+        pathlib.Path(folder, "openssl").mkdir()
+        for header in (header for path in openssl for header in path.glob("*.h")):
+            pathlib.Path(folder, "openssl", header.name).symlink_to(header)
+        builtin = subprocess.run(["clang", "-print-resource-dir"], capture_output=True, text=True, check=True).stdout.strip()
+        done = subprocess.run(
+            ["clang", "-fsyntax-only", "-Werror", "-target", "arm64-apple-macos26", "-nostdinc", "-isystem", folder,
+             "-isystem", f"{builtin}/include", "-x", "c", sources / "CLLOpenSSL/shim.h"],
+            capture_output=True, text=True, check=False)
+    return done.stderr.splitlines() if done.returncode else []
+
+
 def self_test() -> None:
-    """Checks that eight planted faults give eight findings."""
+    """Checks that nine planted faults give nine findings."""
     with tempfile.TemporaryDirectory() as folder:
         sources = pathlib.Path(folder)
         (folder := sources / "LLJOSE").mkdir()
         (folder / "Bad.swift").write_text("internal import Foundation\n@_exported public import JOSE\nlet lock = Mutex(0)\n")
+        (sources / "LLBytes").mkdir()
+        (sources / "LLBytes/Bad.swift").write_text("internal import Glibc\n")
         (folder / "bad.c").write_text("int a = SOCK_CLOEXEC;\n#include <linux/filter.h>\ninformation.st_mtim\nepoll_wait()\n")
         (folder / "good.c").write_text("// epoll\n#if canImport(Darwin)\na.st_mtimespec\n#else\na.st_mtim\n#endif\n")
         found = findings(sources)
-        if len(found) != 8:
-            sys.exit(f"self-test: expected 8 findings, got {found}")
+        if len(found) != 9:
+            sys.exit(f"self-test: expected 9 findings, got {found}")
 
 
 def main() -> None:
     self_test()
     sources = pathlib.Path(__file__).resolve().parents[2] / "Sources"
-    found = findings(sources)
+    found = findings(sources) + mac(sources)
     if found:
         sys.exit("\n".join(found))
     print(f"imports of {len(ALLOWED)} targets and folders are within the layering")

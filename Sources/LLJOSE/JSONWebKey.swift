@@ -21,7 +21,8 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     }
 
     /// A key from its parts, checked by the same rules as a JWK.
-    package init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
+    /// - Throws: `JSONWebKeyError` if a part is out of its range.
+    public init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
         guard !keyID.isEmpty else { throw .missingKeyID }
         guard keyID.utf8.count <= Limits.keyIDByteCount else { throw .keyIDTooLong }
         try RSAParameters.check(modulus: modulus, publicExponent: publicExponent)

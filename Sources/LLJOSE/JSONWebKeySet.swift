@@ -139,10 +139,18 @@ public protocol JSONWebKeySetProvider: Sendable {
     /// The currently valid keys, for a token with this key ID. The call may wait, within a bound, for a key that was
     /// published a moment ago. If the returned set lacks the key, no such key is published.
     /// - Throws: if there are no usable keys, or if the key is unknown and its source cannot be asked.
-    func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
+    nonisolated(nonsending) func keySet(containing keyID: String) async throws(Failure) -> JSONWebKeySet
+}
+
+/// An error of a provider that tells how to answer.
+public protocol JSONWebKeySetOutage: Error {
+    /// True if the provider works, but clients ask for more unknown keys than its source may be asked for.
+    var isOverload: Bool { get }
+    /// The time after which another attempt makes sense; nil if it is not known.
+    var retryAfter: Duration? { get }
 }
 
 extension JSONWebKeySet: JSONWebKeySetProvider {
     /// The set itself.
-    public func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { self }
+    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { self }
 }

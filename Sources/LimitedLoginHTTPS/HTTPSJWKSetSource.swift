@@ -75,7 +75,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         default:
             throw JWKSetSourceError(
                 "the source answered \(response.status)",
-                retryAfterSeconds: response.value(of: "retry-after").flatMap(JWKSetFreshness.seconds)
+                retryAfter: response.value(of: "retry-after").flatMap(JWKSetFreshness.seconds).map { .seconds($0) }
             )
         }
     }
@@ -100,7 +100,7 @@ extension JWKSetFreshness {
         let life = response.value(of: "cache-control").flatMap(Self.lifetime)
         let age = response.value(of: "age").flatMap(Self.seconds) ?? 0
         // Both are at least 0, so the difference cannot overflow.
-        self.init(remainingSeconds: life.map { $0 - age })
+        self.init(remaining: life.map { .seconds($0 - age) })
     }
 
     /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer with

@@ -72,8 +72,10 @@ extension JWKSetCache {
     }
 
     private func reject(_ failure: JWKSetSourceError, at now: MonotonicInstant) {
-        let event: JWKSetEvent = storage.withLock { storage in
-            storage.machine.fail(retryAfterSeconds: failure.retryAfterSeconds, at: now)
+        let event: JWKSetEvent? = storage.withLock { storage in
+            storage.machine.fail(retryAfter: failure.retryAfter, at: now)
+            // No source is at fault if the stop ended the fetch.
+            guard !storage.machine.isStopped else { return nil }
             storage.counters.fetchesFailed += 1
             storage.lastError = failure.reason
             return .fetchFailed(
@@ -82,7 +84,7 @@ extension JWKSetCache {
                 nextAttempt: storage.machine.nextAttempt?.duration(since: now) ?? .zero
             )
         }
-        events(event)
+        if let event { events(event) }
     }
 
     /// Puts a good answer in force.
@@ -128,7 +130,8 @@ extension JWKSetCache {
                 keySetVersion: version,
                 keySet: keySet,
                 source: source,
-                times: storage.machine.times
+                times: storage.machine.times,
+                clock: clock
             )
         )
     }
@@ -159,20 +162,22 @@ extension JWKSetCache {
     /// has the shortest `Retry-After` of the sources, if every failed source sent one.
     func askSources(for reason: JWKSetEvent.Reason) -> Result<SourceAnswer, JWKSetSourceError> {
         let (current, validator) = storage.withLock { ($0.currentSource, $0.validator) }
-        var retryAfter: Int? = .max
+        var retryAfters: [Duration?] = []
         var lastReason = ""
         for index in order(for: reason, current: current) {
             if storage.withLock({ $0.machine.isStopped }) { break }
             do {
                 return .success(try ask(index, validator: index == current ? validator : nil))
             } catch {
+                if storage.withLock({ $0.machine.isStopped }) { break }
                 events(.sourceFailed(source: sources[index].name, reason: error.reason))
                 lastReason = "\(sources[index].name): \(error.reason)"
-                retryAfter = retryAfter.flatMap { shortest in error.retryAfterSeconds.map { min(shortest, $0) } }
+                retryAfters.append(error.retryAfter)
             }
         }
-        if lastReason.isEmpty { lastReason = "the cache was stopped" }
-        return .failure(JWKSetSourceError(lastReason, retryAfterSeconds: retryAfter == .max ? nil : retryAfter))
+        let known = retryAfters.compactMap { $0 }
+        let retryAfter = known.count == retryAfters.count ? known.min() : nil
+        return .failure(JWKSetSourceError(lastReason, retryAfter: retryAfter))
     }
 
     /// The configured order. If requests wait for the answer, the source that answered last comes first.

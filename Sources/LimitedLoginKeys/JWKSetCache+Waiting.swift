@@ -8,8 +8,10 @@ extension JWKSetCache {
     /// It waits at most 6 s, or 2 s if there are no keys. The returned set may still lack the key: then no source has it, and the token is to be rejected.
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` if there are no usable keys, or if the key is unknown and the
     ///   sources fail, which is not the token's fault. It is also thrown if the task is cancelled while it waits.
-    ///   ``JWKSetCacheError/exhausted(retryAfterSeconds:)`` if too many tasks wait already.
-    public func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
+    ///   ``JWKSetCacheError/exhausted(retryAfter:)`` if too many tasks wait already.
+    public nonisolated(nonsending) func keySet(
+        containing keyID: String
+    ) async throws(JWKSetCacheError) -> JSONWebKeySet {
         let began = clock()
         var now = began
         var hasWaited = false
@@ -28,7 +30,7 @@ extension JWKSetCache {
             case .unknown: return snapshot.keySet
             case .unavailable where !isUsable: throw unavailable("no source has answered yet")
             case .unavailable: throw unavailable("the sources fail")
-            case .exhausted(let seconds): throw .exhausted(retryAfterSeconds: seconds)
+            case .exhausted(let seconds): throw .exhausted(retryAfter: .seconds(seconds))
             }
             now = clock()
         }
@@ -56,7 +58,10 @@ extension JWKSetCache {
 
     /// Waits until the fetch of this number has ended; returns at once if there is none. It waits no longer than until
     /// `deadline`, the cache's stop, or the cancellation of the task.
-    func wait(until deadline: MonotonicInstant, for fetch: @Sendable (JWKSetCacheState) -> UInt64?) async {
+    nonisolated(nonsending) func wait(
+        until deadline: MonotonicInstant,
+        for fetch: @Sendable (JWKSetCacheState) -> UInt64?
+    ) async {
         let number = storage.withLock { storage in
             storage.nextWaiter += 1
             return storage.nextWaiter
@@ -123,7 +128,7 @@ extension JWKSetCache {
     }
 
     /// True while a fetch is running.
-    public var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
+    package var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
 
     /// A hash with the process's random key, so that no client can choose the entry it uses.
     package static func hash(_ keyID: Span<UInt8>) -> UInt64 {

@@ -43,18 +43,22 @@ public final class JWKSetCache: Sendable {
     ///   - seedFile: Path of a JWK Set that is used until a source has answered. It is rewritten after each good fetch.
     ///     Its keys are trusted, so no other user may be able to write to it or to its directory.
     ///   - events: Receives the cache's events. Log them: they tell of a failing source long before there are no keys.
+    ///   - clock: The time since any fixed moment, which never goes back, for tests; nil for the system's monotonic clock.
+    ///     Background fetches keep the system's time: in a test call ``refresh()``.
     /// - Throws: ``JWKSetCacheError/noSources``, ``JWKSetCacheError/invalidLimits(_:)``.
     public convenience init(
         sources: [any JWKSetSource],
         limits: JWKSetCacheLimits = .init(),
         seedFile: String? = nil,
-        events: @escaping EventHandler = { _ in }
+        events: @escaping EventHandler = { _ in },
+        clock: (@Sendable () -> Duration)? = nil
     ) throws(JWKSetCacheError) {
+        let now: @Sendable () -> MonotonicInstant = { clock.map { MonotonicInstant($0()) } ?? MonotonicClock.now() }
         try self.init(
             sources: sources,
             limits: limits,
             seedFile: seedFile,
-            clock: { MonotonicClock.now() },
+            clock: now,
             jitter: { Double.random(in: 0..<1) },
             events: events
         )
@@ -98,7 +102,7 @@ public final class JWKSetCache: Sendable {
 
     /// Calls `handler`, for the life of the cache, after every fetch, good or bad, on the cache's queue. It is also
     /// called when the cache stops, on the stopping thread. At these moments waiting requests should ask again.
-    public func onUpdate(_ handler: @escaping @Sendable () -> Void) {
+    package func onUpdate(_ handler: @escaping @Sendable () -> Void) {
         storage.withLock { $0.updateHandlers.append(handler) }
     }
 
@@ -144,7 +148,7 @@ public final class JWKSetCache: Sendable {
     }
 
     /// Fetches now, independent of times and budgets, unless a fetch is running. It does not wait.
-    public func refreshNow() { fetchNow(.request) }
+    package func refreshNow() { fetchNow(.request) }
 
     private func fetchNow(_ reason: JWKSetEvent.Reason) {
         let now = clock()
@@ -165,7 +169,10 @@ public final class JWKSetCache: Sendable {
 }
 
 /// A cache provides keys to a verifier of tokens, such as `LimitedLogin.LoginVerifier`.
-extension JWKSetCache: JSONWebKeySetProvider {}
+extension JWKSetCache: JSONWebKeySetProvider {
+    /// Facebook's JWK Set for id tokens.
+    public static let facebookURL = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
+}
 
 extension JWKSetCache {
     /// All mutable state, guarded by the cache's one lock. No request with a known key takes it.
@@ -200,7 +207,7 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     /// 512 tasks wait for unknown keys, or this one has waited its full time. Any
     /// client can cause this with made-up tokens: answer 429 and never 503, because balancers remove a server that
     /// answers 503.
-    case exhausted(retryAfterSeconds: Int)
+    case exhausted(retryAfter: Duration)
 
     /// One sentence.
     public var description: String {
@@ -208,7 +215,17 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
         case .invalidLimits(let reason): "the key cache's limits are invalid: \(reason)"
         case .noSources: "the key cache has no source"
         case .unavailable(let reason): "no keys are available: \(reason)"
-        case .exhausted(let seconds): "too many tokens name unknown keys; try again in \(seconds) s"
+        case .exhausted(let time): "too many tokens name unknown keys; try again in \(time.components.seconds) s"
         }
+    }
+}
+
+extension JWKSetCacheError: JSONWebKeySetOutage {
+    /// True for ``exhausted(retryAfter:)``.
+    public var isOverload: Bool { retryAfter != nil }
+
+    /// The time of ``exhausted(retryAfter:)``.
+    public var retryAfter: Duration? {
+        if case .exhausted(let time) = self { time } else { nil }
     }
 }

@@ -2,7 +2,7 @@ internal import LLJOSE
 
 /// The times of the key cache, each with its default and reason. Those that only tests change are not public.
 ///
-/// `init` accepts any values; ``JWKSetCache`` refuses limits that contradict each other (``validate()``).
+/// `init` accepts any values; ``JWKSetCache`` refuses limits that contradict each other.
 public struct JWKSetCacheLimits: Sendable, Equatable {
     /// Time to live of a key set if the answer names none. 3600 s: keys rotate monthly, an old key stays published for
     /// a month, and an unknown key ID causes a fetch at once.
@@ -61,7 +61,7 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
 extension JWKSetCacheLimits {
     /// Refuses limits that contradict each other or that no cache could keep.
     /// - Throws: ``JWKSetCacheError/invalidLimits(_:)``.
-    public func validate() throws(JWKSetCacheError) {
+    package func validate() throws(JWKSetCacheError) {
         let year = Duration.seconds(366 * 86_400)
         let rules: [(holds: Bool, reason: String)] = [
             (minimumTimeToLive >= .seconds(1), "the minimum time to live is below one second"),

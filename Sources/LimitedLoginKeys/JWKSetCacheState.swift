@@ -124,18 +124,15 @@ extension JWKSetCacheState {
     }
 
     /// The running fetch has ended: no source gave a usable set.
-    mutating func fail(retryAfterSeconds: Int?, at now: MonotonicInstant) {
+    mutating func fail(retryAfter: Duration?, at now: MonotonicInstant) {
         consecutiveFailures += 1
-        fetch = .backingOff(until: now + backOff(retryAfterSeconds: retryAfterSeconds))
+        fetch = .backingOff(until: now + backOff(retryAfter: retryAfter))
     }
 
     /// The time to live of an answer: its own within the limits, or the default (RFC 9111, 4.2.1).
     func timeToLive(of freshness: JWKSetFreshness) -> Duration {
-        guard let seconds = freshness.remainingSeconds else { return limits.timeToLive }
-        // The number is clamped before it becomes a duration: a source may send any number of digits.
-        let greatest = limits.maximumTimeToLive
-        let bounded = min(Int64(seconds), greatest.components.seconds &+ 1)
-        return min(max(.seconds(bounded), limits.minimumTimeToLive), greatest)
+        guard let remaining = freshness.remaining else { return limits.timeToLive }
+        return min(max(remaining, limits.minimumTimeToLive), limits.maximumTimeToLive)
     }
 
     /// The running fetch has ended: a source gave another set or the same one, or confirmed the held one.
@@ -157,13 +154,11 @@ extension JWKSetCacheState {
     }
 
     // Three quarters to the whole of 1, 2, 4 … 60 s; never shorter than the source asked for, within the same maximum.
-    private func backOff(retryAfterSeconds: Int?) -> Duration {
+    private func backOff(retryAfter: Duration?) -> Duration {
         // Twenty doublings of a second are twelve days; the count itself may grow without end.
         let doublings = min(max(consecutiveFailures - 1, 0), 20)
         let (least, greatest) = (JWKSetCacheLimits.minimumBackOff, JWKSetCacheLimits.maximumBackOff)
         let step = min(least * (1 << doublings), greatest) * (0.75 + 0.25 * jitter())
-        guard let retryAfterSeconds else { return step }
-        let asked = Duration.seconds(min(Int64(retryAfterSeconds), greatest.components.seconds &+ 1))
-        return max(step, min(asked, greatest))
+        return retryAfter.map { max(step, min($0, greatest)) } ?? step
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// Key IDs are chosen by the source: escape them before they are shown.
 @nonexhaustive  // SE-0487
-public enum JWKSetEvent: Sendable, Equatable {
+public enum JWKSetEvent: Sendable, Equatable, CustomStringConvertible {
     /// The reason why a fetch was begun.
     @nonexhaustive  // SE-0487
     public enum Reason: String, Sendable, CaseIterable {
@@ -38,4 +38,88 @@ public enum JWKSetEvent: Sendable, Equatable {
     case seedIgnored(file: String, reason: String)
     /// The seed file could not be written; the keys are in force nevertheless.
     case seedNotWritten(file: String, reason: String)
+}
+
+extension JWKSetEvent {
+    /// How serious an event is, by the names of swift-log's levels.
+    @nonexhaustive  // SE-0487
+    public enum Severity: String, Sendable {
+        /// The ordinary course.
+        case debug
+        /// Other keys are in force.
+        case info
+        /// The seed file's keys are in force.
+        case notice
+        /// A part failed; the keys are as good as before.
+        case warning
+        /// No source gave a set, or the keys have become too old.
+        case error
+    }
+
+    /// How serious the event is.
+    public var severity: Severity { line.severity }
+
+    /// The event in a few words, the same for each of its kind.
+    public var message: String { line.message }
+
+    /// The event's facts by their names, for a log.
+    public var facts: [(name: String, value: String)] { line.facts }
+
+    /// The message and the facts on one line; a value with white space is quoted.
+    public var description: String {
+        facts.reduce(message) { line, fact in
+            "\(line) \(fact.name)=\(fact.value.contains { $0.isWhitespace } ? fact.value.debugDescription : fact.value)"
+        }
+    }
+
+    private var line: (severity: Severity, message: String, facts: [(name: String, value: String)]) {
+        func list(_ keyIDs: [String]) -> String { keyIDs.joined(separator: ",") }
+        return switch self {
+        case .fetchStarted(let reason): (.debug, "fetching keys", [("reason", reason.rawValue)])
+        case .sourceFailed(let source, let reason):
+            (.warning, "key source failed", [("source", source), ("reason", reason)])
+        case .fetchSucceeded(let source, _, let time, let left):
+            (
+                .debug, "keys fetched",
+                [("source", source), ("duration", time.inSeconds), ("time_to_live", left.inSeconds)]
+            )
+        case .fetchFailed(let reason, let failures, let next):
+            (
+                .error, "keys could not be fetched",
+                [("reason", reason), ("consecutive_failures", "\(failures)"), ("next_attempt_in", next.inSeconds)]
+            )
+        case .keySetChanged(let source, let added, let removed, let replaced):
+            (
+                .info, "key set changed",
+                [
+                    ("source", source), ("added", list(added)), ("removed", list(removed)),
+                    ("replaced", list(replaced)),
+                ]
+            )
+        case .keyIgnored(let source, let index, let keyID, let reason):
+            (
+                .warning, "key ignored",
+                [("source", source), ("index", "\(index)"), ("key_id", keyID ?? "-"), ("reason", reason)]
+            )
+        case .phaseChanged(_, .expired):
+            (.error, "the keys are too old", [("reason", "no source has confirmed them; no token can be judged")])
+        case .phaseChanged(let from, let to):
+            (.debug, "key cache state changed", [("from", from.rawValue), ("to", to.rawValue)])
+        case .seedLoaded(let file, let age): (.notice, "seed keys loaded", [("file", file), ("age", age.inSeconds)])
+        case .seedIgnored(let file, let reason):
+            (.warning, "seed file ignored", [("file", file), ("reason", reason)])
+        case .seedNotWritten(let file, let reason):
+            (.warning, "seed file not written", [("file", file), ("reason", reason)])
+        }
+    }
+}
+
+extension Duration {
+    /// For logs: seconds with three decimals, such as `52.566s`.
+    fileprivate var inSeconds: String {
+        let (seconds, attoseconds) = components
+        let milliseconds = String((attoseconds / 1_000_000_000_000_000).magnitude)
+        let zeros = String(repeating: "0", count: max(0, 3 - milliseconds.utf8.count))
+        return "\(self < .zero ? "-" : "")\(seconds.magnitude).\(zeros)\(milliseconds)s"
+    }
 }

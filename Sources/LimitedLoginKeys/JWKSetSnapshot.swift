@@ -14,25 +14,33 @@ public final class JWKSetSnapshot: Sendable {
     public let source: String?
     /// The moments at which they were confirmed, are due again and end; nil before the first publication.
     let times: JWKSetCacheState.Times?
+    private let clock: @Sendable () -> MonotonicInstant
 
-    init(epoch: UInt64, keySetVersion: UInt64, keySet: JSONWebKeySet, source: String?, times: JWKSetCacheState.Times?) {
+    init(
+        epoch: UInt64 = 0,
+        keySetVersion: UInt64 = 0,
+        keySet: JSONWebKeySet = JSONWebKeySet(keys: []),
+        source: String? = nil,
+        times: JWKSetCacheState.Times? = nil,
+        clock: @escaping @Sendable () -> MonotonicInstant = { MonotonicClock.now() }
+    ) {
         self.epoch = epoch
         self.keySetVersion = keySetVersion
         self.keySet = keySet
         self.source = source
         self.times = times
+        self.clock = clock
     }
 
     /// From this moment on the keys verify no token: the answer is 503. This needs no timer.
     package var usableUntil: MonotonicInstant { times?.usableUntil ?? MonotonicInstant(nanoseconds: 0) }
 
-    /// True if the keys may verify now, by the monotonic clock. Check it before each use of a snapshot that you keep.
-    public var isUsable: Bool { isUsable(at: MonotonicClock.now()) }
+    /// True if the keys may verify now, by the cache's clock. Check it before each use of a snapshot that you keep.
+    public var isUsable: Bool { isUsable(at: clock()) }
 
     /// True if the keys may verify at this moment.
     package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 
     /// The snapshot before the first publication: no keys, never usable.
-    static let empty =
-        JWKSetSnapshot(epoch: 0, keySetVersion: 0, keySet: JSONWebKeySet(keys: []), source: nil, times: nil)
+    static let empty = JWKSetSnapshot()
 }

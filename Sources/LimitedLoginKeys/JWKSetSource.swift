@@ -1,8 +1,8 @@
 /// A source of a JWK Set.
 ///
 /// The cache calls one source at a time, on its own queue: a source may suspend, as with an asynchronous HTTP client,
-/// or block. The source limits its own time to ten seconds, and the size of its input. It does not validate: the cache
-/// parses the bytes and decides.
+/// or block. The source limits its own time to ten seconds, and the size of its input, and follows no redirect to another
+/// host. It does not validate: the cache parses the bytes and decides.
 public protocol JWKSetSource: Sendable {
     /// The source's name in logs, metrics and `keys`: a URL or a file's path, never with credentials.
     var name: String { get }
@@ -23,6 +23,7 @@ extension JWKSetSource {
 }
 
 /// A source's answer.
+@nonexhaustive  // SE-0487
 public enum JWKSetAnswer: Sendable, Equatable {
     /// The set is unchanged; its time begins again (RFC 9111, 4.3.4).
     case notModified(JWKSetFreshness)
@@ -49,25 +50,25 @@ public struct JWKSetDocument: Sendable, Equatable {
 
 /// The lifetime of an answer, as its source states it (RFC 9111, 4.2).
 public struct JWKSetFreshness: Sendable, Equatable {
-    /// Seconds for which the answer stays fresh, after its `Age` is subtracted; nil if the source names none. Never
+    /// The time for which the answer stays fresh, after its `Age` is subtracted; nil if the source names none. Never
     /// negative.
-    public var remainingSeconds: Int?
+    public let remaining: Duration?
 
-    /// A freshness of this many seconds; none by default.
-    public init(remainingSeconds: Int? = nil) { self.remainingSeconds = remainingSeconds.map { max(0, $0) } }
+    /// A freshness of this time; none by default.
+    public init(remaining: Duration? = nil) { self.remaining = remaining.map { max(.zero, $0) } }
 }
 
 /// The reason why a source gave no set.
 public struct JWKSetSourceError: Error, Sendable, Equatable, CustomStringConvertible {
     /// One sentence for people; no part of it was sent by the other side.
     public let reason: String
-    /// Seconds for which the source asked not to be called (`Retry-After`, RFC 9110, 10.2.3); nil if it did not ask.
-    public let retryAfterSeconds: Int?
+    /// The time for which the source asked not to be called (`Retry-After`, RFC 9110, 10.2.3); nil if it did not ask.
+    public let retryAfter: Duration?
 
     /// An error with its reason.
-    public init(_ reason: String, retryAfterSeconds: Int? = nil) {
+    public init(_ reason: String, retryAfter: Duration? = nil) {
         self.reason = reason
-        self.retryAfterSeconds = retryAfterSeconds.map { max(0, $0) }
+        self.retryAfter = retryAfter.map { max(.zero, $0) }
     }
 
     /// The reason.

@@ -10,52 +10,11 @@ enum ServiceEvents {
     /// One line for each change of state and of the key set.
     static func ofKeys(_ logger: Logger) -> JWKSetCache.EventHandler {
         { event in
-            let (level, message, facts) = line(event)
-            logger.log(level: level, message, metadata: facts)
-        }
-    }
-
-    private static func line(_ event: JWKSetEvent) -> (Logger.Level, Logger.Message, Logger.Metadata) {
-        switch event {
-        case .fetchStarted(let reason): (.debug, "fetching keys", ["reason": "\(reason.rawValue)"])
-        case .sourceFailed(let source, let reason):
-            (.warning, "key source failed", ["source": "\(source)", "reason": "\(reason)"])
-        case .fetchSucceeded(let source, _, let time, let left):
-            (
-                .debug, "keys fetched",
-                ["source": "\(source)", "duration": "\(time.inSeconds)", "time_to_live": "\(left.inSeconds)"]
+            logger.log(
+                level: Logger.Level(rawValue: event.severity.rawValue) ?? .error,
+                "\(event.message)",
+                metadata: Logger.Metadata(uniqueKeysWithValues: event.facts.map { ($0.name, "\($0.value)") })
             )
-        case .fetchFailed(let reason, let failures, let next):
-            (
-                .error, "keys could not be fetched",
-                [
-                    "reason": "\(reason)", "consecutive_failures": "\(failures)",
-                    "next_attempt_in": "\(next.inSeconds)",
-                ]
-            )
-        case .keySetChanged(let source, let added, let removed, let replaced):
-            (
-                .info, "key set changed",
-                [
-                    "source": "\(source)", "added": "\(added.joined(separator: ","))",
-                    "removed": "\(removed.joined(separator: ","))", "replaced": "\(replaced.joined(separator: ","))",
-                ]
-            )
-        case .keyIgnored(let source, let index, let keyID, let reason):
-            (
-                .warning, "key ignored",
-                ["source": "\(source)", "index": "\(index)", "key_id": "\(keyID ?? "-")", "reason": "\(reason)"]
-            )
-        case .phaseChanged(_, .expired):
-            (.error, "the keys are too old", ["reason": "no source has confirmed them; every token is answered 503"])
-        case .phaseChanged(let from, let to):
-            (.debug, "key cache state changed", ["from": "\(from.rawValue)", "to": "\(to.rawValue)"])
-        case .seedLoaded(let file, let age):
-            (.notice, "seed keys loaded", ["file": "\(file)", "age": "\(age.inSeconds)"])
-        case .seedIgnored(let file, let reason):
-            (.warning, "seed file ignored", ["file": "\(file)", "reason": "\(reason)"])
-        case .seedNotWritten(let file, let reason):
-            (.warning, "seed file not written", ["file": "\(file)", "reason": "\(reason)"])
         }
     }
 
@@ -129,15 +88,5 @@ enum LoggingSetup {
         var logger = Logger(label: auditLabel)
         logger.logLevel = .info
         return logger
-    }
-}
-
-extension Duration {
-    /// For logs: seconds with three decimals, such as `52.566s`.
-    var inSeconds: String {
-        let (seconds, attoseconds) = components
-        let milliseconds = String((attoseconds / 1_000_000_000_000_000).magnitude)
-        let zeros = String(repeating: "0", count: max(0, 3 - milliseconds.utf8.count))
-        return "\(self < .zero ? "-" : "")\(seconds.magnitude).\(zeros)\(milliseconds)s"
     }
 }

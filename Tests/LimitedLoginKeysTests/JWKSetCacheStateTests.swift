@@ -8,7 +8,7 @@ struct JWKSetCacheStateTests {
     @Test("The state goes from empty to fresh, to refreshing and back to fresh without a request")
     func ordinaryLife() {
         var driver = StateDriver()
-        driver.source = { _ in .replaced(.init(remainingSeconds: 1000)) }
+        driver.source = { _ in .replaced(.init(remaining: .seconds(1000))) }
         #expect(driver.phase() == .empty)
         driver.start()
         #expect(driver.phase() == .empty)
@@ -46,7 +46,7 @@ struct JWKSetCacheStateTests {
             for expected in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
                 let begins = state.begin(at: now)
                 #expect(begins)
-                state.fail(retryAfterSeconds: nil, at: now)
+                state.fail(retryAfter: nil, at: now)
                 guard case .backingOff(let until) = state.fetch else {
                     Issue.record("no back-off")
                     return
@@ -64,7 +64,7 @@ struct JWKSetCacheStateTests {
         var now = MonotonicInstant(nanoseconds: 0)
         for _ in 0..<10_000 {
             _ = state.begin(at: now)
-            state.fail(retryAfterSeconds: nil, at: now)
+            state.fail(retryAfter: nil, at: now)
             now = now + .seconds(60)
         }
         #expect(state.consecutiveFailures == 10_000)
@@ -80,7 +80,7 @@ struct JWKSetCacheStateTests {
         var state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
         let now = MonotonicInstant(nanoseconds: 0)
         _ = state.begin(at: now)
-        state.fail(retryAfterSeconds: seconds, at: now)
+        state.fail(retryAfter: .seconds(seconds), at: now)
         guard case .backingOff(let until) = state.fetch else {
             Issue.record("no back-off")
             return
@@ -97,7 +97,7 @@ struct JWKSetCacheStateTests {
     )
     func timeToLive(_ seconds: Int?, _ expected: Int) {
         let state = JWKSetCacheState(limits: .init(), jitter: { 0.5 })
-        #expect(state.timeToLive(of: .init(remainingSeconds: seconds)) == .seconds(expected))
+        #expect(state.timeToLive(of: .init(remaining: seconds.map { .seconds($0) })) == .seconds(expected))
     }
 
     @Test(
@@ -164,9 +164,9 @@ struct JWKSetCacheStateTests {
             _ = state.wake(at: now)
             _ = state.begin(at: now)
             _ = state.missingKey(hash: nanoseconds | 1, since: now, at: now)
-            state.fail(retryAfterSeconds: .max, at: now)
+            state.fail(retryAfter: .seconds(Int.max), at: now)
             _ = state.begin(at: now)
-            state.confirm(.init(remainingSeconds: .max), isReplaced: false, at: now)
+            state.confirm(.init(remaining: .seconds(Int.max)), isReplaced: false, at: now)
             _ = state.nextWake(after: now)
             _ = state.missingKey(hash: nil, since: .never, at: now)
         }

@@ -152,7 +152,7 @@ struct JWKSetCacheTests {
     func notModified() async throws {
         let first = StubSource("first") { _, validator throws(JWKSetSourceError) in
             validator == "\"1\""
-                ? .notModified(JWKSetFreshness(remainingSeconds: 600))
+                ? .notModified(JWKSetFreshness(remaining: .seconds(600)))
                 : .fetched(JWKSetDocument(bytes: TestKeySet.json(["a"]), validator: "\"1\""))
         }
         let second = StubSource("second", keySet: TestKeySet.json(["b"]))

@@ -130,7 +130,7 @@ struct JWKSetCacheWaitingTests {
         source.setKeySet(TestKeySet.json(["a", "b"]))
         let waiting = (0..<2).map { _ in Task { try await cache.keySet(containing: "b").key(withID: "b") != nil } }
         await eventually("both wait") { cache.waiterCount == 2 }
-        await #expect(throws: JWKSetCacheError.exhausted(retryAfterSeconds: 5)) {
+        await #expect(throws: JWKSetCacheError.exhausted(retryAfter: .seconds(5))) {
             try await cache.keySet(containing: "c")
         }
         await fixture.advance(by: .seconds(5))

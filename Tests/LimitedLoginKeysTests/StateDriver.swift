@@ -55,7 +55,7 @@ struct StateDriver {
                 switch source(now) {
                 case .replaced(let freshness): state.confirm(freshness, isReplaced: true, at: now)
                 case .unchanged(let freshness): state.confirm(freshness, isReplaced: false, at: now)
-                case .failed(let seconds): state.fail(retryAfterSeconds: seconds, at: now)
+                case .failed(let seconds): state.fail(retryAfter: seconds.map { .seconds($0) }, at: now)
                 }
             } else if let reason = state.wake(at: now) {
                 noteFetch(reason)

@@ -232,7 +232,7 @@ package struct Settings: Sendable {
 
 /// Facebook's JWK Set: Limited Login's own address, then the one that its discovery document names.
 private let defaultKeySetURLs = [
-    "https://limited.facebook.com/.well-known/oauth/openid/jwks/",
+    JWKSetCache.facebookURL,
     "https://www.facebook.com/.well-known/oauth/openid/jwks/",
 ]
 private let keys = JWKSetCacheLimits()

@@ -6,7 +6,7 @@ internal import LLJOSE
 /// An access token is opaque, and `/me` answers the holder of any app's token. This check refuses a token of another
 /// app, so make it before you ask `/me`. It fetches nothing and reads no clock (Meta, "Debugging and Error Handling:
 /// debug_token").
-public struct AccessTokenInspection: Equatable, Codable, Sendable {
+public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     /// `app_id`: the app the token is for.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows.
@@ -20,32 +20,6 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     /// `scopes`: the permissions that the person granted.
     public let permissions: [String]
 
-    private enum CodingKeys: String, CodingKey {
-        case appID = "app_id"
-        case userID = "user_id"
-        case issuedAt = "issued_at"
-        case expiresAt = "expires_at"
-        case dataAccessExpiresAt = "data_access_expires_at"
-        case permissions
-    }
-
-    /// Makes an inspection from these values, for tests of code that takes one.
-    public init(
-        appID: String,
-        userID: String,
-        issuedAt: NumericDate? = nil,
-        expiresAt: NumericDate? = nil,
-        dataAccessExpiresAt: NumericDate? = nil,
-        permissions: [String] = []
-    ) {
-        self.appID = appID
-        self.userID = userID
-        self.issuedAt = issuedAt
-        self.expiresAt = expiresAt
-        self.dataAccessExpiresAt = dataAccessExpiresAt
-        self.permissions = permissions
-    }
-
     /// The least length of an access token, in bytes. 20: a single word is not a token.
     package static let leastByteCount = 20
     /// The greatest length of an access token, in bytes. 4,096: real ones have about 200.
@@ -53,7 +27,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     /// The lifetime of a short-lived token, in seconds: two hours. It replaces `issued_at` if Graph does not give that.
     package static let shortLifeSeconds: Double = 7_200
     /// The time by which Facebook's clock may be ahead, in seconds: one minute.
-    private static let clockMarginSeconds: Double = 60
+    private static let clockMarginSeconds = 60
 
     package enum Shape: Equatable, Sendable {
         /// The text may be an access token.
@@ -85,9 +59,10 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
     ///   - answer: The body of the answer with status 200.
     ///   - appIDs: The apps that the token may be for.
     ///   - subject: The person that the token must belong to; nil for any person.
-    ///   - maximumTokenAgeSeconds: The greatest age of the token; nil leaves it to Graph. With a bound, a token is
+    ///   - maximumTokenAgeSeconds: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
     ///     refused if Graph does not give its time of issue.
-    ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age.
+    ///   - clockSkewSeconds: The difference between the clocks: it is added to the greatest age, and `issued_at` may be ahead
+    ///     by it, or by 60 s. Less than 0 counts as 0, more than 300 as 300.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
@@ -116,12 +91,14 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         // 0 means that the token does not expire.
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw Rejection.accessTokenExpired }
         issuedAt = json.moment("issued_at", of: data)
+        // No revocation would ever be later than a time of issue in the future.
+        let lead = max(clockSkewSeconds, Self.clockMarginSeconds)
+        if let issuedAt, issuedAt.isAhead(of: now, clockSkewSeconds: lead) { throw Unavailable.unreadableAnswer }
         if let maximumTokenAgeSeconds {
             guard let issuedAt else { throw Rejection.accessTokenOfUnknownAge }
             let age = now.secondsSince1970 - issuedAt.secondsSince1970
-            guard age <= Double(maximumTokenAgeSeconds) + Double(clockSkewSeconds) else {
-                throw Rejection.accessTokenTooOld
-            }
+            let skew = NumericDate.skew(clockSkewSeconds)
+            guard age <= Double(max(0, maximumTokenAgeSeconds)) + skew else { throw Rejection.accessTokenTooOld }
         }
         if let subject {
             guard subject.utf8.elementsEqual(user.utf8) else { throw Rejection.accessTokenOfOtherSubject }
@@ -140,7 +117,7 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
         if let issuedAt { return issuedAt }
         let seconds = max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds)
         // Facebook's clock may be ahead by this margin.
-        let isKnown = seconds <= now.secondsSince1970 + Self.clockMarginSeconds
+        let isKnown = seconds <= now.secondsSince1970 + Double(Self.clockMarginSeconds)
         return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
 
@@ -152,68 +129,13 @@ public struct AccessTokenInspection: Equatable, Codable, Sendable {
 }
 
 /// The person of a judged access token, with the facts of `/me` about them.
-public struct VerifiedAccessToken: Equatable, Codable, Sendable {
+public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
     /// Graph's judged answer about the token.
     public let inspection: AccessTokenInspection
     /// The facts of `/me` about the person. Its `permissions` are those of Limited Login among the scopes.
     public let profile: Profile
     /// The nonce of the login, if it was checked; without it the token is tied to no login.
     public package(set) var nonce: AccessTokenNonce?
-
-    private enum CodingKeys: String, CodingKey {
-        case token = "access_token"
-        case profile
-    }
-
-    /// The member `access_token` of the service's answer: Graph's facts, and the nonce among them.
-    private struct Token: Codable {
-        let inspection: AccessTokenInspection
-        let nonce: AccessTokenNonce?
-
-        private enum CodingKeys: String, CodingKey {
-            case nonce
-        }
-
-        init(_ inspection: AccessTokenInspection, _ nonce: AccessTokenNonce?) {
-            (self.inspection, self.nonce) = (inspection, nonce)
-        }
-
-        init(from decoder: any Decoder) throws {
-            inspection = try AccessTokenInspection(from: decoder)
-            let members = try decoder.container(keyedBy: CodingKeys.self)
-            nonce = try members.decodeIfPresent(AccessTokenNonce.self, forKey: .nonce)
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            try inspection.encode(to: encoder)
-            var members = encoder.container(keyedBy: CodingKeys.self)
-            try members.encodeIfPresent(nonce, forKey: .nonce)
-        }
-    }
-
-    /// Makes a token from these values, for tests of code that takes one.
-    public init(inspection: AccessTokenInspection, profile: Profile, nonce: AccessTokenNonce? = nil) {
-        (self.inspection, self.profile, self.nonce) = (inspection, profile, nonce)
-    }
-
-    /// Reads the output of ``encode(to:)`` or of the service. **It proves nothing**: decode stored values of your own
-    /// server or the answer of your own service, never a request.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        let token = try members.decode(Token.self, forKey: .token)
-        self.init(
-            inspection: token.inspection,
-            profile: try members.decode(Profile.self, forKey: .profile),
-            nonce: token.nonce
-        )
-    }
-
-    /// Writes the members of the service's answer, without the access token itself.
-    public func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        try members.encode(Token(inspection, nonce), forKey: .token)
-        try members.encode(profile, forKey: .profile)
-    }
 
     /// The fields to ask `/me` for: `id`, and those with a granted permission.
     package static func fields(for inspection: AccessTokenInspection) -> [String] {

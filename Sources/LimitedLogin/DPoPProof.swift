@@ -5,28 +5,13 @@ internal import LLJOSE
 ///
 /// A proof may be 300 seconds old, and ahead of your clock by the skew. This check cannot detect a second use: accept
 /// each ``tokenID`` of a ``keyThumbprint`` once, and remember it for 300 seconds and the skew.
-///
-/// A decoded value **proves nothing**: decode stored values of your own server, never a request.
-public struct DPoPProof: Equatable, Codable, Sendable {
+public struct DPoPProof: Equatable, Sendable {
     /// The RFC 7638 thumbprint of the proof's key: 43 digits of base64url.
     public let keyThumbprint: String
     /// `jti`: the proof's own identifier.
     public let tokenID: String
     /// `iat`: the time at which the proof was made.
     public let issuedAt: NumericDate
-
-    private enum CodingKeys: String, CodingKey {
-        case keyThumbprint = "key_thumbprint"
-        case tokenID = "token_id"
-        case issuedAt = "issued_at"
-    }
-
-    /// Makes a proof from these values, for tests of code that takes one.
-    public init(keyThumbprint: String, tokenID: String, issuedAt: NumericDate) {
-        self.keyThumbprint = keyThumbprint
-        self.tokenID = tokenID
-        self.issuedAt = issuedAt
-    }
 
     /// The greatest length of a proof, in bytes. 4 KiB: real ones have about 700 bytes.
     package static let byteLimit = 4_096

@@ -1,6 +1,7 @@
 internal import LLBytes
 
 /// The kind of a login: `LoginTracking` of Facebook's SDK for iOS. Its raw values are the words of requests and answers.
+@nonexhaustive  // SE-0487
 public enum LoginTracking: String, CaseIterable, Sendable {
     /// Limited Login: an id token, and the permissions of ``Permission``.
     case limited

@@ -44,7 +44,7 @@ public struct LoginVerifier: Sendable {
     /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if the token cannot be
     ///   judged, also after a cancellation of the task: ``Unavailable/underlyingError`` is a
     ///   `CancellationError` then. That is not the token's fault: try again and end no session.
-    public func verify(
+    public nonisolated(nonsending) func verify(
         _ token: String,
         nonce: String,
         appID: String? = nil
@@ -60,7 +60,7 @@ public struct LoginVerifier: Sendable {
     ///     hexadecimal of its SHA-256.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
-    public func verify(
+    public nonisolated(nonsending) func verify(
         _ token: String,
         rawNonce: String,
         appID: String? = nil
@@ -69,25 +69,26 @@ public struct LoginVerifier: Sendable {
         return try await verify(token, expecting: TokenExpectation(binding: .rawNonce(nonce), appID: appID))
     }
 
-    /// Verifies a refreshed token of a session that already exists. It may prolong that session, but never start one.
+    /// Verifies a refreshed token of a session that already exists. It may prolong that session, but never start one: at a
+    /// login it would accept a stolen token.
     /// - Parameters:
     ///   - token: The id token as the app sent it.
-    ///   - subject: The session's user, ``Profile/userID`` of the login that began the session, and never a value from
-    ///     the client.
+    ///   - user: The session's user, ``Profile/userID`` of the login that began the session, and never a value from the
+    ///     client.
     ///   - nonce: The nonce of the login that began it, which the SDK's refresh in the background keeps; nil if it is
     ///     no longer known.
     ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
     /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
-    public func verify(
+    public nonisolated(nonsending) func verifyRefresh(
         _ token: String,
-        subject: String,
+        ofSessionOf user: String,
         nonce: String? = nil,
         appID: String? = nil
     ) async throws -> VerifiedToken {
-        var binding = TokenBinding.subject(subject)
+        var binding = TokenBinding.refresh(ofSessionOf: user)
         if let nonce {
             guard let nonce = Nonce(nonce) else { throw Rejection.invalidNonce.error }
-            binding = .nonce(nonce).refreshing(subject)
+            binding = .nonce(nonce).refreshing(user)
         }
         return try await verify(token, expecting: TokenExpectation(binding: binding, appID: appID))
     }
@@ -97,7 +98,7 @@ public struct LoginVerifier: Sendable {
     ///   - token: The id token as the app sent it.
     ///   - expectation: The login that the token should belong to.
     /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
-    public func verify(
+    public nonisolated(nonsending) func verify(
         _ token: String,
         expecting expectation: TokenExpectation
     ) async throws -> VerifiedToken {
@@ -115,7 +116,7 @@ public struct LoginVerifier: Sendable {
         }
     }
 
-    private func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
+    private nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
         do {
             return try await keys.keySet(containing: keyID)
         } catch {

@@ -1,7 +1,7 @@
 internal import LLJOSE
 
 /// The nonce that the login of an access token must have been begun with, its `auth_nonce`.
-public struct NonceExpectation: Sendable {
+public struct NonceExpectation: Sendable, Redacted {
     private let nonce: Nonce?
     private let issuer: NonceIssuer?
     private let mustBeIssued: Bool
@@ -52,25 +52,11 @@ public struct NonceExpectation: Sendable {
 /// The web dialog takes a nonce as `auth_nonce`, together with `auth_type=reauthenticate`, and Graph returns it to the
 /// holder of the token (Meta, "Re-authentication"). Facebook does not prevent a second use of a nonce. Judge
 /// `debug_token` and `/me` first: this answer names neither the app nor the person.
-public struct AccessTokenNonce: Equatable, Codable, Sendable {
+public struct AccessTokenNonce: Equatable, Sendable, Redacted {
     /// The nonce.
     public let value: String
     /// The facts of an issued nonce; nil for any other nonce.
     package let issued: RecognizedNonce?
-
-    /// Makes a nonce from this value, for tests of code that takes one.
-    public init(value: String) { (self.value, issued) = (value, nil) }
-
-    /// Reads the nonce from a string. **It proves nothing**: decode stored values of your own server, never a request.
-    public init(from decoder: any Decoder) throws {
-        self.init(value: try decoder.singleValueContainer().decode(String.self))
-    }
-
-    /// Writes the nonce as a string.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(value)
-    }
 
     /// Judges Graph's answer about a token's login.
     /// - Parameters:

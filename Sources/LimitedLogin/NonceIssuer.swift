@@ -106,6 +106,7 @@ public struct NonceIssuer: Sendable {
     }
 
     /// A nonce of this issuer, and whether it may still be used.
+    @nonexhaustive  // SE-0487
     public enum Recognition: Equatable, Sendable {
         /// Its time is not over. It may have been used before.
         case current(IssuedNonce)
@@ -150,7 +151,7 @@ public struct NonceIssuer: Sendable {
 }
 
 /// A nonce that a ``NonceIssuer`` issued.
-public struct IssuedNonce: Equatable, Sendable {
+public struct IssuedNonce: Equatable, Sendable, Redacted {
     /// The nonce to give to the app: 90 lower-case hexadecimal digits, so that it fits Facebook's `auth_nonce` too, which
     /// is alphanumeric (Meta, "Re-authentication").
     public let nonce: Nonce
@@ -163,7 +164,7 @@ public struct IssuedNonce: Equatable, Sendable {
 }
 
 /// The facts in an issued nonce with a good tag.
-package struct RecognizedNonce: Equatable, Sendable {
+package struct RecognizedNonce: Equatable, Sendable, Redacted {
     package let issuedAtMilliseconds: UInt64
     package let expiresAtMilliseconds: UInt64
     /// The nonce's own bytes, which no other nonce has.
@@ -224,7 +225,7 @@ enum NonceFormat {
 /// The secret under which a ``NonceIssuer`` issues and recognises nonces. The secret is enough to make nonces.
 ///
 /// It never shows its bytes: its description gives only their number, and its mirror, which `dump` shows, is empty.
-package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+package struct NonceSecret: Sendable, Equatable, Redacted {
     /// The least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
     package static let leastByteCount = 32
     /// The greatest number of bytes: 128. More would add no strength.
@@ -251,8 +252,6 @@ package struct NonceSecret: Sendable, Equatable, CustomStringConvertible, Custom
         guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }
         try self.init(bytes: bytes)
     }
-
-    package var customMirror: Mirror { Mirror(self, children: []) }
 
     package var description: String { "a secret of \(bytes.count) bytes" }
 }

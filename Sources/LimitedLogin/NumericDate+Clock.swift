@@ -2,6 +2,8 @@ internal import LLBytes
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
+#elseif canImport(Foundation)
+public import Foundation
 #endif
 
 extension NumericDate {
@@ -15,11 +17,11 @@ extension NumericDate {
     /// ``LoginVerifier``.
     public static func systemSeconds() -> Double { Double(WallClock.unixNanoseconds()) / 1_000_000_000 }
 
-    #if canImport(FoundationEssentials)
-    /// The time as a FoundationEssentials `Date`; nil outside 0 to 2⁵³ seconds since 1970.
+    #if canImport(FoundationEssentials) || canImport(Foundation)
+    /// A `Date`; nil outside 0 to 2⁵³ seconds since 1970.
     public init?(_ date: Date) { self.init(secondsSince1970: date.timeIntervalSince1970) }
 
-    /// The time as a FoundationEssentials `Date`, as exact as a `Date` can be.
+    /// The time as a `Date`, as exact as a `Date` can be.
     public var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
     #endif
 }

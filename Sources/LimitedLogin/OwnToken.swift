@@ -99,3 +99,56 @@ package final class OwnTokenVerifier {
         )
     }
 }
+
+/// An accepted access token of a ``TokenIssuer``. Only ``TokenIssuer/verify(_:audience:policy:now:)`` makes one.
+public struct VerifiedOwnToken: Equatable, Sendable, Redacted {
+    /// `client_id`: the Facebook app of the login.
+    public let appID: String
+    /// `sub`: the person, under an ID that only this app knows.
+    public let userID: String
+    /// `jti`: the token's own identifier.
+    public let tokenID: String
+    /// `auth_time`: the time at which Facebook issued the credential of the login. Refuse the token if you revoked the
+    /// person's logins later.
+    public let authenticatedAt: NumericDate
+    /// `exp`: the end of the token's life.
+    public let expiresAt: NumericDate
+    /// `cnf.jkt`: the RFC 7638 thumbprint of the device's key. If it is there, only a ``DPoPProof`` shows that the token's
+    /// holder has that key. Nil if the token is not bound.
+    public let keyThumbprint: String?
+    /// Every claim of the token: one JSON object.
+    public let claimsJSON: String
+}
+
+extension TokenIssuer {
+    /// Verifies an access token that this issuer made, with any of its keys. It remembers nothing.
+    /// - Parameters:
+    ///   - token: The access token as the client sent it.
+    ///   - audience: Your own name among the audiences: a token for another one is refused.
+    ///   - policy: The apps that the token may be for, the clock skew and the greatest age.
+    ///   - now: The time for which to judge.
+    /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if OpenSSL fails.
+    public func verify(
+        _ token: String,
+        audience: String,
+        policy: VerificationPolicy,
+        now: NumericDate
+    ) throws -> VerifiedOwnToken {
+        try Rejection.asError { () throws(Rejection) in
+            let verifier = OwnTokenVerifier(self, verification: policy)
+            let own = try verifier.judge(token.utf8.span, appID: nil, isSigned: false, now: now)
+            func text(_ range: Range<Int>) -> String { JSONText.value(own.payload.span, range) }
+            let named = text(own.claims.audience)
+            guard named.utf8.elementsEqual(audience.utf8) else { throw .invalidAudience(.otherApp(named)) }
+            return VerifiedOwnToken(
+                appID: text(own.clientID),
+                userID: text(own.claims.subject),
+                tokenID: text(own.claims.tokenID),
+                authenticatedAt: own.authenticatedAt,
+                expiresAt: own.claims.expiresAt,
+                keyThumbprint: own.claims[.confirmation].map(text),
+                claimsJSON: String(decoding: own.payload, as: UTF8.self)
+            )
+        }
+    }
+}

@@ -1,19 +1,15 @@
 internal import LLJOSE
 
-/// The person as the token describes them, in the form of Facebook's SDK. Facts that are not in the token are nil.
-public struct Profile: Equatable, Sendable {
+/// The person as an accepted token describes them, in the form of Facebook's SDK. Facts that are not in the token are nil.
+///
+/// Only a verifier makes a profile; ``LoginRecord`` is the copy to store.
+public struct Profile: Equatable, Sendable, Redacted {
     /// A place with its page.
-    public struct Place: Equatable, Hashable, Codable, Sendable {
+    public struct Place: Equatable, Hashable, Codable, Sendable, Redacted {
         /// The ID of the place's page.
         public let id: String
         /// The name of the place.
         public let name: String
-
-        /// A place.
-        public init(id: String, name: String) {
-            self.id = id
-            self.name = name
-        }
     }
 
     /// The person, under an ID that only this app knows.
@@ -49,43 +45,6 @@ public struct Profile: Equatable, Sendable {
     public let permissions: [Permission]
     /// True if the login was a Limited Login, as far as the token shows.
     public let isLimited: Bool
-
-    /// Makes a profile from these facts, for tests of code that takes one.
-    public init(
-        userID: String,
-        name: String? = nil,
-        firstName: String? = nil,
-        middleName: String? = nil,
-        lastName: String? = nil,
-        email: String? = nil,
-        imageURL: String? = nil,
-        linkURL: String? = nil,
-        friendIDs: [String]? = nil,
-        birthday: Birthday? = nil,
-        ageRange: AgeRange? = nil,
-        hometown: Place? = nil,
-        location: Place? = nil,
-        gender: String? = nil,
-        permissions: [Permission] = [],
-        isLimited: Bool = true
-    ) {
-        self.userID = userID
-        self.name = name
-        self.firstName = firstName
-        self.middleName = middleName
-        self.lastName = lastName
-        self.email = email
-        self.imageURL = imageURL
-        self.linkURL = linkURL
-        self.friendIDs = friendIDs
-        self.birthday = birthday
-        self.ageRange = ageRange
-        self.hometown = hometown
-        self.location = location
-        self.gender = gender
-        self.permissions = permissions
-        self.isLimited = isLimited
-    }
 }
 
 /// The claims that this library reads; every other claim of a token is passed through unchanged.
@@ -248,9 +207,9 @@ extension Profile {
 }
 
 /// The JSON of the member `profile` of the HTTP API.
-extension Profile: Codable {
-    /// Reads a profile. Permissions that this version does not know are left out.
-    public init(from decoder: any Decoder) throws {
+extension Profile: Encodable {
+    /// Reads the profile of a ``LoginRecord``. Permissions that this version does not know are left out.
+    init(stored decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: MemberName.self)
         self.init(
             userID: try members.decode(String.self, forKey: "user_id"),

@@ -43,12 +43,12 @@ extension Rejection {
     )
     package static let accessTokenTooOld = Rejection(
         .tooOld,
-        "The access token is older than max_token_age_seconds allows: have the app log in again.",
+        "The access token is older than the greatest age allows: have the app log in again.",
         hint: logInOrAllow
     )
     package static let accessTokenOfUnknownAge = Rejection(
         .tooOld,
-        "Graph does not tell when the access token was issued, so it may be older than max_token_age_seconds allows: send an "
+        "Graph does not tell when the access token was issued, so it may be older than the greatest age allows: send an "
             + "id token, or an access token that lives long.",
         hint: logInOrAllow
     )

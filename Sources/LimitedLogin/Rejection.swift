@@ -1,3 +1,5 @@
+internal import LLJOSE
+
 /// The reason why a credential was refused: an id token, an access token, a DPoP proof, or a signed request of Facebook's.
 ///
 /// It is always a fault of the credential: answer 401. It never contains the credential, and a claim's value only if the
@@ -106,14 +108,17 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
 public struct InvalidExpectation: Error, Equatable, Sendable, CustomStringConvertible {
     package let rejection: Rejection
 
+    init(rejection: Rejection) { self.rejection = rejection }
+
+    init(_ detail: String) { self.init(rejection: Rejection(.invalidRequest, detail)) }
+
     /// One sentence for the log.
     public var description: String { rejection.detail }
 }
 
 /// The reason why a credential cannot be judged: a fault of the keys, the clock, OpenSSL or Graph, never of the credential.
 ///
-/// Answer 503 and let the app try again; 429 if ``underlyingError`` is `JWKSetCacheError.exhausted`, which made-up tokens alone
-/// can cause. End no session for it.
+/// Answer ``status`` with ``retryAfterSeconds``, and let the app try again with the same credential. End no session for it.
 public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// There are no keys to verify with, or they are unusable.
     public static let keys = Unavailable(rejection: .keysUnavailable)
@@ -141,6 +146,23 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
         unavailable.underlyingError = error
         return unavailable
     }
+
+    /// The status code of your answer: 429 if made-up tokens exhaust the fetches of keys, since a balancer removes a server
+    /// that answers 503; else 503 (RFC 6585 section 4, RFC 9110 section 15.6.4).
+    public var status: Int { isOverload ? 429 : 503 }
+
+    /// True if clients ask more than the source of the keys may be asked; false if something has failed.
+    public var isOverload: Bool { (underlyingError as? any JSONWebKeySetOutage)?.isOverload ?? false }
+
+    /// The seconds after which another attempt makes sense, for the field `Retry-After` (RFC 9110 section 10.2.3).
+    public var retryAfterSeconds: Int {
+        let ofProvider = (underlyingError as? any JSONWebKeySetOutage)?.retryAfter
+        return ofProvider.map { max(1, Int($0.components.seconds)) } ?? rejection.context.retryAfterSeconds
+            ?? Self.standardRetryAfterSeconds
+    }
+
+    /// 5 s: a moment's fault is over then, and a lasting one is not asked about all the time.
+    private static let standardRetryAfterSeconds = 5
 
     /// One sentence for the log, followed by that of the provider.
     public var description: String { underlyingError.map { "\(rejection.detail) \($0)" } ?? rejection.detail }

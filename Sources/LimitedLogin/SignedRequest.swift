@@ -10,28 +10,13 @@ package import LLJOSE
 /// Facebook signs for logins, page tabs and Instant Games in the same form and under the same secret. Those are
 /// refused: the web SDK's cookie contains a login's signed request, so a person's cookie would be enough to delete that
 /// person's data.
-///
-/// A decoded value **proves nothing**: decode stored values of your own server, never a request.
-public struct SignedRequest: Equatable, Codable, Sendable {
+public struct SignedRequest: Equatable, Sendable, Redacted {
     /// The app with the secret that signed it.
     public let appID: String
     /// `user_id`: the person, under an ID that only this app knows; 1 to 20 digits without a leading zero.
     public let userID: String
     /// `issued_at`: the time at which Facebook made it.
     public let issuedAt: NumericDate
-
-    private enum CodingKeys: String, CodingKey {
-        case appID = "app_id"
-        case userID = "user_id"
-        case issuedAt = "issued_at"
-    }
-
-    /// Makes a signed request from these values, for tests of code that takes one.
-    public init(appID: String, userID: String, issuedAt: NumericDate) {
-        self.appID = appID
-        self.userID = userID
-        self.issuedAt = issuedAt
-    }
 
     /// The greatest length, in bytes. 8 KiB: real ones have about 200 bytes.
     package static let byteLimit = 8_192

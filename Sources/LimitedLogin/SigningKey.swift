@@ -3,8 +3,9 @@ internal import LLJOSE
 
 /// A private key that signs tokens of your own: RSA (RS256) or P-256 (ES256). Its description shows only the public
 /// name and the algorithm.
-public struct SigningKey: Sendable, CustomStringConvertible {
+public struct SigningKey: Sendable, Redacted {
     /// The algorithm of a key (RFC 7518 section 3.1).
+    @nonexhaustive  // SE-0487
     public enum Algorithm: String, Sendable {
         /// RSASSA-PKCS1-v1_5 with SHA-256: every consumer of tokens accepts it.
         case rs256 = "RS256"
@@ -154,12 +155,12 @@ enum OwnPublicKey {
 /// The keys of an issuer. The first one signs; all of them verify and are published.
 public struct SigningKeySet: Sendable {
     /// The greatest number of keys. 8: a rotation needs two.
-    public static let countLimit = 8
+    package static let countLimit = 8
 
     /// The keys in the order of the file.
     public let keys: [SigningKey]
 
-    /// - Throws: ``InvalidConfiguration`` for no key, for more than ``countLimit``, and for a repeated key.
+    /// - Throws: ``InvalidConfiguration`` for no key, for more than 8, and for a repeated key.
     public init(_ keys: [SigningKey]) throws(InvalidConfiguration) {
         guard !keys.isEmpty else {
             throw InvalidConfiguration("there is no private key; 'limited-login signing-key new' makes one")

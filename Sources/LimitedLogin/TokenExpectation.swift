@@ -1,7 +1,7 @@
 internal import LLBytes
 
 /// The caller's knowledge about the login that a token should belong to.
-public struct TokenExpectation: Equatable, Sendable {
+public struct TokenExpectation: Equatable, Sendable, Redacted {
     /// The tie between the token and the login.
     public var binding: TokenBinding
     // The texts are bytes, because the service compares them with those of a request.
@@ -53,7 +53,7 @@ public struct TokenExpectation: Equatable, Sendable {
 }
 
 /// The tie between a token and one login: the login itself, or a refresh of it.
-public struct TokenBinding: Equatable, Sendable {
+public struct TokenBinding: Equatable, Sendable, Redacted {
     /// A requirement on the `nonce` claim. The values are as the caller gave them; the verdict refuses an invalid nonce.
     package enum LoginNonce: Equatable, Sendable {
         case nonce([UInt8])
@@ -97,12 +97,12 @@ public struct TokenBinding: Equatable, Sendable {
     /// a session before the login; all others give the nonce of their session with ``nonce(_:)``.
     public static let issuedNonce = TokenBinding(nonce: .issuedNonce)
 
-    /// The `sub` claim is exactly this user: a refresh of a session that already exists.
+    /// A refresh of a session that already exists: the `sub` claim is exactly the session's user.
     ///
     /// It proves that Facebook issued a fresh token for the same person and app. It does not prove that this caller
     /// asked for it: every holder of a valid token of that person could present it. It may therefore prolong a session
     /// but never start one. ``refreshing(_:)`` proves more.
-    public static func subject(_ subject: String) -> TokenBinding { TokenBinding(subject: Array(subject.utf8)) }
+    public static func refresh(ofSessionOf user: String) -> TokenBinding { TokenBinding(subject: Array(user.utf8)) }
 
     /// No tie. Only a policy with optional binding accepts it. A token then proves that the person logged in at some
     /// time within its life, but not that the login was at this service.
@@ -146,7 +146,7 @@ public struct TokenBinding: Equatable, Sendable {
 ///
 /// The backend makes one for each login and gives it to the app; Facebook returns it in the token unchanged. It is the
 /// only tie between a token and a login, so every nonce should be accepted once.
-public struct Nonce: Equatable, Hashable, Sendable {
+public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     /// The nonce itself.
     public let value: String
 

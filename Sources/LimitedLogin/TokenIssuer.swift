@@ -8,6 +8,7 @@ internal import LLJOSE
 /// nothing.
 public struct TokenIssuer: Sendable {
     /// The kind of a token.
+    @nonexhaustive  // SE-0487
     public enum Kind: Sendable {
         /// An access token (RFC 9068).
         case accessToken
@@ -15,7 +16,11 @@ public struct TokenIssuer: Sendable {
         case idToken
     }
 
+    /// The time by which a login may be ahead, in seconds: the greatest clock skew of its verdict, and that of a callback.
+    private static let greatestLead = Double(2 * VerificationLimits.clockSkewSeconds)
+
     /// The `typ` of access tokens.
+    @nonexhaustive  // SE-0487
     public enum AccessTokenType: String, Sendable, CaseIterable {
         /// The type of RFC 9068 section 2.1.
         case accessToken = "at+jwt"
@@ -54,23 +59,22 @@ public struct TokenIssuer: Sendable {
         public var rawValue: String { name.spelling }
     }
 
-    /// The login for which a token is made.
-    public struct Login: Sendable {
+    /// The login for which a token is made: a verified one.
+    public struct Login: Sendable, Redacted {
         /// The Facebook app.
-        public var appID: String
+        public let appID: String
         /// The person, under an ID that only this app knows.
-        public var userID: String
+        public let userID: String
         /// The time at which Facebook issued the credential of the login.
-        public var authenticatedAt: NumericDate
+        public package(set) var authenticatedAt: NumericDate
         /// The time at which that credential expires; nil if it does not expire.
-        public var expiresAt: NumericDate?
+        public let expiresAt: NumericDate?
         /// The RFC 7638 thumbprint of the device's key that the login is bound to.
-        public var keyThumbprint: String?
+        public let keyThumbprint: String?
         /// The claims about the person; empty texts are left out.
-        public var claims: [Claim: String]
+        let claims: [Claim: String]
 
-        /// Makes a login from these values.
-        public init(
+        package init(
             appID: String,
             userID: String,
             authenticatedAt: NumericDate,
@@ -78,17 +82,44 @@ public struct TokenIssuer: Sendable {
             keyThumbprint: String? = nil,
             claims: [Claim: String] = [:]
         ) {
-            self.appID = appID
-            self.userID = userID
-            self.authenticatedAt = authenticatedAt
-            self.expiresAt = expiresAt
-            self.keyThumbprint = keyThumbprint
-            self.claims = claims
+            (self.appID, self.userID, self.authenticatedAt) = (appID, userID, authenticatedAt)
+            (self.expiresAt, self.keyThumbprint, self.claims) = (expiresAt, keyThumbprint, claims)
+        }
+
+        /// The login of an id token. The new token is bound to the same key of a device.
+        /// - Throws: ``InvalidExpectation`` if the token is bound to a key that it does not name in the way of RFC 9449
+        ///   section 6.1: the new token would be a plain Bearer.
+        public init(_ verified: VerifiedToken) throws(InvalidExpectation) {
+            let token = verified.authenticationToken
+            guard token.keyThumbprint != "" else {
+                throw InvalidExpectation("The token is bound to a key that it does not name (cnf without jkt).")
+            }
+            self.init(
+                appID: token.audience,
+                userID: token.subject,
+                authenticatedAt: token.issuedAt,
+                expiresAt: token.expiresAt,
+                keyThumbprint: token.keyThumbprint,
+                claims: verified.profile.told
+            )
+        }
+
+        /// The login of an access token. If Graph does not tell its time of issue, it counts as issued two hours before its
+        /// end, or in 1970 if it lives longer.
+        public init(_ verified: VerifiedAccessToken, now: NumericDate) {
+            let token = verified.inspection
+            self.init(
+                appID: token.appID,
+                userID: token.userID,
+                authenticatedAt: token.earliestIssue(now: now),
+                expiresAt: token.expiresAt,
+                claims: verified.profile.told
+            )
         }
     }
 
     /// A new token.
-    public struct Token: Sendable, Equatable {
+    public struct Token: Sendable, Equatable, Redacted {
         /// The JWS in compact serialization.
         public let value: String
         /// The lifetime, in seconds.
@@ -123,7 +154,8 @@ public struct TokenIssuer: Sendable {
     ///   - tokenID: `jti`, a name that no other token has.
     ///   - now: The time of issue; fractions of a second are ignored.
     /// - Throws: ``Rejection`` (``Rejection/Code/expired``) if the credential of the login has expired,
-    ///   ``InvalidExpectation`` if the audience is not among the policy's, ``Unavailable`` if OpenSSL fails.
+    ///   ``InvalidExpectation`` if the audience is not among the policy's, if an ID is empty, or if the login is more than
+    ///   ten minutes ahead, ``Unavailable`` if OpenSSL fails.
     public func token(
         for login: Login,
         kind: Kind = .accessToken,
@@ -134,6 +166,10 @@ public struct TokenIssuer: Sendable {
         let audience = audience ?? policy.audiences[0]
         guard policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else {
             throw InvalidExpectation(rejection: Rejection(.invalidTarget))
+        }
+        guard ![login.appID, login.userID, tokenID].contains("") else { throw InvalidExpectation("An ID is empty.") }
+        guard login.authenticatedAt.secondsSince1970 <= now.secondsSince1970 + Self.greatestLead else {
+            throw InvalidExpectation("The login lies in the future.")
         }
         let issuedAt = now.wholeSeconds
         var end = issuedAt + Int64(policy.lifetimeSeconds)
@@ -196,9 +232,9 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     /// consumer that does not ask the service.
     public static let defaultLifetimeSeconds = 600
     /// The least and the greatest lifetime of a token, in seconds.
-    public static let lifetimeRange = 60...3_600
+    package static let lifetimeRange = 60...3_600
     /// The greatest length of the additional claims, in bytes. 1 KiB: enough for a role and a few names.
-    public static let extraClaimsByteLimit = 1_024
+    package static let extraClaimsByteLimit = 1_024
     /// Claims that no configuration may set: those about the token itself, and those about the person.
     private static let reserved: Set<String> = Set(
         [

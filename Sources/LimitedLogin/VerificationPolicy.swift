@@ -122,7 +122,7 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     package static let beginning = NumericDate(milliseconds: 0)
 
     /// The last time: 2⁵³ seconds, the greatest number up to which a double holds every integer.
-    public static let greatestSeconds: Double = 9_007_199_254_740_992
+    package static let greatestSeconds: Double = 9_007_199_254_740_992
 
     /// A time; nil outside 0 to 2⁵³ seconds, and for NaN.
     public init?(secondsSince1970: Double) {
@@ -167,9 +167,11 @@ public struct NumericDate: Comparable, Hashable, Sendable {
 
     /// True if this is later by more than the skew; the skew is limited to 0 to 300 s.
     func isAhead(of other: NumericDate, clockSkewSeconds: Int) -> Bool {
-        let skew = min(max(0, clockSkewSeconds), VerificationLimits.clockSkewSeconds)
-        return secondsSince1970 > other.secondsSince1970 + Double(skew)
+        secondsSince1970 > other.secondsSince1970 + Self.skew(clockSkewSeconds)
     }
+
+    /// A clock skew within its range, 0 to 300 s.
+    static func skew(_ seconds: Int) -> Double { Double(min(max(0, seconds), VerificationLimits.clockSkewSeconds)) }
 
     /// True if the left time is before the right one.
     public static func < (left: NumericDate, right: NumericDate) -> Bool {

@@ -1,8 +1,8 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// An accepted token with values of its own.
-public struct VerifiedToken: Equatable, Sendable {
+/// An accepted token. Only a verifier makes one, so a value of this type proves a login; ``LoginRecord`` is its copy to store.
+public struct VerifiedToken: Equatable, Sendable, Redacted {
     /// The token's facts about itself.
     public let authenticationToken: AuthenticationToken
     /// The token's facts about the person.
@@ -10,13 +10,6 @@ public struct VerifiedToken: Equatable, Sendable {
     /// Every claim of the token, including those unknown to this library: the payload as the issuer wrote it, one JSON
     /// object in UTF-8, without a repeated member.
     public let claimsJSON: String
-
-    /// Makes an accepted token from these values, for tests of code that takes one.
-    public init(authenticationToken: AuthenticationToken, profile: Profile, claimsJSON: String = "{}") {
-        self.authenticationToken = authenticationToken
-        self.profile = profile
-        self.claimsJSON = claimsJSON
-    }
 
     /// The permissions a caller may rely on: those of the profile, and the gaming permissions with a claim in the
     /// token.
@@ -44,21 +37,10 @@ public struct VerifiedToken: Equatable, Sendable {
     }
 }
 
-/// The facts of an accepted token about itself. The JSON has all of them but ``tokenString``.
-public struct AuthenticationToken: Equatable, Codable, Sendable {
-    private enum CodingKeys: String, CodingKey {
-        case issuer, audience, subject
-        case tokenID = "token_id"
-        case nonce
-        case issuedAt = "issued_at"
-        case expiresAt = "expires_at"
-        case keyID = "key_id"
-        case thumbprint = "key_thumbprint"
-        case confirmation
-    }
-
-    /// The token as it was received. It is never encoded, so it is empty after decoding.
-    public private(set) var tokenString = ""
+/// The facts of an accepted token about itself.
+public struct AuthenticationToken: Equatable, Sendable, Redacted {
+    /// The token as it was received.
+    public let tokenString: String
     /// `iss`: the issuer.
     public let issuer: String
     /// `aud`: the app it is for.
@@ -75,38 +57,10 @@ public struct AuthenticationToken: Equatable, Codable, Sendable {
     public let expiresAt: NumericDate
     /// `kid`: the key that signed it.
     public let keyID: String
-    private let thumbprint: String?
-    private let confirmation: String?
     /// `cnf.jkt`: the RFC 7638 thumbprint of the key that the token is bound to (RFC 9449 section 6.1); nil if the token
     /// has no `cnf`. It is empty, which is no key's, if `cnf` has no readable `jkt`: refuse such a token. Verify a
     /// ``DPoPProof`` to check that the caller has that key.
-    public var keyThumbprint: String? { confirmation == nil ? thumbprint : "" }
-
-    /// Makes the facts of a token from these values, for tests of code that takes them.
-    public init(
-        tokenString: String,
-        issuer: String,
-        audience: String,
-        subject: String,
-        tokenID: String,
-        nonce: String? = nil,
-        issuedAt: NumericDate,
-        expiresAt: NumericDate,
-        keyID: String,
-        keyThumbprint: String? = nil
-    ) {
-        self.tokenString = tokenString
-        self.issuer = issuer
-        self.audience = audience
-        self.subject = subject
-        self.tokenID = tokenID
-        self.nonce = nonce
-        self.issuedAt = issuedAt
-        self.expiresAt = expiresAt
-        self.keyID = keyID
-        thumbprint = keyThumbprint == "" ? nil : keyThumbprint
-        confirmation = keyThumbprint == "" ? "unreadable" : nil
-    }
+    public let keyThumbprint: String?
 }
 
 extension VerifiedToken {

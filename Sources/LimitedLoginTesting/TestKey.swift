@@ -11,7 +11,7 @@ public import LimitedLogin
 /// ```
 ///
 /// Making a key takes a tenth of a second: share one among your tests.
-public struct TestKey: Sendable {
+public struct TestKey: Sendable, Redacted {
     /// The default `iss` of the tokens: Facebook's.
     public static let issuer = VerificationPolicy.defaultIssuers[0]
     /// The default `aud` of the tokens: an app id.
@@ -95,7 +95,8 @@ public struct TestKey: Sendable {
         try device.mint(method: method, url: url, token: token, issuedAt: now.wholeSeconds)
     }
 
-    /// One bad token for each reason for which every policy refuses a token.
+    /// One bad token for each reason for which every policy refuses a token, and the tokens that find a mistake in your
+    /// handler: one of another login, another person's refresh, and last a good one that comes twice.
     /// - Parameters:
     ///   - appID: The app in your policy.
     ///   - nonce: The nonce that your server expects.
@@ -113,7 +114,7 @@ public struct TestKey: Sendable {
             nonce: nonce,
             now: now.wholeSeconds
         )
-        return try CatalogueEntry.all.compactMap { entry in
+        let tokens: [BadToken] = try CatalogueEntry.all.compactMap { entry in
             let members = entry.requestMembers(workshop)
             let isPlain = members.count == 1 && members[0] == (name: "nonce", value: nonce)
             guard isPlain, entry.setting == nil, entry.presentations == 1,
@@ -121,6 +122,29 @@ public struct TestKey: Sendable {
             else { return nil }
             return BadToken(name: entry.name, fault: entry.fault, code: code, token: try entry.token(workshop))
         }
+        // The SDK makes such a nonce itself.
+        let ofSDK = FacebookJSON.string("6F9619FF-8B86-D011-B42D-00C04FC964FF")
+        return tokens + [
+            BadToken(
+                name: "other-login",
+                fault: "It is of another login; its nonce is in the token alone.",
+                code: .nonceMismatch,
+                token: try workshop.token([("nonce", FacebookJSON.string("of-another-login"))])
+            ),
+            BadToken(
+                name: "other-refresh",
+                fault: "It is a refreshed token of another person.",
+                code: .nonceMismatch,
+                token: try workshop.token([("sub", "\"1000200030004000\""), ("nonce", ofSDK)])
+            ),
+            BadToken(
+                name: "twice",
+                fault: "It is good, but it comes a second time.",
+                code: .nonceUsed,
+                token: try workshop.token(),
+                presentations: 2
+            ),
+        ]
     }
 
     private static func template(_ appID: String) -> ClaimsTemplate { ClaimsTemplate(issuer: issuer, audience: appID) }
@@ -146,14 +170,14 @@ public struct FixedKeys: JSONWebKeySetProvider {
     public init(_ keys: TestKey...) { self.init(keySet: TestKey.keySet(keys)) }
 
     /// The same set for every key ID.
-    public func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
+    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
         guard let keySet else { throw Unavailable() }
         return keySet
     }
 }
 
-/// A token that a verifier must refuse.
-public struct BadToken: Sendable, CustomStringConvertible {
+/// A token that a server must refuse.
+public struct BadToken: Sendable, Redacted {
     /// A short name: lower-case letters and `-`.
     public let name: String
     /// The fault of the token, in one sentence.
@@ -162,6 +186,8 @@ public struct BadToken: Sendable, CustomStringConvertible {
     public let code: Rejection.Code
     /// The token.
     public let token: String
+    /// How often to send the token: the last time it must be refused. 1 for all but the good token that comes twice.
+    public private(set) var presentations = 1
 
     /// The name.
     public var description: String { name }

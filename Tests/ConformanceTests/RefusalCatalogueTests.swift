@@ -27,7 +27,7 @@ struct RefusalCatalogueTests {
         for (name, value) in entry.requestMembers(workshop) {
             switch name {
             case "nonce": binding = .nonce(try #require(Nonce(value)))
-            case "subject": binding = .subject(value)
+            case "subject": binding = .refresh(ofSessionOf: value)
             case "key_thumbprint": thumbprint = value
             case "access_token": accessToken = value
             default: Issue.record("a member nobody knows: \(name)")

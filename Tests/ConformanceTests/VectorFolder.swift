@@ -29,3 +29,43 @@ enum VectorFolder {
         try JSONDecoder().decode(type, from: data(path))
     }
 }
+
+/// Any JSON value of a vector.
+indirect enum JSONValue: Codable {
+    case null, bool(Bool), integer(Int64), number(Double), string(String), array([JSONValue]), object(
+        [String: JSONValue]
+    )
+
+    init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        func decoded<Value: Decodable>(_ type: Value.Type) -> Value? { try? value.decode(type) }
+        if value.decodeNil() {
+            self = .null
+        } else if let bool = decoded(Bool.self) {
+            self = .bool(bool)
+        } else if let integer = decoded(Int64.self) {
+            self = .integer(integer)
+        } else if let number = decoded(Double.self) {
+            self = .number(number)
+        } else if let string = decoded(String.self) {
+            self = .string(string)
+        } else if let array = decoded([JSONValue].self) {
+            self = .array(array)
+        } else {
+            self = .object(try value.decode([String: JSONValue].self))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let values): try container.encode(values)
+        case .object(let members): try container.encode(members)
+        }
+    }
+}

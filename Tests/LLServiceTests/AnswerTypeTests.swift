@@ -7,26 +7,21 @@ import Testing
 
 @testable import LLService
 
-@Suite("POST /verify: each answer is a value of the library", .live)
+@Suite("POST /verify: each answer is a LoginRecord of the library", .live)
 struct AnswerTypeTests {
-    /// Members about the request, not about the credential.
-    private static let ofTheQuestion = ["refresh", "missing_permissions", "unverifiable_permissions"]
-
-    /// Reads an object as a value of the library. The value must encode to the same object.
-    private static func read<Value: Codable & Equatable>(_ object: [String: Any], _ note: Comment) throws -> Value {
-        let value = try JSONDecoder().decode(Value.self, from: JSONSerialization.data(withJSONObject: object))
-        let encoded = try JSONEncoder().encode(value)
-        let again = try JSONSerialization.jsonObject(with: encoded) as? NSDictionary
-        #expect(again == object as NSDictionary, note)
-        #expect(try JSONDecoder().decode(Value.self, from: encoded) == value, note)
-        return value
+    /// Reads an answer as a record. The record's own JSON must be read as the same record.
+    private static func read(_ object: [String: Any]) throws -> LoginRecord {
+        let record = try JSONDecoder().decode(LoginRecord.self, from: JSONSerialization.data(withJSONObject: object))
+        let encoded = try JSONEncoder().encode(record)
+        #expect(try JSONDecoder().decode(LoginRecord.self, from: encoded) == record)
+        let profile = try (JSONSerialization.jsonObject(with: encoded) as? [String: Any])?["profile"] as? NSDictionary
+        #expect(profile == object["profile"] as? NSDictionary)
+        return record
     }
 
     private static func object(_ answer: TestResponse) throws -> [String: Any] {
         #expect(answer.status == 200, "\(answer.text)")
-        var object = try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
-        for name in ofTheQuestion { object[name] = nil }
-        return object
+        return try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
     }
 
     /// Changes that add claims to a token, remove them or make them odd.
@@ -54,7 +49,7 @@ struct AnswerTypeTests {
         ),
     ]
 
-    @Test("The answer about an id token is a VerifiedToken")
+    @Test("The answer about an id token is a LoginRecord")
     func idTokens() async throws {
         let service = try await InProcessService()
         for (note, change) in Self.tokens {
@@ -63,15 +58,16 @@ struct AnswerTypeTests {
             let (token, subject) = (try Tokens.mint(claims), try #require(claims.subject))
             for more in ["", #","subject":"\#(subject)""#, #","permissions":["email","gaming_profile"]"#] {
                 let answer = try Self.object(try service.verify(token, #""nonce":"n-1"\#(more)"#))
-                let verified: VerifiedToken = try Self.read(answer, "\(note) \(more)")
-                #expect(verified.profile.userID == subject && verified.authenticationToken.nonce == "n-1")
-                #expect(verified.profile.isLimited == (claims.accessTokenHash == nil))
+                let record = try Self.read(answer)
+                #expect(record.userID == subject && record.nonce == "n-1", "\(note) \(more)")
+                #expect(record.isLimited == (claims.accessTokenHash == nil))
+                #expect(record.appID == InProcessService.appID && record.keyThumbprint == claims.confirmationThumbprint)
             }
         }
     }
 
     @Test(
-        "The answer about an access token is a VerifiedAccessToken, with the nonce of its login if that was asked for"
+        "The answer about an access token is a LoginRecord, with the nonce of its login if that was asked for"
     )
     func accessTokens() async throws {
         let info = #"{"access_token":"x","token_type":"bearer","auth_nonce":"n0NceOfThisLogin"}"#
@@ -99,17 +95,18 @@ struct AnswerTypeTests {
         for story in stories {
             answers.withLock { $0 = story }
             let plain = try Self.object(try service.judge(#""permissions":["email","user_likes"]"#))
-            let verified: VerifiedAccessToken = try Self.read(plain, "\(story)")
-            #expect(verified.profile.userID == "218471" && verified.nonce == nil)
+            let record = try Self.read(plain)
+            #expect(record.userID == "218471" && record.nonce == nil, "\(story)")
             let bound = try Self.object(try service.judge(#""auth_nonce":true,"nonce":"n0NceOfThisLogin""#))
-            let tied: VerifiedAccessToken = try Self.read(bound, "\(story)")
-            #expect(tied.nonce?.value == "n0NceOfThisLogin" && tied.inspection == verified.inspection)
+            let tied = try Self.read(bound)
+            #expect(
+                tied.nonce == "n0NceOfThisLogin" && tied.appID == record.appID && tied.expiresAt == record.expiresAt
+            )
         }
         // Graph grants a permission outside Limited Login: it is listed in the scopes alone.
         answers.withLock { $0 = (GraphStory.data([("scopes", #"["email","a.b"]"#)]), GraphStory.me) }
         let answer = try service.judge()
-        let other = try JSONDecoder().decode(VerifiedAccessToken.self, from: Data(answer.body))
-        #expect(other.inspection.permissions == ["email", "a.b"] && other.profile.permissions == [.email])
+        #expect(try JSONDecoder().decode(LoginRecord.self, from: Data(answer.body)).permissions == [.email])
         await service.stop()
     }
 }

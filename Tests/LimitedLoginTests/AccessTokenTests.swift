@@ -161,6 +161,8 @@ struct AccessTokenTests {
             ("1699990000", 10_000, 0, nil), ("1699990000", 9_999, 0, .accessTokenTooOld),
             ("1699990000", 9_940, 60, nil),
             ("1699990000", 9_939, 60, .accessTokenTooOld), ("1700000060", 1, 0, nil),
+            ("1699990000", 9_700, 9_999, nil), ("1699990000", 9_699, 9_999, .accessTokenTooOld),
+            ("1699990000", 10_000, -9, nil), ("1699999999", -5, 0, .accessTokenTooOld),
             (nil, 2_000_000_000, 300, .accessTokenOfUnknownAge),
             ("0", 2_000_000_000, 300, .accessTokenOfUnknownAge),
             (#""1699990000""#, 2_000_000_000, 300, .accessTokenOfUnknownAge),
@@ -177,6 +179,20 @@ struct AccessTokenTests {
             )
         }
         #expect(found == rejection && (found == nil || found?.code == .tooOld))
+    }
+
+    @Test(
+        "A time of issue ahead of the clock is no answer: no revocation would be later",
+        arguments: [60, 300, 301, .max]
+    )
+    func issuedAhead(skew: Int) throws {
+        for (lead, isGood) in [(min(skew, 300), true), (min(skew, 300) + 1, false), (100_000_000, false)] {
+            let answer = Self.answer([("issued_at", "\(1_700_000_000 + lead)")])
+            let judge = {
+                try AccessTokenInspection(debugToken: answer, appIDs: ["111"], clockSkewSeconds: skew, now: Self.now)
+            }
+            if isGood { _ = try judge() } else { #expect(throws: Unavailable.unreadableAnswer) { try judge() } }
+        }
     }
 
     @Test("The app is checked before the person and the expiry")

@@ -59,14 +59,17 @@ struct BindingTests {
 
     @Test("A refreshed token is bound to its person, whatever its nonce")
     func subject() throws {
-        #expect(try Login.rejection(of: token(nonce: "made by the SDK"), binding: .subject(Login.userID)) == nil)
-        #expect(try Login.rejection(of: token(nonce: nil), binding: .subject(Login.userID)) == nil)
-        #expect(try Login.rejection(of: token(nonce: ""), binding: .subject(Login.userID)) == nil)
+        #expect(
+            try Login.rejection(of: token(nonce: "made by the SDK"), binding: .refresh(ofSessionOf: Login.userID))
+                == nil
+        )
+        #expect(try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: Login.userID)) == nil)
+        #expect(try Login.rejection(of: token(nonce: ""), binding: .refresh(ofSessionOf: Login.userID)) == nil)
         for other in ["1", Login.userID + "0", String(Login.userID.dropLast())] {
-            let rejection = try Login.rejection(of: token(nonce: nil), binding: .subject(other))
+            let rejection = try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: other))
             #expect(rejection == .subjectMismatch && rejection?.claim == "sub")
         }
-        #expect(try Login.rejection(of: token(nonce: nil), binding: .subject("")) == .invalidSubject)
+        #expect(try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: "")) == .invalidSubject)
     }
 
     @Test("An unbound token needs a policy that allows it")
@@ -80,7 +83,10 @@ struct BindingTests {
     @Test("A nonce that is no string is refused whatever the binding")
     func nonceType() throws {
         let token = try Login.token("nonce", "5")
-        #expect(try Login.rejection(of: token, binding: .subject(Login.userID)) == .malformedClaim(.nonce, .wrongType))
+        #expect(
+            try Login.rejection(of: token, binding: .refresh(ofSessionOf: Login.userID))
+                == .malformedClaim(.nonce, .wrongType)
+        )
     }
 
     @Test("A token with at_hash is not limited, and a policy may refuse it")

@@ -77,7 +77,8 @@ struct LoginVerifierTests {
         let verifier = try Self.verifier(StandInKeys.set)
         let verified = try await verifier.verify(Self.token(), nonce: "n-1")
         #expect(verified.profile.userID == "1234")
-        #expect(try await verifier.verify(Self.token(), subject: "1234", appID: Self.appID).profile.userID == "1234")
+        let refreshed = try await verifier.verifyRefresh(Self.token(), ofSessionOf: "1234", appID: Self.appID)
+        #expect(refreshed.profile.userID == "1234")
         // The SHA-256 of "secret".
         let hashed = try Self.token(nonce: "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b")
         #expect(try await verifier.verify(hashed, rawNonce: "secret").profile.userID == "1234")

@@ -81,8 +81,8 @@ struct RefreshTests {
             #expect(binding.isRefresh == (subject != .absent))
         }
         // A binding to the user alone needs no nonce.
-        #expect(try Login.rejection(of: token, with: verifier, binding: .subject(Login.userID)) == nil)
-        #expect(try Login.rejection(of: token, with: verifier, binding: .subject("9")) == .subjectMismatch)
+        #expect(try Login.rejection(of: token, with: verifier, binding: .refresh(ofSessionOf: Login.userID)) == nil)
+        #expect(try Login.rejection(of: token, with: verifier, binding: .refresh(ofSessionOf: "9")) == .subjectMismatch)
     }
 
     @Test("A login reports its issued nonce to be used up; a refresh does not")
@@ -193,18 +193,18 @@ struct RefreshTests {
         let policy = try VerificationPolicy(appIDs: [Login.appID])
         let verifier = LoginVerifier(policy: policy, keys: StandInKeys.set, clock: { Double(Login.now) })
         let token = try Self.token(nonce: "of-the-login")
-        #expect(try await verifier.verify(token, subject: Login.userID).profile.userID == Login.userID)
+        #expect(try await verifier.verifyRefresh(token, ofSessionOf: Login.userID).profile.userID == Login.userID)
         #expect(
-            try await verifier.verify(token, subject: Login.userID, nonce: "of-the-login").profile.userID
+            try await verifier.verifyRefresh(token, ofSessionOf: Login.userID, nonce: "of-the-login").profile.userID
                 == Login.userID
         )
         for (subject, nonce) in [(Login.userID, "x"), ("9", "of-the-login")] {
             await #expect(throws: Rejection.self) {
-                try await verifier.verify(token, subject: subject, nonce: nonce)
+                try await verifier.verifyRefresh(token, ofSessionOf: subject, nonce: nonce)
             }
         }
         await #expect(throws: InvalidExpectation.self) {
-            try await verifier.verify(token, subject: Login.userID, nonce: "")
+            try await verifier.verifyRefresh(token, ofSessionOf: Login.userID, nonce: "")
         }
     }
 }

@@ -7,14 +7,18 @@ import Testing
 
 @Suite("The issuer's own tokens")
 struct TokenIssuerTests {
-    private static let login = TokenIssuer.Login(
-        appID: "42",
-        userID: "7",
-        authenticatedAt: date(1_000),
-        expiresAt: date(5_000),
-        keyThumbprint: "thumb",
-        claims: [.name: "Jane \"J\" Doe", .email: "jane@example.com", .picture: ""]
-    )
+    private static let login = login()
+
+    private static func login(app: String = "42", user: String = "7", at seconds: Int64 = 1_000) -> TokenIssuer.Login {
+        TokenIssuer.Login(
+            appID: app,
+            userID: user,
+            authenticatedAt: date(seconds),
+            expiresAt: date(5_000),
+            keyThumbprint: "thumb",
+            claims: [.name: "Jane \"J\" Doe", .email: "jane@example.com", .picture: ""]
+        )
+    }
 
     private static func date(_ seconds: Int64) -> NumericDate { NumericDate(secondsSince1970: seconds) ?? .beginning }
 
@@ -91,6 +95,51 @@ struct TokenIssuerTests {
         }
     }
 
+    @Test("No token is made for an empty ID or for a login in the future")
+    func absurd() throws {
+        let issuer = try Self.issuer()
+        let cases: [(TokenIssuer.Login, String, isGood: Bool)] = [
+            (Self.login(), "t", true), (Self.login(app: ""), "t", false), (Self.login(user: ""), "t", false),
+            (Self.login(), "", false), (Self.login(at: 2_600), "t", true), (Self.login(at: 2_601), "t", false),
+            (Self.login(at: 9_000_000_000), "t", false),
+        ]
+        for (login, tokenID, isGood) in cases {
+            let make = { try issuer.token(for: login, tokenID: tokenID, now: Self.date(2_000)) }
+            if isGood { _ = try make() } else { #expect(throws: InvalidExpectation.self) { try make() } }
+        }
+    }
+
+    @Test("The key binding of a verified login is carried over, and one that cannot be read makes no token")
+    func binding() throws {
+        let thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        let bound = try TokenIssuer.Login(Login.verify(Login.token("cnf", #"{"jkt":"\#(thumbprint)"}"#)))
+        #expect(bound.keyThumbprint == thumbprint)
+        #expect(try TokenIssuer.Login(Login.verify(Login.token("cnf", nil))).keyThumbprint == nil)
+        for json in ["{}", "null", #""x""#, #"{"jkt":5}"#, #"{"jkt":""}"#, #"{"x5t#S256":"abc"}"#] {
+            let verified = try Login.verify(Login.token("cnf", json))
+            #expect(throws: InvalidExpectation.self, "\(json)") { try TokenIssuer.Login(verified) }
+        }
+    }
+
+    @Test("The public verifier of own tokens reads one for its audience, and refuses any other")
+    func verification() throws {
+        let issuer = try Self.issuer()
+        let token = try issuer.token(for: Self.login, tokenID: "t", now: Self.date(2_000)).value
+        let policy = try VerificationPolicy(appIDs: ["42"])
+        let verified = try issuer.verify(token, audience: "b", policy: policy, now: Self.date(2_001))
+        #expect(verified.userID == "7" && verified.appID == "42" && verified.tokenID == "t")
+        #expect(verified.keyThumbprint == "thumb" && verified.authenticatedAt == Self.date(1_000))
+        #expect(verified.expiresAt == Self.date(2_600) && verified.claimsJSON.contains("\"idp\":\"facebook\""))
+        for (audience, apps, now) in [("c", "42", 2_001), ("b", "43", 2_001), ("b", "42", 2_700)]
+            as [(String, String, Int64)]
+        {
+            let policy = try VerificationPolicy(appIDs: [apps])
+            #expect(throws: Rejection.self, "\(audience) \(apps) \(now)") {
+                try issuer.verify(token, audience: audience, policy: policy, now: Self.date(now))
+            }
+        }
+    }
+
     @Test("A token is refused if expired, ahead, for another app, an id token, or under another issuer's key")
     func refused() throws {
         let (issuer, other) = (try Self.issuer(), try Self.issuer())
@@ -106,9 +155,7 @@ struct TokenIssuerTests {
         #expect(code(other, token, now: 2_001) == .unknownKey)
         let id = try issuer.token(for: Self.login, kind: .idToken, tokenID: "t", now: Self.date(2_000)).value
         #expect(code(issuer, id, now: 2_001) == .notAnIDToken)
-        var foreign = Self.login
-        foreign.appID = "43"
-        let elsewhere = try issuer.token(for: foreign, tokenID: "t", now: Self.date(2_000)).value
+        let elsewhere = try issuer.token(for: Self.login(app: "43"), tokenID: "t", now: Self.date(2_000)).value
         #expect(code(issuer, elsewhere, now: 2_001) == .invalidAudience)
     }
 

@@ -282,17 +282,4 @@ extension TokenIssuer.Login {
             claims: told
         )
     }
-
-    /// The login of an access token. If Graph does not tell when the token was issued, it has the same substitute time
-    /// as for revocations.
-    init(_ verified: VerifiedAccessToken, now: NumericDate) {
-        let token = verified.inspection
-        self.init(
-            appID: token.appID,
-            userID: token.userID,
-            authenticatedAt: token.earliestIssue(now: now),
-            expiresAt: token.expiresAt,
-            claims: verified.profile.told
-        )
-    }
 }

@@ -1,6 +1,11 @@
 internal import Dispatch
-internal import Glibc
 internal import Synchronization
+
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
 
 /// Finds the addresses of hosts and never blocks its caller beyond a deadline.
 ///

@@ -1,4 +1,8 @@
+#if canImport(Musl)
+internal import Musl
+#else
 internal import Glibc
+#endif
 
 package struct SocketError: Error, Equatable, CustomStringConvertible {
     package enum Operation: String, Sendable {

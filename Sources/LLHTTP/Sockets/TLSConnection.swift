@@ -1,6 +1,11 @@
 internal import CLLOpenSSL.TLS
-internal import Glibc
 internal import LLJOSE
+
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
 
 /// One TLS connection over a non-blocking descriptor that the caller owns.
 ///

@@ -1,6 +1,11 @@
 internal import CLLSystem
-internal import Glibc
 internal import Synchronization
+
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
 
 /// Ends waits of other threads, from any thread: an event descriptor that is readable from ``set()`` until ``clear()``.
 package final class WakeSignal: Sendable {

@@ -20,7 +20,8 @@ let package = Package(
     platforms: [.macOS(.v26)],
     products: [
         .library(name: "LimitedLogin", targets: ["LimitedLogin"]),
-        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys", "LimitedLoginHTTPS"]),
+        .library(name: "LimitedLoginKeys", targets: ["LimitedLoginKeys"]),
+        .library(name: "LimitedLoginHTTPS", targets: ["LimitedLoginHTTPS"]),
         .library(name: "LimitedLoginTesting", targets: ["LimitedLoginTesting"]),
         .executable(name: "limited-login", targets: ["limited-login"]),
     ],

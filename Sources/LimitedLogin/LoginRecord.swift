@@ -75,7 +75,11 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
         try token.encodeIfPresent(nonce, forKey: .nonce)
         try token.encodeIfPresent(issuedAt, forKey: .issuedAt)
         try token.encodeIfPresent(expiresAt, forKey: .expiresAt)
-        try token.encodeIfPresent(keyThumbprint, forKey: .keyThumbprint)
+        if keyThumbprint == "" {
+            try token.encode("unreadable", forKey: .confirmation)
+        } else {
+            try token.encodeIfPresent(keyThumbprint, forKey: .keyThumbprint)
+        }
         try members.encode(profile, forKey: .profile)
     }
 }

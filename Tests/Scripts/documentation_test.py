@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the documentation of the library products and of the service, and judges it.
 
-  1. every public symbol of LimitedLogin, LimitedLoginKeys and LLJOSE has a documentation comment;
+  1. every public symbol of the library products and of LLJOSE has a documentation comment, and every type a topic;
   2. docc builds the documentation of each, with its links, without a warning;
   3. the code in GettingStarted.md is the code of the package in Tests/Examples, which other tests compile and run;
   4. the newest version in each changelog is the program's.
@@ -15,12 +15,12 @@ import tempfile
 
 from harness import ROOT, output, run
 
-PRODUCTS = ["LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LimitedLoginTesting"]
+PRODUCTS = ["LimitedLogin", "LLJOSE", "LimitedLoginKeys", "LimitedLoginHTTPS", "LimitedLoginTesting"]
 CATALOGS = [*PRODUCTS, "LLService"]
-MODULES = [*CATALOGS, "LLJOSE"]
 SNIPPETS = [
     ROOT / "Tests/Examples/HummingbirdServer/Sources/getting-started/GettingStarted.swift",
     ROOT / "Tests/Examples/HummingbirdServer/Sources/AsyncHTTPClientSource/AsyncHTTPClientSource.swift",
+    ROOT / "Tests/Examples/HummingbirdServer/Sources/key-service/KeyService.swift",
     ROOT / "Tests/OwnPackage/HandlerTests.swift",
 ]
 CATALOG = ROOT / "Sources/LimitedLogin/LimitedLogin.docc"
@@ -31,7 +31,7 @@ def symbol_graphs(folder):
     modules = output(["swift", "build", "--show-bin-path"], cwd=ROOT).strip()
     triple = json.loads(output(["swiftc", "-print-target-info"]))["target"]["triple"]
     output(["swift", "build"], cwd=ROOT)
-    for module in MODULES:
+    for module in CATALOGS:
         place = pathlib.Path(folder) / module
         place.mkdir()
         output([
@@ -42,7 +42,8 @@ def symbol_graphs(folder):
 
 
 def undocumented(folder):
-    """Public symbols without a comment, except those that the compiler makes and those that a protocol's comment explains."""
+    """Public symbols without a comment, except those that the compiler makes and those that a protocol's comment explains, and
+    public types without a topic on their library's page."""
     found, count = [], 0
     for file in sorted(pathlib.Path(folder).glob("*/*.symbols.json")):
         graph = json.loads(file.read_text())
@@ -54,6 +55,9 @@ def undocumented(folder):
             if symbol["accessLevel"] not in ("public", "open") or "location" not in symbol:
                 continue
             count += 1
+            name, page = symbol["pathComponents"][0], ROOT / f"Sources/{file.parent.name}/{file.parent.name}.docc/{file.parent.name}.md"
+            if len(symbol["pathComponents"]) == 1 and file.parent.name in PRODUCTS and f"- ``{name}``" not in page.read_text():
+                found.append(f"{name} has no topic in {page.name}")
             if "docComment" not in symbol and symbol["identifier"]["precise"] not in inherits:
                 found.append(f"{file.parent.name}: {'.'.join(symbol['pathComponents'])}")
     return found, count

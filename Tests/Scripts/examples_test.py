@@ -2,7 +2,8 @@
 """Runs the examples against the real service and the stand-in issuer.
 
 usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, java, ruby, c-sharp, ios,
-    android, web, web-code, login-node, login-python, login-php, login-go, getting-started, login-swift;
+    android, web, web-code, login-node, login-python, login-php, login-go, getting-started, key-service,
+    login-swift;
     async-http-client is compiled only if it is named, since its TLS library takes minutes)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The tests of each
@@ -294,15 +295,28 @@ def build_package(*part):
 
 
 def getting_started(program, issuer):
-    def run(token, url=issuer.jwks_url):
-        return harness.run([program, live.APP_ID, url, token, "n-1"], timeout=60)
+    def run(make, url=issuer.jwks_url):
+        with subprocess.Popen([program, live.APP_ID, url, "session"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as started:
+            nonce = started.stdout.readline().strip()
+            said, _ = started.communicate(make(nonce) + "\n", timeout=60)
+            return started.returncode, said
 
-    good = run(issuer.token(name="Jane Doe"))
-    expect(good.returncode == 0 and "welcome, Jane Doe" in good.stdout, f"{good}")
-    bad = run(issuer.expired())
-    expect(bad.returncode == 1 and "expired" in bad.stdout, f"{bad}")
-    outage = run(issuer.token(), f"http://127.0.0.1:{free_port()}/")
-    expect(outage.returncode == 3 and "Connection refused" in outage.stdout, f"{outage}")
+    code, said = run(lambda nonce: issuer.token(nonce=nonce, name="Jane Doe"))
+    expect(code == 0 and "welcome, Jane Doe" in said, said)
+    code, said = run(lambda nonce: issuer.token(name="Jane Doe"))
+    expect(code == 1 and "401" in said and "nonce_mismatch" in said, said)
+    code, said = run(lambda nonce: issuer.token(nonce=nonce), f"http://127.0.0.1:{free_port()}/")
+    expect(code == 3 and "503, Retry-After: 2" in said and "Connection refused" in said, said)
+
+
+def key_service(program):
+    """The service of ServiceLifecycle ends at SIGTERM."""
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as started:
+        started.stdout.readline()
+        started.terminate()
+        started.communicate(timeout=60)
+        expect(started.returncode == 0, started.returncode)
 
 
 def main():
@@ -335,6 +349,7 @@ def main():
             return run
 
         steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
+        steps["key-service"] = packaged("key-service", key_service)
         steps["login-swift"] = packaged(
             "server", lambda place: login_servers.judges_itself(login_kinds.hummingbird(place), issuer, stranger))
         if "async-http-client" in chosen:

@@ -7,26 +7,28 @@ import LimitedLoginKeys
 struct GettingStarted {
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 5 else { exit(64) }
-        let (appID, url, token, nonce) = (arguments[1], arguments[2], arguments[3], arguments[4])
-        let keys = try makeKeys(url: url)
-        let verifier = try makeVerifier(appID: appID, keys: keys)
+        guard arguments.count == 4 else { exit(64) }
+        let keys = try makeKeys(url: arguments[2])
+        keys.start()
+        let verifier = try makeVerifier(appID: arguments[1], keys: keys)
+        let logins = LoginNonces()
+        // The nonce goes to the app; here it goes to standard output, and the token comes from standard input.
+        print(logins.begin(arguments[3]).value)
+        fflush(nil)
         do {
-            guard let profile = try await logIn(token, nonceOfSession: nonce, with: verifier) else { exit(1) }
+            let profile = try await logIn(readLine() ?? "", session: arguments[3], logins, verifier)
             print("welcome,", profile.name ?? profile.userID)
         } catch {
-            print("try again: nobody can tell whether the token is good: \(error)")
-            exit(3)
+            let (status, seconds) = response(to: error)
+            print("\(status), Retry-After: \(seconds ?? 0): \(error)")
+            exit(status == 401 ? 1 : 3)
         }
     }
 }
 
 // snippet: keys
-func makeKeys(url: String) throws -> JWKSetCache {
-    let source = try HTTPSJWKSetSource(url: url)
-    let keys = try JWKSetCache(sources: [source]) { event in print(event) }
-    keys.start()
-    return keys
+func makeKeys(url: String = JWKSetCache.facebookURL) throws -> JWKSetCache {
+    try JWKSetCache(sources: [HTTPSJWKSetSource(url: url)]) { event in print(event.severity, event) }
 }
 // end
 
@@ -40,14 +42,20 @@ func makeVerifier(appID: String, keys: any JSONWebKeySetProvider) throws -> Logi
 // snippet: verify
 func logIn(
     _ token: String,
-    nonceOfSession: String,
-    with verifier: LoginVerifier
-) async throws -> Profile? {
-    do {
-        return try await verifier.verify(token, nonce: nonceOfSession).profile
-    } catch let rejection as Rejection {
-        print("refused: \(rejection)")
-        return nil
+    session: String,
+    _ logins: LoginNonces,
+    _ verifier: LoginVerifier
+) async throws -> Profile {
+    try await logins.finish(session, with: token, by: verifier).profile
+}
+// end
+
+// snippet: answer
+func response(to error: any Error) -> (status: Int, retryAfterSeconds: Int?) {
+    switch error {
+    case is Rejection: (401, nil)
+    case let outage as Unavailable: (outage.status, outage.retryAfterSeconds)
+    default: (500, nil)
     }
 }
 // end

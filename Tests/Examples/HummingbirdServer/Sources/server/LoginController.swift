@@ -1,6 +1,5 @@
 import Hummingbird
 import LimitedLogin
-import LimitedLoginKeys
 
 /// The requests of a login and of its session.
 struct LoginController {
@@ -49,7 +48,7 @@ struct LoginController {
         let input = try await request.decode(as: Input.self, context: context)
         // The user comes from the session, never from the client.
         let user = try await sessions.session(of: request).loggedInUser()
-        _ = try await judge { try await verifier.verify(input.idToken, subject: user) }
+        _ = try await judge { try await verifier.verifyRefresh(input.idToken, ofSessionOf: user) }
         // The client may have logged out in the meantime.
         let session = try await sessions.session(of: request)
         return try await sessions.prolong(session, answering: ["user": try session.loggedInUser()])
@@ -75,9 +74,11 @@ struct LoginController {
         } catch let error as PersistError where error == .duplicate {
             throw HTTPError(.unauthorized, message: "nonce_used")
         } catch let outage as Unavailable {
-            // Made-up tokens can exhaust the fetches of keys, and for a 503 a balancer would take the server out.
-            if case .exhausted? = outage.underlyingError as? JWKSetCacheError { throw HTTPError(.tooManyRequests) }
-            throw HTTPError(.serviceUnavailable, message: "try_again")
+            throw HTTPError(
+                .init(code: outage.status),
+                headers: [.retryAfter: "\(outage.retryAfterSeconds)"],
+                message: "try_again"
+            )
         }
     }
 }

@@ -22,8 +22,7 @@ struct Server {
         // A session ends so many seconds after its login or its last refresh.
         let lifetime = try setting("SESSION_SECONDS", or: "3600", "a number of seconds, such as 3600") { UInt32($0) }
         let port = try setting("PORT", or: "3000", "a port number, such as 3000") { UInt16($0) }
-        let facebook = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
-        let source = try setting("JWKS_URL", or: facebook, "the address of Facebook's keys") {
+        let source = try setting("JWKS_URL", or: JWKSetCache.facebookURL, "the address of Facebook's keys") {
             try? HTTPSJWKSetSource(url: $0)
         }
         let keys = try JWKSetCache(sources: [source]) { event in print(event) }

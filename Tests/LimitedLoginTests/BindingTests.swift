@@ -12,69 +12,42 @@ struct BindingTests {
         return try StandInKeys.current.mint(claims)
     }
 
-    @Test(
-        "A nonce is compared exactly",
-        arguments: [
-            "0b6f5c35-92c1-4e5c-9d0c-5b5f7a3c2d11", "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D1", "x",
-            "0B6F5C35-92C1-4E5C-9D0C-5B5F7A3C2D110", "\u{212A}",
-        ]
-    )
-    func mismatch(nonce: String) throws {
-        #expect(try Login.rejection(of: token(nonce: nonce)) == .nonceMismatch(.different))
-    }
-
-    @Test("An empty nonce claim matches nothing, and the refusal names the reason")
-    func emptyClaim() throws {
-        let rejection = try Login.rejection(of: token(nonce: ""))
-        #expect(rejection == .nonceMismatch(.empty))
-        #expect(try Login.rejection(of: token(nonce: ""), binding: .rawNonce(Login.nonce())) == .nonceMismatch(.empty))
-        #expect(try Login.rejection(of: token(nonce: nil)) == .missingClaim(.nonce))
-        #expect(try Login.rejection(of: token(nonce: nil), binding: .rawNonce(Login.nonce())) == .missingClaim(.nonce))
-    }
-
-    @Test("A nonce spelt with escapes is the same nonce")
-    func escapes() throws {
-        let text = "a/b@é😀"
-        #expect(try Login.rejection(of: token(nonce: text), binding: .nonce(Login.nonce(text))) == nil)
-        let composed = try Login.nonce("e\u{301}")
-        // The text looks the same, but its bytes differ.
-        #expect(try Login.rejection(of: token(nonce: "é"), binding: .nonce(composed)) == .nonceMismatch(.different))
-    }
-
-    @Test("A raw nonce is compared by its SHA-256 in lower-case hexadecimal")
-    func rawNonce() throws {
-        let raw = try Login.nonce("raw-nonce")
+    /// The binding, the `nonce` claim, and the refusal.
+    private static func cases() throws -> [(binding: TokenBinding, claim: String?, refusal: Rejection?)] {
+        let (nonce, raw) = (TokenBinding.nonce(try Login.nonce()), TokenBinding.rawNonce(try Login.nonce("raw-nonce")))
         let hash = try SHA256.digest(of: Array("raw-nonce".utf8).span).hexadecimal
-        #expect(try Login.rejection(of: token(nonce: hash), binding: .rawNonce(raw)) == nil)
-        #expect(
-            try Login.rejection(of: token(nonce: hash.uppercased()), binding: .rawNonce(raw))
-                == .nonceMismatch(.different)
-        )
-        #expect(
-            try Login.rejection(of: token(nonce: "raw-nonce"), binding: .rawNonce(raw)) == .nonceMismatch(.notHashed)
-        )
-        #expect(try Login.rejection(of: token(nonce: hash), binding: .nonce(raw)) == .nonceMismatch(.hashed))
-        #expect(try Login.rejection(of: token(nonce: "other"), binding: .rawNonce(raw)) == .nonceMismatch(.different))
+        func refresh(_ user: String) -> TokenBinding { .refresh(ofSessionOf: user) }
+        let different = Rejection.nonceMismatch(.different)
+        return [
+            // Compared exactly: \u{212A} is the sign for kelvin, which looks like K.
+            (nonce, Login.nonce.lowercased(), different), (nonce, String(Login.nonce.dropLast()), different),
+            (nonce, "x", different),
+            (nonce, Login.nonce + "0", different), (nonce, "\u{212A}", different), (nonce, "", .nonceMismatch(.empty)),
+            (nonce, nil, .missingClaim(.nonce)),
+            // Escapes spell the same nonce; a text that only looks the same is another one.
+            (.nonce(try Login.nonce("a/b@é😀")), "a/b@é😀", nil), (.nonce(try Login.nonce("e\u{301}")), "é", different),
+            (raw, hash, nil), (raw, hash.uppercased(), different), (raw, "raw-nonce", .nonceMismatch(.notHashed)),
+            (raw, "other", different), (raw, "", .nonceMismatch(.empty)), (raw, nil, .missingClaim(.nonce)),
+            (.nonce(try Login.nonce("raw-nonce")), hash, .nonceMismatch(.hashed)),
+            // A refresh is bound to its person, whatever its nonce.
+            (refresh(Login.userID), "made by the SDK", nil), (refresh(Login.userID), "", nil),
+            (refresh(Login.userID), nil, nil), (refresh("1"), nil, .subjectMismatch),
+            (refresh(""), nil, .invalidSubject),
+            (refresh(Login.userID + "0"), nil, .subjectMismatch),
+            (refresh(String(Login.userID.dropLast())), nil, .subjectMismatch),
+            (.unbound, "x", .bindingRequired),
+        ]
     }
 
-    @Test("A refreshed token is bound to its person, whatever its nonce")
-    func subject() throws {
-        #expect(
-            try Login.rejection(of: token(nonce: "made by the SDK"), binding: .refresh(ofSessionOf: Login.userID))
-                == nil
-        )
-        #expect(try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: Login.userID)) == nil)
-        #expect(try Login.rejection(of: token(nonce: ""), binding: .refresh(ofSessionOf: Login.userID)) == nil)
-        for other in ["1", Login.userID + "0", String(Login.userID.dropLast())] {
-            let rejection = try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: other))
-            #expect(rejection == .subjectMismatch && rejection?.claim == "sub")
+    @Test("Each binding accepts its own nonce or person, and names the reason for refusing another")
+    func bindings() throws {
+        for (binding, claim, refusal) in try Self.cases() {
+            #expect(try Login.rejection(of: token(nonce: claim), binding: binding) == refusal, "\(claim ?? "absent")")
         }
-        #expect(try Login.rejection(of: token(nonce: nil), binding: .refresh(ofSessionOf: "")) == .invalidSubject)
     }
 
     @Test("An unbound token needs a policy that allows it")
     func unbound() throws {
-        #expect(try Login.rejection(of: token(nonce: "x"), binding: .unbound) == .bindingRequired)
         let verifier = try Login.verifier(binding: .optional)
         #expect(try Login.rejection(of: token(nonce: "x"), with: verifier, binding: .unbound) == nil)
         #expect(try Login.rejection(of: token(nonce: "x"), with: verifier) == .nonceMismatch(.different))

@@ -11,7 +11,6 @@ import Testing
 @Suite("The library, from outside")
 struct LibraryTests {
     private static let key = Result { try TestKey() }
-    private static let other = Result { try TestKey() }
 
     private func verifier(_ keys: any JSONWebKeySetProvider) throws -> LoginVerifier {
         LoginVerifier(policy: try VerificationPolicy(appIDs: [TestKey.appID]), keys: keys)
@@ -22,21 +21,6 @@ struct LibraryTests {
         "user_age_range": ["min": 21], "user_hometown": ["id": "1", "name": "Martinez, California"],
         "user_friends": ["1122334455"], "picture": "https://example.com/1.jpg", "x": [nil, true, 5, 1.5, "é\n\"\\"],
     ]
-
-    @Test("One verifier serves many tasks at once, with two keys")
-    func manyTasks() async throws {
-        let (key, other) = (try Self.key.get(), try Self.other.get())
-        let verifier = try verifier(FixedKeys(key, other))
-        let tokens = try [key, other].map { try $0.token(claims: ["nonce": "n-1"]) }
-        try await withThrowingTaskGroup { group in
-            for place in 0..<64 {
-                group.addTask { try await verifier.verify(tokens[place % 2], nonce: "n-1").authenticationToken.keyID }
-            }
-            var names: [String: Int] = [:]
-            for try await name in group { names[name, default: 0] += 1 }
-            #expect(names == [key.keyID: 32, other.keyID: 32])
-        }
-    }
 
     @Test("The record of a login has its facts, without the token itself, also after a store")
     func record() async throws {
@@ -301,22 +285,6 @@ struct LibraryTests {
         for await _ in calls { break }
         running.cancel()
         await running.value
-    }
-
-    @Test("An outage carries the provider's error, or CancellationError in a cancelled task")
-    func outage() async throws {
-        let token = try Self.key.get().token(claims: ["nonce": "n-1"])
-        let verifier = try verifier(FixedKeys.unavailable)
-        let outage = await #expect(throws: Unavailable.self) {
-            try await verifier.verify(token, nonce: "n-1")
-        }
-        #expect(outage?.underlyingError is FixedKeys.Unavailable)
-        let cancelled = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try await verifier.verify(token, nonce: "n-1")
-        }
-        let fault = await #expect(throws: Unavailable.self) { try await cancelled.value }
-        #expect(fault?.underlyingError is CancellationError)
     }
 
     @Test("A NumericDate converts from and to a Foundation Date")

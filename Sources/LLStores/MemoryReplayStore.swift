@@ -87,7 +87,7 @@ struct UseMemory {
         self.capacity = capacity
         start = MemoryStart(completeSince: now &+ ReplayLimits.clockMargin, isAfterLoss: false)
         offset = Int64(clamping: now) - Int64(clamping: steady)
-        quota = ProofQuota(limit: Self.roomForProofs(capacity) / 8)
+        quota = ProofQuota(room: Self.roomForProofs(capacity))
     }
 
     /// A device can make any number of proofs, so a quarter of the room stays for the nonces and tokens of the
@@ -127,7 +127,7 @@ struct UseMemory {
         }
         guard known.count <= room else { return (.unavailable, nil) }
         if let proof = question.counted(at: steady, now: now),
-            let seconds = quota.take(proof.owner, until: proof.end, now: steady)
+            let seconds = quota.take(proof.owners, until: proof.end, now: steady)
         {
             return (.tooMany(seconds), nil)
         }

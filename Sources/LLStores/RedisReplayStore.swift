@@ -36,6 +36,8 @@ package final class RedisReplayStore: Sendable {
 
     struct State {
         var link = RedisLink.connecting
+        /// The reason why the server cannot be used.
+        var failure: RedisFailure?
         var waiting: [QueuedLookup] = []
         var start: MemoryStart?
         var quota = ProofQuota()
@@ -84,13 +86,16 @@ package final class RedisReplayStore: Sendable {
     /// True if the store currently answers questions, as far as it knows.
     package var isUp: Bool { state.withLock { $0.link == .up } }
 
+    /// The reason why the server cannot be used, or takes no revocations; nil if all is well.
+    package var failure: RedisFailure? { state.withLock { $0.failure } }
+
     /// The start of the server's memory; nil before the first connection.
     var memoryStart: MemoryStart? { state.withLock { $0.start } }
 
     /// Remembers the entries of a question.
     ///
     /// - Parameter completion: called once with the answer, on another thread. It is called at once if the proof's key
-    ///   has too many proofs.
+    ///   or person has too many proofs.
     /// - Returns: False if the store cannot be used now; `completion` is then never called.
     package func remember(
         _ question: ReplayLookup,
@@ -106,7 +111,7 @@ package final class RedisReplayStore: Sendable {
             completion: { [self] verdict in
                 // A refused proof gives its place back.
                 if let proof, verdict != .accepted {
-                    state.withLock { $0.quota.giveBack(proof.owner, until: proof.end) }
+                    state.withLock { $0.quota.giveBack(proof.owners, until: proof.end) }
                 }
                 completion(verdict)
             }
@@ -116,7 +121,7 @@ package final class RedisReplayStore: Sendable {
             guard state.link != .down, !state.isStopped, state.isRunning,
                 state.waiting.count < configuration.limits.waitingQuestions
             else { return .unavailable }
-            if let proof, let seconds = state.quota.take(proof.owner, until: proof.end, now: now.milliseconds) {
+            if let proof, let seconds = state.quota.take(proof.owners, until: proof.end, now: now.milliseconds) {
                 return .tooMany(seconds)
             }
             state.waiting.append(lookup)

@@ -52,8 +52,9 @@ package struct ReplayEntry: Equatable, Sendable {
     let issuedAt: UInt64
     /// The time until which it must be remembered. After it, any clock refuses the entry for its age.
     let keepUntil: UInt64
-    /// The device key of a proof. The number of proofs of each key is limited. Nil for entries that are not counted.
-    var owner: ReplayKey?
+    /// The device key of a proof, and then its person within the app. Each has a number of proofs at most. Empty for
+    /// entries that are not counted.
+    var owners: [ReplayKey] = []
 }
 
 extension ReplayEntry {
@@ -65,13 +66,24 @@ extension ReplayEntry {
     package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, issuedAt: UInt64, expiresAt: UInt64)
     {
         guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
-        var owner: ReplayKey?
-        if kind == .proof {
-            owner = ReplayKey(kind, scope: scope, [UInt8]().span)
-            if owner == nil { return nil }
-        }
         let keepUntil = expiresAt + ReplayLimits.expiryMargin
-        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: keepUntil, owner: owner)
+        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: keepUntil)
+    }
+
+    /// The entry of a proof, which counts for its device key and for its person; nil if OpenSSL fails.
+    package init?(
+        proof id: Span<UInt8>,
+        key: Span<UInt8>,
+        app: Span<UInt8>,
+        user: Span<UInt8>,
+        issuedAt: UInt64,
+        expiresAt: UInt64
+    ) {
+        self.init(.proof, scope: key, id, issuedAt: issuedAt, expiresAt: expiresAt)
+        guard let device = ReplayKey(.proof, scope: key, [UInt8]().span),
+            let person = ReplayKey(.login, scope: app, user)
+        else { return nil }
+        owners = [device, person]
     }
 }
 
@@ -84,17 +96,14 @@ package struct ReplayLookup: Equatable, Sendable {
 
     package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
 
-    /// The key of the question's proof, and the time until which the proof takes one of the key's places, in
+    /// The owners of the question's proof, and the time until which the proof takes one of the places of each, in
     /// milliseconds of the monotonic clock. Nil if the question has no proof.
     /// - Parameters:
     ///   - steady: the present by the monotonic clock, in milliseconds.
     ///   - now: the present in milliseconds since 1970.
-    func counted(at steady: UInt64, now: UInt64) -> (owner: ReplayKey, end: UInt64)? {
-        for entry in entries {
-            guard let owner = entry.owner else { continue }
-            return (owner, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
-        }
-        return nil
+    func counted(at steady: UInt64, now: UInt64) -> (owners: [ReplayKey], end: UInt64)? {
+        guard let entry = entries.first(where: { !$0.owners.isEmpty }) else { return nil }
+        return (entry.owners, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
     }
 
     /// The answer to the whole question from the answers about its entries, in order. Answers after a refusal may be
@@ -119,7 +128,7 @@ package enum ReplayAnswer: String, CaseIterable, Sendable {
     case olderThanStore = "beyond_memory"
     /// The store could not be reached, or has no room.
     case unavailable
-    /// The proof's key already has the greatest allowed number of remembered proofs.
+    /// The proof's key or person already has the greatest allowed number of remembered proofs.
     case tooMany = "too_many"
 }
 

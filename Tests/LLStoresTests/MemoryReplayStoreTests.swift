@@ -121,7 +121,7 @@ struct MemoryReplayStoreTests {
             let store = MemoryReplayStore(capacity: capacity, now: Self.start, steady: Self.start)
             func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
                 var entry = Self.entry(.proof, number)
-                entry.owner = ReplayKey(high: owner, low: 1)
+                entry.owners = [ReplayKey(high: owner, low: 1)]
                 return store.remember(ReplayLookup([entry]), at: Self.now)
             }
             for number in 0..<UInt64(places) { #expect(proof(number, of: 1) == .accepted) }

@@ -9,35 +9,56 @@ struct ProofQuotaTests {
     /// The time at which a proof made now is forgotten.
     private static let end = now + 360_000
 
-    private static func key(_ number: UInt64) -> ReplayKey { ReplayKey(high: number, low: 9) }
+    private static func owners(_ key: UInt64, _ person: UInt64? = nil) -> [ReplayKey] {
+        [ReplayKey(high: key, low: 9)] + (person.map { [ReplayKey(high: $0, low: 8)] } ?? [])
+    }
 
     @Test("A key has 1,024 places apart from other keys, and a returned place is free again")
     func places() {
         var quota = ProofQuota()
-        for _ in 0..<1_024 { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
-        let seconds = quota.take(Self.key(1), until: Self.end, now: Self.now)
+        for _ in 0..<1_024 { #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) == nil) }
+        let seconds = quota.take(Self.owners(1), until: Self.end, now: Self.now)
         #expect(seconds.map { (360...394).contains($0) } == true)
-        #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) == nil)
-        quota.giveBack(Self.key(1), until: Self.end)
-        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil)
-        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
+        #expect(quota.take(Self.owners(2), until: Self.end, now: Self.now) == nil)
+        quota.giveBack(Self.owners(1), until: Self.end)
+        #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) == nil)
+        #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) != nil)
         // Returning more places than were taken has no effect.
-        for _ in 0..<10 { quota.giveBack(Self.key(2), until: Self.end) }
-        for _ in 0..<1_024 { #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) == nil) }
-        #expect(quota.take(Self.key(2), until: Self.end, now: Self.now) != nil)
+        for _ in 0..<10 { quota.giveBack(Self.owners(2), until: Self.end) }
+        for _ in 0..<1_024 { #expect(quota.take(Self.owners(2), until: Self.end, now: Self.now) == nil) }
+        #expect(quota.take(Self.owners(2), until: Self.end, now: Self.now) != nil)
+    }
+
+    @Test("A person has 4,096 places over all keys, others keep theirs, and a refusal takes none")
+    func persons() {
+        var quota = ProofQuota()
+        var accepted = 0
+        for number in 0..<100_000 {
+            let isTaken = quota.take(Self.owners(UInt64(number % 100), 1), until: Self.end, now: Self.now) == nil
+            if isTaken { accepted += 1 }
+            guard number.isMultiple(of: 1_000) else { continue }
+            let other = UInt64(1_000 + number)
+            #expect(quota.take(Self.owners(other, other), until: Self.end, now: Self.now) == nil)
+        }
+        #expect(accepted == 4_096)
+        let seconds = quota.take(Self.owners(100, 1), until: Self.end, now: Self.now) ?? 0
+        #expect((360...394).contains(seconds))
+        let later = Self.now + UInt64(seconds) * 1_000
+        #expect(quota.take(Self.owners(100, 1), until: later + 1, now: later) == nil)
+        quota.giveBack(Self.owners(100, 1), until: later + 1)
     }
 
     @Test("A place is free again when its proof is forgotten, and not before", arguments: [1, 16, 1_024])
     func time(limit: Int) throws {
-        var quota = ProofQuota(limit: limit)
-        for _ in 0..<limit { #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) == nil) }
-        let refusal = quota.take(Self.key(1), until: Self.end, now: Self.now)
+        var quota = ProofQuota(room: limit * 8)
+        for _ in 0..<limit { #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) == nil) }
+        let refusal = quota.take(Self.owners(1), until: Self.end, now: Self.now)
         let wait = try #require(refusal)
-        #expect(quota.take(Self.key(1), until: Self.end, now: Self.end - 1) != nil)
+        #expect(quota.take(Self.owners(1), until: Self.end, now: Self.end - 1) != nil)
         // All places are free after the returned waiting time.
         let later = Self.now + UInt64(wait) * 1_000
-        for _ in 0..<limit { #expect(quota.take(Self.key(1), until: later + 360_000, now: later) == nil) }
-        #expect(quota.take(Self.key(1), until: later + 360_000, now: later) != nil)
+        for _ in 0..<limit { #expect(quota.take(Self.owners(1), until: later + 360_000, now: later) == nil) }
+        #expect(quota.take(Self.owners(1), until: later + 360_000, now: later) != nil)
     }
 
     @Test("One key may send 2.6 proofs a second for an hour without a refusal")
@@ -45,7 +66,7 @@ struct ProofQuotaTests {
         var quota = ProofQuota()
         var refused = 0
         for moment in stride(from: Self.now, to: Self.now + 3_600_000, by: 385) {
-            if quota.take(Self.key(1), until: moment + 360_000, now: moment) != nil { refused += 1 }
+            if quota.take(Self.owners(1), until: moment + 360_000, now: moment) != nil { refused += 1 }
         }
         #expect(refused == 0)
     }
@@ -55,20 +76,20 @@ struct ProofQuotaTests {
         var quota = ProofQuota()
         for number in 0..<1_024 {
             let end: UInt64 = [0, Self.now - 1, Self.now, Self.now + 86_400_000][number % 4]
-            #expect(quota.take(Self.key(1), until: end, now: Self.now) == nil)
+            #expect(quota.take(Self.owners(1), until: end, now: Self.now) == nil)
         }
-        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
-        quota.giveBack(Self.key(3), until: .max)
+        #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) != nil)
+        quota.giveBack(Self.owners(3), until: .max)
     }
 
     @Test("200,000 keys take bounded room, and the key with the most proofs is not forgotten")
     func manyKeys() {
         var quota = ProofQuota()
-        for _ in 0..<1_024 { _ = quota.take(Self.key(1), until: Self.end, now: Self.now) }
+        for _ in 0..<1_024 { _ = quota.take(Self.owners(1), until: Self.end, now: Self.now) }
         for number: UInt64 in 2..<200_002 {
-            #expect(quota.take(Self.key(number), until: Self.end, now: Self.now) == nil)
+            #expect(quota.take(Self.owners(number), until: Self.end, now: Self.now) == nil)
         }
-        #expect(quota.keyCount <= ProofQuota.keyLimit)
-        #expect(quota.take(Self.key(1), until: Self.end, now: Self.now) != nil)
+        #expect(quota.ownerCount <= ProofQuota.ownerLimit)
+        #expect(quota.take(Self.owners(1), until: Self.end, now: Self.now) != nil)
     }
 }

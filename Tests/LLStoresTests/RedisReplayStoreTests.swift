@@ -39,7 +39,7 @@ struct RedisReplayStoreTests {
         let store = try StoreUnderTest.up(at: server.port)
         func proof(_ number: UInt64, of owner: UInt64) -> ReplayVerdict {
             var entry = StoreUnderTest.entry(.proof, number)
-            entry.owner = ReplayKey(high: owner, low: 1)
+            entry.owners = [ReplayKey(high: owner, low: 1)]
             return store.ask(ReplayLookup([entry])).verdict
         }
         #expect(proof(0, of: 1) == .accepted)

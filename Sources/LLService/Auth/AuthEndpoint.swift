@@ -41,8 +41,9 @@ enum AuthEndpoint {
                 export(claims, payload, gateway.fields, isProven: false, &exchange.response)
                 return .accepted(.idToken, person: person)
             }
-            return try ReplayGuard.consume(ReplayLookup(proof), of: .idToken, person, worker, &exchange, bytes) {
-                response in
+            let app = JSONText.value(payload.span, token.client)
+            let uses = ReplayLookup(proof, app: app, user: JSONText.value(payload.span, claims.subject))
+            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes) { response in
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {

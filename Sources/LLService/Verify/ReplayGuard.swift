@@ -68,7 +68,7 @@ enum ReplayGuard {
         case (.tooMany, _):
             throw Rejection(
                 .tooManyProofs,
-                "The device's key has as many proofs as may be remembered at a time; try again when one has expired.",
+                "The device's key, or its person, has as many proofs as may be remembered at a time; try again when one has expired.",
                 retryAfter: verdict.retryAfterSeconds
             )
         // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
@@ -100,13 +100,15 @@ extension ReplayEntry {
 
 extension ReplayLookup {
     /// The entry of a DPoP proof: its `jti`, within its key (RFC 9449 section 11.1).
-    init?(_ proof: DPoPProof) {
+    /// - Parameter app, user: the login whose token comes with the proof.
+    init?(_ proof: DPoPProof, app: String, user: String) {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
         let entry = ReplayEntry(
-            .proof,
-            scope: Array(proof.keyThumbprint.utf8).span,
-            Array(proof.tokenID.utf8).span,
+            proof: proof.tokenID.utf8.span,
+            key: proof.keyThumbprint.utf8.span,
+            app: app.utf8.span,
+            user: user.utf8.span,
             issuedAt: issuedAt,
             // One more millisecond makes up for the fraction that was cut off.
             expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1
@@ -116,7 +118,7 @@ extension ReplayLookup {
     }
 
     /// The entries that a verdict uses up: the nonce if it is an issued one, the token if the policy says so, and the
-    /// access token sent with it if that would be accepted by itself.
+    /// access token sent with it, since a reload may let it be accepted by itself.
     init?(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
@@ -124,10 +126,11 @@ extension ReplayLookup {
         usesToken: Bool,
         accessToken: [UInt8]? = nil
     ) {
-        let scope = payload.extracting(claims.audience)
+        // Decoded, so that another spelling in JSON is the same entry.
+        let app = JSONText.value(payload, claims.audience)
         var entries: [ReplayEntry] = []
         if let nonce {
-            guard let entry = ReplayEntry(nonce, app: scope) else { return nil }
+            guard let entry = ReplayEntry(nonce, app: app.utf8.span) else { return nil }
             // The nonce comes first: if it is refused, the token stays unused.
             entries.append(entry)
         }
@@ -137,8 +140,8 @@ extension ReplayLookup {
             let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
             let entry = ReplayEntry(
                 .token,
-                scope: scope,
-                payload.extracting(claims.tokenID),
+                scope: app.utf8.span,
+                JSONText.value(payload, claims.tokenID).utf8.span,
                 issuedAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
                 expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + skew
             )
@@ -146,12 +149,8 @@ extension ReplayLookup {
             entries.append(entry)
         }
         if let accessToken {
-            let entry = Self.entry(
-                ofAccessToken: accessToken,
-                app: JSONText.value(payload, claims.audience),
-                issuedAt: claims.issuedAt
-            )
-            guard let entry else { return nil }
+            guard let entry = Self.entry(ofAccessToken: accessToken, app: app, issuedAt: claims.issuedAt)
+            else { return nil }
             entries.append(entry)
         }
         self.init(entries)

@@ -91,7 +91,7 @@ enum VerifyEndpoint {
             worker.judge.workspace.payload.span,
             nonce: nonce,
             usesToken: settings.rejectsReplays,
-            accessToken: settings.rejectsReplays && settings.accessTokenApps != nil ? expectation.accessTokenBytes : nil
+            accessToken: settings.rejectsReplays ? expectation.accessTokenBytes : nil
         )
         guard let uses else { throw Rejection(.replayStoreUnavailable) }
         return uses

@@ -38,11 +38,11 @@ package enum RevocationKind: Int64, Sendable {
 }
 
 /// A revocation: every token of the login that was issued in this second or before is refused.
-struct Revocation: Hashable, Sendable {
+package struct Revocation: Hashable, Sendable {
     let login: RevokedLogin
     /// Whole seconds since 1970.
-    var moment: Int64
-    var kind = RevocationKind.order
+    package var moment: Int64
+    package var kind = RevocationKind.order
 
     /// The order among the revocations of one login. A later one wins; within one second `order` wins over `callback`.
     var rank: Int64 { moment << 1 | kind.rawValue }

@@ -40,7 +40,7 @@ package final class Revocations: Sendable {
     static let greatestLeadSeconds: Int64 = 300
     /// Revocations that wait for Redis. 8,192: the revocations of one second of a busy service.
     static let waitingLimit = 8_192
-    /// Revocations dated ahead that are remembered as such: 16,384, in half a megabyte.
+    /// Revocations dated ahead that are remembered as such: 16,384, in a megabyte.
     private static let cutLimit = 16_384
     /// The least pause between two searches for expired revocations.
     private static let sweepSeconds: Int64 = 3_600
@@ -59,6 +59,8 @@ package final class Revocations: Sendable {
         var sweptAt: Int64 = 0
         /// Revocations in Redis that were dated ahead and were cut when first read.
         var cut: Set<Revocation> = []
+        /// Revocations that were dated ahead, as they count here.
+        var ahead: Set<Revocation> = []
         /// The time of the last report that revocations were dated ahead.
         var reportedAt: MonotonicInstant?
     }
@@ -154,6 +156,7 @@ package final class Revocations: Sendable {
         state.sweptAt = now
         let (oldest, count) = (now - Self.lifetimeSeconds, table.count)
         table.remove { $0.moment < oldest }
+        state.ahead = state.ahead.filter { $0.moment + Int64(ReplayLimits.clockMargin / 1_000) >= now }
         if table.count < count { state.hasOverflown = false }
     }
 
@@ -171,30 +174,32 @@ package final class Revocations: Sendable {
     /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
-    /// The latest revocation of a login: its moment in whole seconds since 1970, and its kind. Nil if there is none. It
-    /// reaches every token that was issued in its second or before. It costs one atomic load if no login was revoked.
+    /// The latest revocation of a login; nil if there is none. It reaches every token that was issued in its second or before. It costs one atomic load if no login was revoked.
     /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
-    package func latest(app: Span<UInt8>, user: Span<UInt8>) -> (moment: Int64, kind: RevocationKind)? {
+    package func latest(app: Span<UInt8>, user: Span<UInt8>) -> Revocation? {
         if count == 0 { return nil }
         // If OpenSSL fails, the login cannot be looked up, so every token is refused.
-        guard let login = RevokedLogin(app: app, user: user) else { return (RevocationValue.greatestMoment, .order) }
-        return table.value(of: login).map { ($0.moment, $0.kind) }
+        guard let login = RevokedLogin(app: app, user: user) else {
+            return Revocation(login: RevokedLogin(user: 0, app: 0), moment: RevocationValue.greatestMoment)
+        }
+        return table.value(of: login).map { Revocation(login: login, $0) }
     }
 
-    /// True if it cannot be known which tokens are older than a revocation, because its moment lies in the future: the
-    /// clock that dated it was ahead. Facebook dates both its callbacks and its tokens.
-    package func isInDoubt(_ revocation: (moment: Int64, kind: RevocationKind)) -> Bool {
-        let (now, steady) = (clock(), MonotonicClock.now())
-        guard revocation.kind == .order, revocation.moment > now + Int64(ReplayLimits.clockMargin / 1_000) else {
-            return false
-        }
-        let isNews = state.withLock { state in
+    /// True if it cannot be known which tokens are older than a revocation: its moment lies in the future, since the clock
+    /// that dated it was ahead. It stays so until a new login has a later time. Facebook dates both its callbacks and its
+    /// tokens.
+    package func isInDoubt(_ revocation: Revocation) -> Bool {
+        let (now, steady, margin) = (clock(), MonotonicClock.now(), Int64(ReplayLimits.clockMargin / 1_000))
+        guard revocation.kind == .order, revocation.moment + margin >= now else { return false }
+        let isNews: Bool? = state.withLock { state in
+            if revocation.moment > now + margin, state.ahead.count < Self.cutLimit { state.ahead.insert(revocation) }
+            guard revocation.moment > now + margin || state.ahead.contains(revocation) else { return nil }
             let isNews = state.reportedAt.map { steady > $0 + .milliseconds(ReplayLimits.reportPause) } ?? true
             if isNews { state.reportedAt = steady }
             return isNews
         }
-        if isNews { observe(.revokedAhead(until: UInt64(revocation.moment) * 1_000)) }
-        return true
+        if isNews == true { observe(.revokedAhead(until: UInt64(revocation.moment) * 1_000)) }
+        return isNews != nil
     }
 }
 
@@ -271,9 +276,12 @@ extension Revocations {
         let isOwn = table.value(of: written.login).map { $0.moment >= written.moment } ?? false
         guard written.moment > latest, !isOwn else { return written }
         // A revocation beyond the limit is cut again at each reading, which refuses more tokens but never fewer.
-        if state.cut.count < Self.cutLimit { state.cut.insert(written) }
         var believed = written
         believed.moment = latest
+        if state.cut.count < Self.cutLimit {
+            state.cut.insert(written)
+            state.ahead.insert(believed)
+        }
         return believed
     }
 

@@ -67,7 +67,7 @@ struct RevocationRouteTests {
         #expect(service.registry.render().contains(count))
     }
 
-    @Test("A revocation dated by a clock that was ahead is 503 until its moment has come, then 401")
+    @Test("A revocation dated by a clock that was ahead is 503 until a new login has a later time, then 401")
     func datedAhead() async throws {
         let now = WallClock.unixSeconds()
         let lead = Locked<Int64>(3_600)
@@ -78,7 +78,7 @@ struct RevocationRouteTests {
         revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: now + 3_600) { #expect($0 == .remembered) }
         let tokens = try [now - 100, now + 5].map { try Tokens.mint(Tokens.claims(issuedAt: $0)) }
         let (unavailable, revoked) = ("replay_store_unavailable", "login_revoked")
-        for (seconds, code) in [(3_600, revoked), (0, unavailable), (3_600, revoked)] {
+        for (seconds, code) in [(3_600, revoked), (0, unavailable), (3_600, unavailable), (3_610, revoked)] {
             lead.withLock { $0 = Int64(seconds) }
             for token in tokens { #expect(try Self.verdicts(service, token) == [code, code, "inactive"]) }
         }

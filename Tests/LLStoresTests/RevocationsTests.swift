@@ -209,11 +209,19 @@ struct RevocationsTests {
         #expect(Self.revoke(revocations, "ahead", at: Self.now + 3_600) == .remembered)
         #expect(Self.revoke(revocations, "callback", at: Self.now + 3_600, kind: .callback) == .remembered)
         #expect(isInDoubt("ahead") == false && events.withLock { $0.isEmpty })
-        for (time, expected) in [(0, true), (3_594, true), (3_595, false), (10_000, false)] as [(Int64, Bool)] {
+        for (time, expected) in [(0, true), (3_594, true), (3_605, true), (3_606, false)] as [(Int64, Bool)] {
             clock.withLock { $0 = Self.now + time }
             #expect(isInDoubt("ahead") == expected, "\(time)")
             #expect(isInDoubt("before") == false && isInDoubt("callback") == false)
             #expect(Self.isRevoked(revocations, "ahead", issuedAt: Self.now + 3_600))
+        }
+        // Another replica reads the order early, and cuts it to a minute after that.
+        let login = RevokedLogin(user: 7, app: 42)
+        clock.withLock { $0 = Self.now }
+        _ = revocations.merge([Revocation(login: login, moment: Self.now + 3_600)])
+        for (time, expected) in [(2, true), (57, true), (65, true), (66, false)] as [(Int64, Bool)] {
+            clock.withLock { $0 = Self.now + time }
+            #expect(isInDoubt("7") == expected, "\(time)")
         }
         // The doubt is reported once.
         #expect(events.withLock { $0 } == [.revokedAhead(until: UInt64(Self.now + 3_600) * 1_000)])

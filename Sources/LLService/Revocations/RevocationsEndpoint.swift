@@ -58,7 +58,7 @@ extension Revocations {
     }
 
     /// The answer if it cannot be told whether a credential is older than its login's revocation; nil if it can.
-    func doubt(_ revocation: (moment: Int64, kind: RevocationKind)) -> Rejection? {
+    func doubt(_ revocation: Revocation) -> Rejection? {
         guard isInDoubt(revocation) else { return nil }
         return Rejection(
             .replayStoreUnavailable,

@@ -124,6 +124,19 @@ struct OwnTokenTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    @Test("Until Redis was read once, own tokens and access tokens are 503: a revocation may be missing")
+    func unread() async throws {
+        let token = try Self.issued(try await Self.service())
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
+        let store = ReplayStore.redis(try RedisReplayStore(RedisReplayStore.Configuration(url: url)))
+        let service = try await Self.service(replayStore: store)
+        let graph = try await GraphService(replayStore: store, acceptsAccessTokens: true, script: GraphStory.script())
+        let answers = [
+            try Self.auth(service, token), try service.introspect("token=\(token)"), try graph.judge(),
+        ]
+        #expect(answers.map(\.status) == [503, 503, 503], "\(answers.map(\.text))")
+    }
+
     @Test("A refused login is 400 with OAuth's error and the code of /verify; a caller without a key is 401")
     func refusals() async throws {
         let service = try await Self.service()

@@ -57,6 +57,8 @@ enum MemoryJudgement: Equatable {
         var hasJumped = false
         /// The later of the server's time, without a jump, and this machine's. Milliseconds since 1970.
         var now: UInt64
+        /// The distance of a new memory's start from the present.
+        var lead = ReplayLimits.clockMargin
         /// The key of this run; nil if it holds no start.
         var run: MemoryStart?
         var data: MemoryStart?
@@ -96,10 +98,13 @@ enum MemoryJudgement: Equatable {
         } else {
             least = isIntact ? nil : reported.now
         }
+        let present = reported.now + reported.lead
         if let run = reported.run, run.completeSince >= reported.data?.completeSince ?? 0 {
             if isIntact, continues(run, known, reported, moved) { return .continues(run) }
-            // Another replica noticed the loss first.
-            if let least, run.isAfterLoss, run.completeSince >= least { return .continues(run) }
+            // Another replica noticed the loss first. It may have noticed only an earlier one if the clock jumped since.
+            if let least, run.isAfterLoss, run.completeSince >= max(least, isIntact ? 0 : present) {
+                return .continues(run)
+            }
         } else if reported.run == nil, isIntact, let data = reported.data, isMovedIntact(known, reported, moved) {
             var all = [data]
             if let known { all.append(known.start) }
@@ -107,7 +112,6 @@ enum MemoryJudgement: Equatable {
             let start = all.reduce(0) { max($0, $1.completeSince) }
             return .movedIntact(MemoryStart(completeSince: start, isAfterLoss: all.contains(where: \.isAfterLoss)))
         }
-        let present = reported.now + ReplayLimits.clockMargin
         let start = max(present, least ?? 0, reported.data.map { $0.completeSince + 1 } ?? 0)
         let isAfterLoss = known != nil || reported.data != nil || moved == .broken
         return .lost(MemoryStart(completeSince: start, isAfterLoss: isAfterLoss))

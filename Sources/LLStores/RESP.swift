@@ -20,7 +20,7 @@ package struct RESPLimits: Sendable {
 }
 
 /// An answer of a Redis or Valkey server, limited to the types that this project's commands return.
-package enum RedisReply: Equatable, Sendable {
+package enum RedisReply: Hashable, Sendable {
     /// A simple string, such as `OK`.
     case status(String)
     /// An error. Only its code, the first word, is kept.
@@ -160,8 +160,10 @@ package struct RESPReader {
         return number
     }
 
-    /// The code of an error: its leading upper-case letters. No other text of the server is repeated.
+    /// The code of an error: its leading upper-case letters. No other text of the server is repeated. A command that the
+    /// server does not know has the code `UNKNOWN`.
     private static func code(_ line: ArraySlice<UInt8>) -> String {
+        if line.starts(with: "ERR unknown command".utf8) { return "UNKNOWN" }
         let word = line.prefix { $0 != UInt8(ascii: " ") }.prefix(32)
         let isCode = !word.isEmpty && word.allSatisfy { (0x41...0x5A).contains($0) }
         return isCode ? String(decoding: word, as: UTF8.self) : "ERR"

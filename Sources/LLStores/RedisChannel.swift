@@ -8,12 +8,15 @@ final class RedisChannel {
     private var output: [UInt8] = []
     private var sent = 0
     private var input = [UInt8](repeating: 0, count: 16_384)
+    private let isSecure: Bool
+    private var hasAnswered = false
 
     /// - Parameters:
     ///   - signal: ends waits from other threads.
     ///   - node: the server at the other end.
-    init(_ stream: ClientStream, _ signal: WakeSignal, _ node: RedisNode) {
+    init(_ stream: ClientStream, _ signal: WakeSignal, _ node: RedisNode, isSecure: Bool = false) {
         self.node = node
+        self.isSecure = isSecure
         self.stream = stream
         self.signal = signal
     }
@@ -75,10 +78,19 @@ final class RedisChannel {
     /// Sends the commands that wait and returns the next answer.
     func answer(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         while true {
-            try flush()
-            if let reply = try next() { return reply }
-            try receive()
-            if let reply = try next() { return reply }
+            do throws(RedisFailure) {
+                try flush()
+                if let reply = try next() { return reply }
+                try receive()
+                if let reply = try next() {
+                    hasAnswered = true
+                    return reply
+                }
+            } catch {
+                // A server with TLS ends the connection.
+                guard case .connection = error, !hasAnswered, !isSecure else { throw error }
+                throw .perhapsTLS
+            }
             guard MonotonicClock.now() < deadline else { throw .timedOut }
             wait(until: deadline)
         }
@@ -95,12 +107,16 @@ extension RedisChannel {
             var words = [Array("AUTH".utf8)]
             if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
             words.append(password)
-            // Any refusal here concerns the credentials, whatever its code.
-            guard case .status("OK") = try call(words, until: deadline) else { throw .unauthenticated }
+            let reply = try call(words, until: deadline)
+            if reply == .error(code: "ERR") { throw .needsNoPassword }
+            // Any other refusal here concerns the credentials, whatever its code.
+            guard case .status("OK") = reply else { throw .unauthenticated }
         }
         if configuration.url.database != 0 {
             let words = ["SELECT", String(configuration.url.database)].map { Array($0.utf8) }
-            _ = try call(words, until: deadline).orFailure(of: "SELECT")
+            let reply = try call(words, until: deadline)
+            if reply == .error(code: "ERR") { throw .noDatabase(configuration.url.database) }
+            _ = try reply.orFailure(of: "SELECT")
         }
     }
 

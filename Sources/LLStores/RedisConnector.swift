@@ -44,6 +44,7 @@ struct RedisConnector {
             session = try RedisSession(over: found, &memory, limits: limits, until: deadline)
         } catch {
             try note(error, at: found.channel.node)
+            store.state.withLock { $0.start = memory.start }
             throw error
         }
         if let last = session.memory.last {
@@ -131,18 +132,19 @@ struct RedisConnector {
 
     /// Reports that the store is up, if that is news. A connection renewed only for its age is not news.
     private mutating func reportUp(_ start: MemoryStart, isNew: Bool) {
+        if !exchanges.isFailing { store.state.withLock { $0.failure = nil } }
         guard isNew || reported != nil && !exchanges.isFailing else { return }
         reported = nil
         store.observe(.up(start))
     }
 
-    /// Reports a failure in one line when it begins. A different reason, or the same one after a recovery, is reported
-    /// at most once a minute.
+    /// Reports a failure in one line when it begins. The same one is reported again at most once a minute, after another
+    /// one or a recovery.
     private mutating func reportDown(_ failure: RedisFailure) {
         let now = MonotonicClock.now()
+        store.state.withLock { $0.failure = failure }
         recent.removeAll { now > $0.at + .seconds(60) }
-        let isRecent = recent.contains { $0.failure == failure }
-        guard reported.map({ $0 != failure && recent.isEmpty }) ?? !isRecent else { return }
+        guard reported != failure, !recent.contains(where: { $0.failure == failure }) else { return }
         reported = failure
         recent.append((failure, now))
         store.observe(.down(failure))

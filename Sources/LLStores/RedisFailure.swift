@@ -11,6 +11,16 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The answer is longer than ``RESPLimits/answerBytes``.
     case answerTooLong
     case unauthenticated
+    /// A password is given, and the server has none.
+    case needsNoPassword
+    case noDatabase(Int)
+    case unknownCommand(String?)
+    /// The server ended a connection without TLS before its first answer.
+    case perhapsTLS
+    /// The server did not take part in the handshake of TLS.
+    case perhapsPlain
+    case certificateNeeded
+    case tooFewReplicas
     /// The user may not run a command; nil if the command is unknown.
     case notPermitted(command: String? = nil)
     case readOnly
@@ -32,6 +42,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case sentinelUnauthenticated
     /// A sentinel tells an older configuration than another one before.
     case sentinelOutdated
+    /// Other replicas of the service may still use the former primary.
+    case newPrimary
     /// INFO has no `run_id`, so a loss of data would not be seen.
     case anonymous
     case memoryLost
@@ -47,7 +59,9 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             switch code {
             case "NOAUTH", "WRONGPASS": .unauthenticated
             case "NOPERM": .notPermitted(command: command)
-            case "READONLY", "NOREPLICAS": .readOnly
+            case "UNKNOWN": .unknownCommand(command)
+            case "READONLY": .readOnly
+            case "NOREPLICAS": .tooFewReplicas
             case "OOM": .outOfMemory
             case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
             case "MISCONF": .cannotPersist
@@ -72,7 +86,11 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
 
     init(_ error: StreamError) {
         switch error {
+        case .timedOut(.handshaking): self = .perhapsPlain
         case .timedOut: self = .timedOut
+        case .tls(let reason) where reason.contains("wrong version") || reason.contains("packet length"):
+            self = .perhapsPlain
+        case .tls(let reason) where reason.contains("certificate required"): self = .certificateNeeded
         default: self = .connection(error.description)
         }
     }
@@ -86,10 +104,23 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             "an answer of the server is longer than \(DecimalNumber.grouped(RESPLimits.answerBytes)) bytes"
         case .unauthenticated:
             "the password or user is refused: check LIMITED_LOGIN_REPLAY_STORE_PASSWORD_FILE and the user in the URL"
+        case .needsNoPassword:
+            "the server has no password, but one is given: take it out of the URL and the settings, or set requirepass"
+        case .noDatabase(let number):
+            "the server has no database \(number): raise its setting databases; a cluster has database 0 alone"
+        case .unknownCommand(let command):
+            "the server does not know \(command ?? "a command"): take its rename-command out of the server's configuration"
+        case .perhapsTLS:
+            "the server ended the connection before its first answer: if it speaks TLS, begin the URL with rediss"
+        case .perhapsPlain:
+            "the server does not answer in TLS: if it speaks none, begin the URL with redis instead of rediss"
+        case .certificateNeeded: "the server demands a client's certificate"
+        case .tooFewReplicas: "the server has too few replicas to write (min-replicas-to-write)"
         case .notPermitted(let command):
             "the user may not run \(command.map { "\($0), or not with its keys; needed are" } ?? "all of") INFO, TIME, GET, SET, ZADD, "
                 + "ZRANGEBYSCORE, ZREM and ZREMRANGEBYSCORE, in a cluster CLUSTER, and with Sentinel ROLE: grant them"
-        case .readOnly: "the server is a read-only replica: name the primary"
+        case .readOnly:
+            "the server is a read-only replica: name the primary; in a cluster or with Sentinel wait for the end of the failover"
         case .outOfMemory: "the server has no memory left: raise its maxmemory"
         case .evicting(let policy):
             "the server forgets keys when its memory is full (maxmemory-policy \(policy)): set noeviction"
@@ -108,6 +139,8 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
             "a sentinel tells an older primary than another one before: it has missed a failover, or was set up anew"
         case .sentinelUnauthenticated:
             "a sentinel refuses the password: check LIMITED_LOGIN_REPLAY_STORE_SENTINEL_PASSWORD_FILE"
+        case .newPrimary:
+            "the sentinels name a new primary: it is used once every replica of this service has left the former one, in a few seconds"
         case .anonymous: "the server's INFO has no run_id, so a loss of its data would not be seen"
         case .memoryLost: "the server's data were replaced"
         case .clockChanged: "the server's clock was set, or this machine stood still: run NTP"

@@ -21,23 +21,18 @@ final class RedisFinder {
     let configuration: RedisReplayStore.Configuration
     private let names: NameResolver
     private let signal: WakeSignal
-    /// The nodes or sentinels in the order in which they are asked. One that fails goes to the end.
-    private var order: [RedisNode]
-    /// The greatest epoch of a sentinel's answer. A sentinel that tells an older one has missed a failover.
-    private var epoch: Int64 = 0
-    /// The sentinels that told an older epoch when they answered last.
-    private var outdated: Set<RedisNode> = []
+    private var places: RedisPlaces
 
     init(_ configuration: RedisReplayStore.Configuration, _ names: NameResolver, _ signal: WakeSignal) {
         self.configuration = configuration
         self.names = names
         self.signal = signal
-        order = configuration.url.places
+        places = RedisPlaces(order: configuration.url.places)
     }
 
     /// - Parameter last: the server that held the keys last.
     func find(after last: RedisLastServer?, until deadline: MonotonicInstant) throws(RedisFailure) -> Found {
-        var starts = order
+        var starts = places.order
         // Only the last owner can tell that it handed the keys over.
         if let last, starts.contains(last.node), isRecent(last) { starts.prefer(last.node) }
         var failure: RedisFailure?
@@ -49,25 +44,13 @@ final class RedisFinder {
                 case .sentinel(let master): return try ask(start, master, until: deadline)
                 }
             } catch {
-                note(error, of: start)
+                places.note(error, of: start)
                 // The first failure is reported, because later ones may only lack time.
                 failure = failure ?? error
             }
             guard MonotonicClock.now() < deadline else { break }
         }
         throw failure ?? .timedOut
-    }
-
-    private func note(_ failure: RedisFailure, of start: RedisNode) {
-        order.removeAll { $0 == start }
-        order.append(start)
-        guard failure == .sentinelOutdated else {
-            outdated.remove(start)
-            return
-        }
-        outdated.insert(start)
-        // Sentinels that were set up anew count from 0. So does this service if all of them say so.
-        if outdated.isSuperset(of: order) { (epoch, outdated) = (0, []) }
     }
 
     /// True if no third server can have had the keys since.
@@ -103,7 +86,7 @@ final class RedisFinder {
             if let context = configuration.tls {
                 try stream.secure(context, hostName: node.certificateName(through: start), until: deadline)
             }
-            return RedisChannel(stream, signal, node)
+            return RedisChannel(stream, signal, node, isSecure: configuration.tls != nil)
         } catch {
             let failure = RedisFailure(error)
             guard configuration.url.kind != .single, case .connection(let reason) = failure else { throw failure }
@@ -126,12 +109,11 @@ final class RedisFinder {
         }
         let reply = try channel.map(["SENTINEL", "MASTER", master], until: soon)
         let answer = try RedisSentinelAnswer(reply, toldBy: sentinel)
-        guard answer.epoch >= epoch else { throw .sentinelOutdated }
+        try places.require(answer.epoch)
         let found = try server(answer.primary, through: sentinel, until: deadline)
         let role = try found.map(["ROLE"], until: deadline).orFailure(of: "ROLE")
         guard role.elements?.first?.text == "master" else { throw .readOnly }
-        (epoch, outdated) = (answer.epoch, [])
-        order.prefer(sentinel)
+        places.trust(answer.epoch, of: sentinel)
         return Found(channel: found)
     }
 
@@ -150,12 +132,9 @@ final class RedisFinder {
             let channel = try server(node, through: urlPlace(for: start), until: soon)
             let map = try map(channel, until: soon)
             guard let owner = map.owner else { throw .clusterDown }
-            let places = configuration.url.places
-            // Known nodes keep their places in the order.
-            order.removeAll { !map.nodes.contains($0) && !places.contains($0) }
-            order += map.nodes.filter { !order.contains($0) }
+            places.update(map.nodes, named: configuration.url.places)
             if owner == node {
-                order.prefer(owner)
+                places.order.prefer(owner)
                 return Found(channel: channel, handedOverBy: handedOverBy)
             }
             // Only the step from the last owner itself proves anything.
@@ -190,9 +169,47 @@ final class RedisFinder {
     ) throws(RedisFailure) -> String? {
         guard isRecent(last) else { return nil }
         let info = try channel.info(until: deadline)
-        guard let facts = try? RedisServerFacts(info: info, isInCluster: true), facts.identity == last.known.identity
-        else { return nil }
-        return facts.replicationID
+        return (try? RedisServerFacts(info: info, isInCluster: true)).flatMap(last.handedOver)
+    }
+}
+
+/// The nodes or sentinels of a search, and what the sentinels told: pure.
+struct RedisPlaces: Hashable {
+    /// The order in which they are asked. One that fails goes to the end.
+    var order: [RedisNode]
+    /// The greatest epoch of a sentinel's answer. A sentinel that tells an older one has missed a failover.
+    private var epoch: Int64 = 0
+    /// The sentinels that told an older epoch when they answered last.
+    private var outdated: Set<RedisNode> = []
+
+    init(order: [RedisNode]) { self.order = order }
+
+    mutating func note(_ failure: RedisFailure, of start: RedisNode) {
+        order.removeAll { $0 == start }
+        order.append(start)
+        guard failure == .sentinelOutdated else {
+            outdated.remove(start)
+            return
+        }
+        outdated.insert(start)
+        // Sentinels that were set up anew count from 0. So does this service if all of them say so.
+        if outdated.isSuperset(of: order) { (epoch, outdated) = (0, []) }
+    }
+
+    func require(_ epoch: Int64) throws(RedisFailure) {
+        guard epoch >= self.epoch else { throw .sentinelOutdated }
+    }
+
+    /// Takes the epoch of a sentinel that named a true primary.
+    mutating func trust(_ epoch: Int64, of sentinel: RedisNode) {
+        (self.epoch, outdated) = (epoch, [])
+        order.prefer(sentinel)
+    }
+
+    /// Takes the nodes of a cluster's map. Known nodes keep their places in the order.
+    mutating func update(_ nodes: [RedisNode], named: [RedisNode]) {
+        order.removeAll { !nodes.contains($0) && !named.contains($0) }
+        order += nodes.filter { !order.contains($0) }
     }
 }
 

@@ -43,18 +43,42 @@ struct RedisMemory: Hashable {
         var hasNoticedLoss = false
     }
 
+    private struct Arrival: Hashable {
+        let identity: String
+        let start: MemoryStart
+        let since: MonotonicInstant
+    }
+
     let keys: RedisKeys
     let isInCluster: Bool
     private let clockJump: Duration
+    /// With Sentinel the same as ``ReplayLimits/leavingTime``, otherwise zero: a cluster's nodes hand a slot over in one
+    /// step, and a single server has no successor.
+    private let leavingTime: Duration
     /// The server that this process used last, or uses.
     private(set) var last: RedisLastServer?
     private var slotMove: SlotMove?
     private var opening: Opening?
+    /// A new server that is not trusted yet, because other replicas may still use the former one.
+    private var arrival: Arrival?
 
     init(_ kind: ReplayStoreURL.Kind, _ limits: ReplayLimits) {
         keys = RedisKeys(kind)
         isInCluster = kind == .cluster
         clockJump = limits.clockJump
+        if case .sentinel = kind { leavingTime = limits.leavingTime } else { leavingTime = .zero }
+    }
+
+    /// The start by which nonces are dated: the memory of the server that will judge them.
+    var start: MemoryStart? { arrival?.start ?? last?.known.start }
+
+    /// The answer about an entry if the server need not be asked.
+    func answer(about entry: ReplayEntry, now: UInt64) -> ReplayAnswer? {
+        guard let start = last?.known.start else { return .unavailable }
+        guard start.knows(entry) else { return .olderThanStore }
+        // The nonce was made for the memory of a successor, which this replica has not found yet.
+        let isAhead = entry.kind == .nonce && entry.issuedAt > max(now, start.completeSince) + ReplayLimits.clockMargin
+        return leavingTime > .zero && isAhead ? .unavailable : nil
     }
 
     /// The commands that end each batch.
@@ -114,6 +138,7 @@ struct RedisMemory: Hashable {
         func write(_ start: MemoryStart) -> [[String]] { [["SET", run, start.text] + (found == .null ? ["NX"] : [])] }
         switch MemoryJudgement.judge(known: last?.known, reported: opening.reported, moved: opening.moved) {
         case .continues(let start):
+            try settle(start, opening.meeting)
             trust(start, opening.meeting)
             guard opening.reported.data != start else { return [] }
             // The server may drop the name of its history later.
@@ -130,8 +155,20 @@ struct RedisMemory: Hashable {
         }
     }
 
+    /// With Sentinel, waits until every replica must have left the former server, which may take writes for longer. A
+    /// memory that began long ago needs no wait.
+    private mutating func settle(_ start: MemoryStart, _ meeting: Meeting) throws(RedisFailure) {
+        let (identity, now) = (meeting.facts.identity, meeting.clock.at)
+        guard leavingTime > .zero, last?.known.identity != identity,
+            start.completeSince > meeting.unixMilliseconds + ReplayLimits.clockMargin
+        else { return }
+        let since = arrival.flatMap { $0.identity == identity ? $0.since : nil } ?? now
+        arrival = Arrival(identity: identity, start: start, since: since)
+        guard now >= since + leavingTime else { throw .newPrimary }
+    }
+
     private mutating func trust(_ start: MemoryStart, _ meeting: Meeting) {
-        (opening, slotMove) = (nil, nil)
+        (opening, slotMove, arrival) = (nil, nil, nil)
         last = RedisLastServer(
             node: meeting.node,
             history: meeting.facts.history,
@@ -158,7 +195,9 @@ struct RedisMemory: Hashable {
             hasOwnData: meeting.facts.history == nil,
             writesThrough: meeting.writesThrough,
             hasJumped: hasJumped,
-            now: max(meeting.unixMilliseconds, serverTime)
+            now: max(meeting.unixMilliseconds, serverTime),
+            lead: leavingTime == .zero
+                ? ReplayLimits.clockMargin : ReplayLimits.clockMargin * 2 + leavingTime.wholeNanoseconds / 1_000_000
         )
     }
 
@@ -203,6 +242,11 @@ struct RedisLastServer: Hashable {
     var clock: ServerClock
     /// The time of its last good answer.
     var answeredAt: MonotonicInstant
+
+    /// The name of the server's history if it still is the primary that it was; nil otherwise.
+    func handedOver(_ facts: RedisServerFacts) -> String? {
+        facts.identity == known.identity ? facts.replicationID : nil
+    }
 }
 
 /// A server's clock at a moment of this machine's monotonic clock.

@@ -70,7 +70,7 @@ extension RedisReply {
 }
 
 /// A redirection to another node of the cluster.
-package enum RedisRedirect: Equatable, Sendable {
+package enum RedisRedirect: Hashable, Sendable {
     /// The slot belongs to another node. The map of the cluster names it, so the name in the answer is not used.
     case moved
     /// The slot is on its way to a node, and this key is there or nowhere. The node has an empty host if it is the host

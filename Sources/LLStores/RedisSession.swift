@@ -116,11 +116,11 @@ final class RedisSession {
         for lookup in questions {
             let isProof = lookup.question.has(.proof)
             looksAtRoom = looksAtRoom || isProof
-            let areKnown = lookup.question.entries.map(last.known.start.knows)
+            let answers = lookup.question.entries.map { memory.answer(about: $0, now: unixMilliseconds) }
             if isProof, !memoryRoom.isLeftForProofs {
                 lookup.answer([], now: now)
-            } else if areKnown.contains(false) {
-                lookup.answer(areKnown.map { $0 ? .first : .olderThanStore }, now: now)
+            } else if answers.contains(where: { $0 != nil }) {
+                lookup.answer(answers.map { $0 ?? .first }, now: now)
             } else {
                 asked.append(Asked(lookup: lookup, sentAt: present))
             }

@@ -68,9 +68,12 @@ package struct ReplayLimits: Sendable, Equatable {
     /// The age from which a connection is renewed before the next question. The server's facts, mainly its policy for
     /// full memory, are therefore never older. 60 s.
     package var connectionAge: Duration = .seconds(60)
-    /// The same with Sentinel. 3 s: if the sentinels replace a server, the service leaves it within ``clockMargin``,
-    /// before the successor accepts new nonces.
+    /// The same with Sentinel, and so the pause between two looks at the sentinels. 3 s.
     package var sentinelAge: Duration = .seconds(3)
+    /// The time from the discovery of a new primary until every replica has left the former one. 7 s: a sentinel tells the
+    /// others every 2 s (SENTINEL_PUBLISH_PERIOD); a replica that asks one just before takes ``connectTimeout`` to connect,
+    /// stays for ``sentinelAge``, and waits ``answerTimeout`` for the answers about each of two entries.
+    package var leavingTime: Duration = .seconds(7)
     /// The time since the last good answer of a cluster's node within which it may tell that it handed the keys over.
     /// 10 s: a failover of a third node in between takes longer with the usual settings.
     package var handOverTime: Duration = .seconds(10)

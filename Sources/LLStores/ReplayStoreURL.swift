@@ -9,7 +9,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
     /// The reason why a text is not such an address. The text may contain a password, so no description quotes it.
     package enum ParsingError: String, Error, CustomStringConvertible {
         case scheme = "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel"
-        case userInformation = "its user information is not user:password, with other bytes percent-encoded"
+        case userInformation =
+            "its user or password has a byte that stands there only percent-encoded, such as one of @ : / # ? %: encode it, or use replay_store_password_file"
         case host = "it needs a host name or address, and a port from 1 to 65535 if it names one"
         case query = "it has a query, and nothing can be set by one: leave out ? and what follows"
         case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
@@ -21,7 +22,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
     }
 
     /// The kind of servers behind the address.
-    package enum Kind: Equatable, Sendable {
+    package enum Kind: Hashable, Sendable {
         /// One primary.
         case single
         /// The nodes of a Redis Cluster.
@@ -61,6 +62,15 @@ package struct ReplayStoreURL: Equatable, Sendable {
     package var port: UInt16 { places[0].port }
 
     package init(parsing text: String) throws(ParsingError) {
+        do throws(ParsingError) { try self.init(reading: text) } catch {
+            // The only `@` ends the user information, which comes before any path.
+            let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+            guard parts.count > 2 || parts.count == 2 && parts[0].count(where: { $0 == "/" }) > 2 else { throw error }
+            throw .userInformation
+        }
+    }
+
+    private init(reading text: String) throws(ParsingError) {
         let bytes = Array(text.utf8)
         let schemes = Self.kinds.flatMap { [($0, false), ($0, true)] }
         let scheme = schemes.first { form, isSecure in

@@ -91,6 +91,9 @@ struct MemoryJudgementTests {
         Row("its clock jumped, and another replica noticed", .continues(start(fresh, isAfterLoss: true))) {
             ($0.identity, $0.run, $0.hasJumped) = ("a", start(fresh, isAfterLoss: true), true)
         },
+        Row("its clock jumped after a loss that another replica noticed", lost()) {
+            ($0.identity, $0.run, $0.hasJumped) = ("a", start(99_000, isAfterLoss: true), true)
+        },
         Row("dated ahead, then emptied", lost(600_001), known: { $0 = Known("a", start(600_000)) }) {
             $0.identity = "a"
         },

@@ -53,6 +53,17 @@ struct ReplayStoreURLTests {
         #expect((error == .query) == text.contains("?"))
     }
 
+    @Test(
+        "A reserved character in the user or password is told as such",
+        arguments: [
+            "redis://:p@ss:w/ord#1%@127.0.0.1:6379", "redis://:p/w@host",
+            "redis://:p%w@host", "redis+sentinel://u:p@w@s1,s2/main/x", "redis+cluster://:p/w@h1,h2",
+        ]
+    )
+    func reserved(text: String) {
+        #expect(throws: ReplayStoreURL.ParsingError.userInformation) { try ReplayStoreURL(parsing: text) }
+    }
+
     @Test("An address with more places than a search needs is refused")
     func manyPlaces() throws {
         let places = Array(repeating: "a", count: 16).joined(separator: ",")

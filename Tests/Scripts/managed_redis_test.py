@@ -6,6 +6,7 @@ a slot is on its way logins get 503.
 usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
   cluster       three primaries with a replica each
   sentinel      a primary with a replica, three sentinels, passwords for both
+  sentinel-planned  the same, with planned failovers alone
   cluster-tls   one round with a cluster that speaks TLS alone, and a server with a wrong name in its certificate
   sentinel-tls  the same with Sentinel
 --patient allows longer times, for a busy machine.
@@ -29,6 +30,8 @@ from replicas import Fleet, Logins, outcome, revoke
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
 # A revocation counts at every replica within this time, also after the first good login that follows a failover.
 REVOCATION_SECONDS = 2
+# Every replica has found a new primary after this time.
+DISCOVERY_SECONDS = 6
 # A replica notices the beginning and the end of a move within this time, even without a request.
 NOTICE_SECONDS = 3
 PATIENT_FACTOR = 6
@@ -51,6 +54,7 @@ class Rounds:
         self.fleet = Fleet(binary, 2, **self.settings)
         self.users = []
         self.worst = {}
+        self.nonces = self.refused_logins = 0
 
     def stop(self):
         self.fleet.stop()
@@ -182,6 +186,24 @@ class Rounds:
         owner.start()
         self.group.wait_until_whole()
 
+    def switch(self):
+        """Orders the sentinels to replace the primary, which takes writes for some seconds more."""
+        successor = self.group.replicas(self.group.owner())[0]
+        with Logins(self.fleet) as logins:
+            wait_for(lambda: self.group.sentinels[0].ask("SENTINEL", "FAILOVER", "main") == "OK", "a failover may begin")
+            wait_for(lambda: self.group.told(self.group.sentinels[0]) is successor, "the replica takes over")
+            began = time.monotonic()
+            PAUSES.take()
+            # The replicas look at the sentinels every 3 s, and the new primary is used 7 s later.
+            time.sleep(DISCOVERY_SECONDS)
+            self.settle()
+            self.within("from a planned failover to good logins", time.monotonic() - began, RECOVERY_SECONDS)
+            logins.wait_for_more()
+        self.nonces += logins.finished
+        self.refused_logins += len(logins.take()[1])
+        self.never("nonces accepted twice around a planned failover", logins.twice + logins.again())
+        self.group.wait_until_whole()
+
     def down(self):
         """Kills the primary of the keys and its replica, and starts both again without data."""
         owner = self.group.owner()
@@ -276,6 +298,8 @@ def rounds_of(name, binary, rounds, factor, make, steps):
     finally:
         group.stop()
     figures = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in rounds_here.worst.items())
+    if rounds_here.nonces:
+        figures += f"; around planned failovers: {rounds_here.nonces} nonces, {rounds_here.refused_logins} logins refused for ever"
     check(len(failures) == before, f"{name}: rounds: {rounds}, revocations: {len(rounds_here.users)}; {figures}")
 
 
@@ -286,7 +310,8 @@ def over(cuts):
 # The servers and the steps of each test; over TLS there is one round.
 TESTS = {
     "cluster": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.cancel, over(False), over(True), Rounds.down]),
-    "sentinel": (redis_groups.Watched, [over(False), over(True), Rounds.down]),
+    "sentinel": (redis_groups.Watched, [Rounds.switch, over(False), over(True), Rounds.down]),
+    "sentinel-planned": (redis_groups.Watched, [Rounds.switch]),
     "cluster-tls": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.wrong_place, Rounds.wrong_node, over(False)]),
     "sentinel-tls": (redis_groups.Watched, [Rounds.wrong_place, over(False), over(True)]),
 }

@@ -66,7 +66,9 @@ package enum HealthReport {
             JSONWriter.member("kind", "memory", to: &bytes)
             JSONWriter.member("entries", memory.count, to: &bytes)
             JSONWriter.member("capacity", memory.capacity, to: &bytes)
-        case .redis: JSONWriter.member("kind", "redis", to: &bytes)
+        case .redis(let redis):
+            JSONWriter.member("kind", "redis", to: &bytes)
+            JSONWriter.member("last_error", redis.failure?.description, to: &bytes)
         }
         JSONWriter.raw("},\"revocations\":{", to: &bytes)
         JSONWriter.member("entries", store.revocations.count, to: &bytes)

@@ -63,27 +63,23 @@ extension ReplayEntry {
     ///   - scope: the context in which the bytes are a unique name, such as a token's audience.
     ///   - expiresAt: the time from which it is refused for its age. It is remembered for ``ReplayLimits/expiryMargin``
     ///     longer.
-    package init?(_ kind: ReplayKey.Kind, scope: Span<UInt8>, _ bytes: Span<UInt8>, issuedAt: UInt64, expiresAt: UInt64)
-    {
-        guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
-        let keepUntil = expiresAt + ReplayLimits.expiryMargin
-        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: keepUntil)
-    }
-
-    /// The entry of a proof, which counts for its device key and for its person; nil if OpenSSL fails.
+    ///   - person: the person of a proof. The scope of a proof is its device key.
     package init?(
-        proof id: Span<UInt8>,
-        key: Span<UInt8>,
-        app: Span<UInt8>,
-        user: Span<UInt8>,
+        _ kind: ReplayKey.Kind,
+        scope: Span<UInt8>,
+        _ bytes: Span<UInt8>,
         issuedAt: UInt64,
-        expiresAt: UInt64
+        expiresAt: UInt64,
+        person: (app: String, user: String)? = nil
     ) {
-        self.init(.proof, scope: key, id, issuedAt: issuedAt, expiresAt: expiresAt)
-        guard let device = ReplayKey(.proof, scope: key, [UInt8]().span),
-            let person = ReplayKey(.login, scope: app, user)
-        else { return nil }
-        owners = [device, person]
+        guard let key = ReplayKey(kind, scope: scope, bytes) else { return nil }
+        self.init(kind: kind, key: key, issuedAt: issuedAt, keepUntil: expiresAt + ReplayLimits.expiryMargin)
+        guard let person else { return }
+        owners = [
+            ReplayKey(kind, scope: scope, [UInt8]().span),
+            ReplayKey(.login, scope: person.app.utf8.span, person.user.utf8.span),
+        ].compactMap(\.self)
+        if owners.count < 2 { return nil }
     }
 }
 

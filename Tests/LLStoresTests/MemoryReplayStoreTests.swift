@@ -135,6 +135,25 @@ struct MemoryReplayStoreTests {
         }
     }
 
+    @Test("One person with 100 keys fills a share, and the first proofs of others are accepted")
+    func flood() {
+        for (capacity, share) in [(10_000, 1_875), (100_000, 4_096)] {
+            let store = MemoryReplayStore(capacity: capacity, now: Self.start, steady: Self.start)
+            func proof(_ number: UInt64, _ key: UInt64, _ person: UInt64) -> ReplayVerdict {
+                var entry = Self.entry(.proof, number)
+                entry.owners = [ReplayKey(high: key, low: 1), ReplayKey(high: person, low: 2)]
+                return store.remember(ReplayLookup([entry]), at: Self.now)
+            }
+            var accepted = 0
+            for number: UInt64 in 0..<20_000 {
+                if proof(number, number % 100, 1) == .accepted { accepted += 1 }
+                guard number.isMultiple(of: 100) else { continue }
+                #expect(proof(1_000_000 + number, 1_000 + number, 1_000 + number) == .accepted)
+            }
+            #expect(accepted == share)
+        }
+    }
+
     @Test("Many threads use the same nonce: exactly one is accepted, a hundred times in a row")
     func concurrent() {
         let store = MemoryReplayStore(now: Self.start, steady: Self.start)

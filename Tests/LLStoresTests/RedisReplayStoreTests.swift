@@ -248,10 +248,31 @@ struct RedisReplayStoreTests {
         )
         #expect(misled.wait { !$0.failures.isEmpty })
         #expect(misled.use(2) == .unavailable)
-        // This store sends plain text to the TLS port.
-        let plain = try StoreUnderTest("redis://127.0.0.1:\(server.securePort)")
-        #expect(plain.wait { !$0.failures.isEmpty })
-        #expect(plain.use(3) == .unavailable)
+    }
+
+    @Test(
+        "A mistake is told by its cause, with the first failure",
+        arguments: [
+            ("", "redis://:secret@127.0.0.1:PORT", .needsNoPassword),
+            ("", "redis://127.0.0.1:PORT/99", .noDatabase(99)),
+            ("--rename-command INFO -", "redis://127.0.0.1:PORT", .unknownCommand("INFO")),
+            ("", "redis://127.0.0.1:TLS", .perhapsTLS), ("", "rediss://127.0.0.1:PORT", .perhapsPlain),
+            ("--tls-auth-clients yes", "rediss://localhost:TLS", .certificateNeeded),
+            ("--replicaof 127.0.0.1 1", "redis://127.0.0.1:PORT", .readOnly),
+            ("--min-replicas-to-write 1", "redis://127.0.0.1:PORT", .tooFewReplicas),
+            ("--user default on nopass ~* +@all -time", "redis://127.0.0.1:PORT", .notPermitted(command: "TIME")),
+        ] as [(String, String, RedisFailure)]
+    )
+    func causes(options: String, url: String, cause: RedisFailure) throws {
+        let certificates = try TestCertificates.shared.get()
+        let words = options.split(separator: " ").map { $0 == "-" ? "" : String($0) }
+        let server = try RedisServer(words, identity: certificates.good)
+        let place = url.replacing("PORT", with: "\(server.port)").replacing("TLS", with: "\(server.securePort)")
+        let authorities = url.hasPrefix("rediss") ? certificates.authorityFile : nil
+        let store = try StoreUnderTest(place, authorities: authorities) { $0 = ReplayLimits() }
+        #expect(store.wait { !$0.failures.isEmpty })
+        #expect(store.failures.first == cause)
+        #expect(store.store.failure == cause)
     }
 
     @Test("A silent peer and an HTTP server are refused in time")

@@ -296,8 +296,10 @@ extension StoreModel {
             now += time
             for service in services.indices { services[service].session?.sent = [] }
             if now >= switchedAt + 2_000 { told[1] = told[0] }
-            // Each replica reads revocations once a second, and so notices a move.
-            for service in services.indices where servers[primary].isMigrating { read(service) }
+            // Each replica reads revocations or tries to connect once a second, and so notices a move.
+            for service in services.indices where servers[primary].isMigrating {
+                if services[service].session == nil { open(service) } else { read(service) }
+            }
         case .gossip: told[1] = told[0]
         default: change(event)
         }
@@ -356,7 +358,7 @@ extension StoreModel {
         for service in services.indices {
             events += nonces.indices.map { isSplit ? .send($0, at: service) : .again($0, at: service) }
             events += [.look(service)] + (isSplit ? [.receive(service), .cut(service)] : [])
-            // A replica that starts after a jump of the server's clock cannot see it.
+            // A replica that first uses a server after a jump of its clock cannot see the jump.
             if servers.allSatisfy({ $0.lead == 0 }) { events.append(.restartService(service)) }
         }
         events += isSentinel ? [.pass(2_000), .pass(3_000), .gossip] : [.pass(6_000)]
@@ -372,7 +374,7 @@ extension StoreModel {
             if isTaken || !servers[1 - primary].isUp { events.append(.demote) } else { events.append(.takeOver) }
             events += (isReplicating ? [.stopReplication] : []) + (isUp ? [.kill] : [])
         }
-        if isUp, services.allSatisfy({ $0.memory.last != nil }) { events.append(.jump) }
+        if isUp, services.allSatisfy({ $0.memory.last?.node == Self.nodes[primary] }) { events.append(.jump) }
         return events + [.restart(primary, keeps: false), .restart(primary, keeps: true)] + (isUp ? [.flush] : [])
     }
 

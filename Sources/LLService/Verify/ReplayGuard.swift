@@ -105,13 +105,13 @@ extension ReplayLookup {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
         let entry = ReplayEntry(
-            proof: proof.tokenID.utf8.span,
-            key: proof.keyThumbprint.utf8.span,
-            app: app.utf8.span,
-            user: user.utf8.span,
+            .proof,
+            scope: proof.keyThumbprint.utf8.span,
+            proof.tokenID.utf8.span,
             issuedAt: issuedAt,
             // One more millisecond makes up for the fraction that was cut off.
-            expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1
+            expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1,
+            person: (app, user)
         )
         guard let entry else { return nil }
         self.init([entry])

@@ -66,8 +66,9 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "CLLDocuments", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores", "LLHTTP", "LLJOSE",
-                "LLBytes", "LLService", "LLStandIn",
+                "CLLDocuments", "CLLSystem", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores",
+                "LLHTTP",
+                "LLJOSE", "LLBytes", "LLService", "LLStandIn",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]
@@ -119,7 +120,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LLGraphTests",
-            dependencies: ["LLService", "LLJOSE", "LLHTTP", "LLTestSupport"]
+            dependencies: ["LLService", "LimitedLogin", "LLJOSE", "LLHTTP", "LLTestSupport"]
         ),
         .testTarget(name: "LLStoresTests", dependencies: ["LLStores", "LLJOSE", "LLHTTP", "LLTestSupport"]),
         .testTarget(

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -283,6 +284,8 @@ void platform_set_stack_size(size_t bytes) {
 }
 
 void platform_release_memory(void) { malloc_trim(0); }
+
+int platform_memory_file(void) { NEGATED(memfd_create("limited-login", MFD_CLOEXEC)); }
 
 int platform_allowed_processors(void) {
     cpu_set_t set;

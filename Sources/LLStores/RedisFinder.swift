@@ -82,7 +82,10 @@ final class RedisFinder {
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> RedisChannel {
         do throws(StreamError) {
-            let stream = try ClientStream.open(node.host, port: node.port, names: names, until: deadline)
+            let stream =
+                node.isSocket
+                ? try ClientStream.open(socket: node.host)
+                : try ClientStream.open(node.host, port: node.port, names: names, until: deadline)
             if let context = configuration.tls {
                 try stream.secure(context, hostName: node.certificateName(through: start), until: deadline)
             }
@@ -104,7 +107,7 @@ final class RedisFinder {
         let soon = soon(deadline)
         let channel = try open(sentinel, through: nil, until: soon)
         if let password = configuration.sentinelPassword {
-            let words = [Array("AUTH".utf8), password]
+            let words = [Array("AUTH".utf8), configuration.sentinelUser, password].compactMap(\.self)
             guard case .status("OK") = try channel.call(words, until: soon) else { throw .sentinelUnauthenticated }
         }
         let reply = try channel.map(["SENTINEL", "MASTER", master], until: soon)

@@ -1,7 +1,7 @@
 internal import LLBytes
 internal import LLHTTP
 
-/// The place of one server: a node of a cluster, a sentinel, or a single primary.
+/// The place of one server: a node of a cluster, a sentinel, or a single primary. The host of a Unix socket is its path.
 package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
     /// A name in lower case or an address; an IPv6 address has no brackets.
     package let host: String
@@ -9,7 +9,12 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
 
     package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
 
-    package var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var isSocket: Bool { host.hasPrefix("/") }
+
+    package var description: String {
+        if isSocket { return host }
+        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
 }
 
 extension RedisNode {

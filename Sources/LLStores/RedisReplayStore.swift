@@ -14,6 +14,8 @@ package final class RedisReplayStore: Sendable {
         package var tls: TLSContext?
         /// The password of the sentinels; nil if they need none.
         package var sentinelPassword: [UInt8]?
+        /// The user of the sentinels; nil for their default user.
+        package var sentinelUser: [UInt8]?
         package var limits = ReplayLimits()
 
         package init(

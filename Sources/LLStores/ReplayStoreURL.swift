@@ -5,10 +5,12 @@ internal import LLHTTP
 ///
 /// `redis+cluster://` and `rediss+cluster://` take several places, separated by commas, and database 0 alone.
 /// `redis+sentinel://` and `rediss+sentinel://` take the places of the sentinels and the name of the master as the path.
+/// `redis+unix:///path?db=1` is a Unix socket; the database may be left out.
 package struct ReplayStoreURL: Equatable, Sendable {
     /// The reason why a text is not such an address. The text may contain a password, so no description quotes it.
     package enum ParsingError: String, Error, CustomStringConvertible {
-        case scheme = "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel"
+        case scheme =
+            "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel, or redis+unix://"
         case userInformation =
             "its user or password has a byte that stands there only percent-encoded, such as one of @ : / # ? %: encode it, or use replay_store_password_file"
         case host = "it needs a host name or address, and a port from 1 to 65535 if it names one"
@@ -17,6 +19,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
         case clusterPath = "a cluster has database 0 alone: leave out the path"
         case masterName = "its path must be the name of the master that the sentinels watch, such as /mymaster"
         case places = "it names more than 16 places"
+        case socket = "a socket is redis+unix:///PATH or redis+unix:///PATH?db=N, with at most 107 bytes of path"
 
         package var description: String { rawValue }
     }
@@ -61,7 +64,24 @@ package struct ReplayStoreURL: Equatable, Sendable {
     package var host: String { places[0].host }
     package var port: UInt16 { places[0].port }
 
+    private static let socketScheme = "redis+unix://"
+
+    /// - Parameter socket: A path, and a query with the database.
+    private init(socket: Substring) throws(ParsingError) {
+        let parts = socket.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let number = parts.count == 1 ? "0" : parts[1].hasPrefix("db=") ? String(parts[1].dropFirst(3)) : ""
+        guard let path = try? UnixSocketPath(String(parts[0])), path.description.hasPrefix("/"),
+            number.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let database = UInt16(number)
+        else { throw .socket }
+        (kind, isSecure, user, password, self.database) = (.single, false, [], nil, Int(database))
+        places = [RedisNode(host: path.description, port: 0)]
+    }
+
     package init(parsing text: String) throws(ParsingError) {
+        if text.lowercased().hasPrefix(Self.socketScheme) {
+            self = try ReplayStoreURL(socket: text.dropFirst(Self.socketScheme.count))
+            return
+        }
         do throws(ParsingError) { try self.init(reading: text) } catch {
             // The only `@` ends the user information, which comes before any path.
             let parts = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -142,6 +162,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// The address without user and password, safe to display.
     package var shown: String {
+        if places[0].isSocket { return "\(Self.socketScheme)\(host)?db=\(database)" }
         let path =
             switch kind {
             case .single: "/\(database)"
@@ -156,6 +177,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// True if every host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {
-        places.allSatisfy { SocketAddress(host: $0.host)?.isLoopback == true }
+        places.allSatisfy { $0.isSocket || SocketAddress(host: $0.host)?.isLoopback == true }
     }
 }

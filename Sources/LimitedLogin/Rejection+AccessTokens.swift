@@ -6,6 +6,21 @@ extension Rejection {
         hint: "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
             + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
     )
+    private static func notNow(_ detail: String, _ hint: String) -> Rejection {
+        Rejection(.accessTokenInvalid, detail, hint: hint)
+    }
+    package static let accessTokenOfCheckpoint = notNow(
+        "Facebook holds the person's account at a check, so the access token is not valid now.",
+        "Have the person log in at www.facebook.com, pass the check there, and log in to the app again; end no account."
+    )
+    package static let accessTokenOfUnconfirmedAccount = notNow(
+        "The person's account at Facebook is not confirmed, so the access token is not valid now.",
+        "Have the person confirm the account at www.facebook.com, and log in to the app again; end no account."
+    )
+    package static let accessTokenWithoutRole = notNow(
+        "The person has no role in the app, which is in development, or on the page that the access token is for.",
+        "Give the person a role in the App Dashboard, or switch the app to live mode."
+    )
     package static let accessTokenOfGaming = Rejection(
         .accessTokenInvalid,
         "The access token begins with GG|: it is of the gaming domain, which Graph cannot vouch for. Have the app log in with "
@@ -90,6 +105,9 @@ extension Rejection {
         case 463: .accessTokenExpired
         // The person removed the app or changed the password, or the session was ended, also by a checkpoint.
         case 458, 460, 466, 467: .accessTokenRevoked
+        case 459, 490: .accessTokenOfCheckpoint
+        case 464: .accessTokenOfUnconfirmedAccount
+        case 492: .accessTokenWithoutRole
         default: .accessTokenNotConfirmed
         }
     }

@@ -307,7 +307,7 @@ extension Rejection.Code {
 
 extension Rejection.Code {
     package static let invalidRequest = Rejection.Code("invalid_request", 400, .caller, "The request is malformed")
-        .hint("Mend the request as detail says; GET /openapi.json describes each route's.")
+        .hint("Compare the request with its route's example in GET /openapi.json.")
     package static let invalidNonce = Rejection.Code("invalid_nonce", 400, .caller, "The nonce is malformed")
         .hint("Give the nonce exactly as your backend made it: a string, not empty and without white space.")
     package static let unknownApp = Rejection.Code(

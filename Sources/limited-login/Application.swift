@@ -109,6 +109,9 @@ struct Application {
         warnOfDoubts(in: configuration)
         let addresses = server.localAddresses.map(\.description).joined(separator: ",")
         notify(.ready, "Listening on \(addresses)")
+        if let pulse = ServiceManager.pulse(ProcessInfo.processInfo.environment) {
+            beat(every: pulse, on: DispatchQueue(label: "watchdog"))
+        }
         core.logger.notice(
             "listening",
             metadata: [
@@ -118,6 +121,14 @@ struct Application {
                 "version": "\(BuildInformation.version)",
             ]
         )
+    }
+
+    /// Sends the manager signs of life for as long as the administrative `/livez` is good.
+    private func beat(every pulse: Duration, on queue: DispatchQueue) {
+        if core.stuckThread(MonotonicClock.now()) == nil { notify(.alive) }
+        let (seconds, attoseconds) = pulse.components
+        let time = DispatchTimeInterval.nanoseconds(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        queue.asyncAfter(deadline: .now() + time) { beat(every: pulse, on: queue) }
     }
 
     /// Starts a server. It retries after an error that may pass, unless the program is to stop.
@@ -168,9 +179,11 @@ struct Application {
         }
     }
 
-    func notify(_ state: ServiceManager.State, _ status: String) {
+    func notify(_ state: ServiceManager.State, _ status: String? = nil) {
         let socket = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
-        guard let manager = ServiceManager(notifySocket: socket), state == .stopping || !core.isDraining else { return }
+        guard let manager = ServiceManager(notifySocket: socket),
+            state == .stopping || state == .alive || !core.isDraining
+        else { return }
         do throws(SocketError) {
             // Open requests and the log may take a while beyond the delay.
             let time = Duration.seconds(configuration.drainDelaySeconds + 20)

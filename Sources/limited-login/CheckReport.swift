@@ -212,34 +212,18 @@ extension CheckReport {
             let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
             return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
         }
-        let notAllowed = Rejection(.accessTokenNotAllowed, "This service does not accept access tokens.")
-        guard configuration.accessTokensAreAccepted else { return report(.allowed, notAllowed) }
-        guard !token.isEmpty else {
-            let remedy = "Nothing was given: pass what the app reads from its AccessToken."
-            return report(.shape, Rejection(.accessTokenInvalid, "The token is empty.", hint: remedy))
-        }
-        let shape = AccessTokenInspection.shape(token.span)
-        if shape == .gaming { return report(.shape, .accessTokenOfGaming) }
-        guard shape == .accessToken else {
-            let refusal = Rejection(
-                .accessTokenInvalid,
-                "An access token has 20 to 4,096 visible ASCII characters, nothing around it, and is no JWT.",
-                hint: PastedToken.remedy(for: token.span)
-            )
-            return report(.shape, refusal)
-        }
-        let settings = try settings ?? ServiceFactory.settings(configuration)
-        guard let secrets = settings.accessTokenApps else {
-            return report(.allowed, notAllowed)
-        }
+        let policy = try ServiceFactory.policy(configuration)
+        let settings =
+            try settings ?? (configuration.accessTokensAreAccepted ? ServiceFactory.settings(configuration) : nil)
         let client = try ServiceFactory.graphClient(configuration)
-        let question = AccessTokenQuestion(
-            token: GraphAccessToken(token),
-            apps: secrets,
-            subject: subject,
-            policy: settings.verifier.policy
-        )
         let deadline = MonotonicClock.now() + client.callTimeout
+        let question: AccessTokenQuestion
+        do throws(Rejection) {
+            let apps = settings?.accessTokenApps
+            question = try AccessTokenQuestion(checking: token, apps: apps, subject: subject, policy: policy)
+        } catch {
+            return report(error.code == .accessTokenNotAllowed ? .allowed : .shape, error)
+        }
         do throws(Rejection) {
             let verified = try question.ask(client, until: deadline) { moment }
             return report(nil, nil, JSON { AccessTokenAnswer.write(verified, asked: nil, to: &$0) }.bytes)

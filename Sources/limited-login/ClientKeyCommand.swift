@@ -15,7 +15,7 @@ struct ClientKey: ParsableCommand {
             commandName: "new",
             abstract: "Prints a new key, once, and the line to add to the client keys file.",
             discussion: """
-                Give the key to the caller; add the line to the file, or have --append do it, and send the service SIGHUP.
+                Give the key to the caller; add the line to the file, or have --append do it.
                 Exit code 0 done, 64 usage or a name that is there already, 78 a file that cannot be used.
                 """
         )
@@ -49,16 +49,40 @@ struct ClientKey: ParsableCommand {
             guard let addition = try ClientKeys.addition(of: line, name: name, to: text, place: file) else {
                 throw ValidationError("\(file) has a key of '\(name)' already; add a second one by hand to replace it.")
             }
-            let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw Self.failure(file) }
-            defer { close(descriptor) }
-            // The buffer is the array's own storage and its own count. One call writes the whole line.
-            let count = unsafe addition.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            guard count == addition.count else { throw Self.failure(file) }
+            try SecretFile.append(addition, to: file)
         }
+    }
+}
 
-        private static func failure(_ file: String) -> StartError {
-            StartError("\(file): the line cannot be written: \(SystemReason.sentence(for: errno))")
+/// The place for a new secret: standard output, or a new file.
+struct SecretFile: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Write a new file with mode 0600; a file that is there is left alone.", valueName: "file"),
+        completion: .file()
+    )
+    var out: String?
+
+    func write(_ secret: String) throws {
+        guard let out else { return StandardOutput.write(secret) }
+        try Self.append(Array((secret + "\n").utf8), to: out, O_EXCL)
+        StandardOutput.write(line: "\(out) is written; its owner alone can read it.")
+    }
+
+    /// Adds text at a file's end; a new file gets mode 0600.
+    /// - Parameter flag: A further flag of open(2).
+    fileprivate static func append(_ text: [UInt8], to file: String, _ flag: Int32 = 0) throws {
+        let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flag, 0o600)
+        guard descriptor >= 0 || errno != EEXIST else {
+            throw ValidationError("\(file) is there already, and is left alone; name another file, or move it away.")
         }
+        guard descriptor >= 0 else { throw failure(file) }
+        defer { close(descriptor) }
+        // The buffer is the array's own storage and its own count. One call writes the whole text.
+        let count = unsafe text.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        guard count == text.count else { throw failure(file) }
+    }
+
+    private static func failure(_ file: String) -> StartError {
+        StartError("\(file): it cannot be written: \(SystemReason.sentence(for: errno))")
     }
 }

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import FoundationEssentials
+internal import CLLSystem
 internal import Glibc
 internal import LLBytes
 internal import LLHTTP
@@ -85,12 +85,8 @@ struct Demo: ServingCommand {
         let backend = HTTPServer(configuration: listener) { _ in DemonstrationBackend(secrets) }
         try backend.start()
         let backendURL = backend.localAddresses.first.map { "http://\($0)" } ?? ""
-        let files = DemonstrationFiles()
-        // The files are removed before a signal ends the program.
-        ProcessSignals.block(ProcessSignals.endings)
-        defer { files.remove() }
-        let (appSecret, settings) = try files.make(appID: Self.appID, webhookSecret: webhookSecret)
-        let issuer = try StandInIssuer(audience: Self.appID, appSecret: appSecret)
+        let files = try DemonstrationFiles(appID: Self.appID, webhookSecret: webhookSecret)
+        let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
         let demo = DemoPage(issuer: issuer)
         do throws(SocketError) {
             try issuer.start(at: issuerListen) { PageHandler(backend: demo, behind: $0) }
@@ -115,7 +111,7 @@ struct Demo: ServingCommand {
                 "listen": listen.description,
                 "admin_listen": adminListen.description,
                 "log_level": "warning",
-            ].merging(settings) { $1 },
+            ].merging(files.settings) { $1 },
             environment: [:],
             file: nil,
             readsDefaultFile: false
@@ -125,8 +121,6 @@ struct Demo: ServingCommand {
             logger: LoggingSetup.bootstrap(configuration).logger,
             isForThisMachineAlone: true
         )
-        files.remove()
-        ProcessSignals.endAtOnce([SIGHUP])
         try Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: .zero)
             let service = application.ownAddress.map(\.description)
@@ -170,19 +164,19 @@ struct Demo: ServingCommand {
     }
 }
 
-/// The configuration files of a demonstration's service: they exist only while it starts.
-struct DemonstrationFiles {
+/// The configuration files of a demonstration's service. They are in memory: no disk gets a secret, and the container's
+/// image needs no folder that can be written to.
+final class DemonstrationFiles {
     /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
     static let clientKey = "demo"
-    /// A folder that only its user can open.
-    private let folder = FileManager.default.temporaryDirectory.appending(
-        path: "limited-login-demo-\(UUID().uuidString)"
-    )
+    /// The secret of the demonstration's app, newly made each time.
+    let appSecret: String
+    /// The settings that name the files, which exist until this value ends.
+    private(set) var settings: [String: String] = [:]
+    private var descriptors: [Int32] = []
 
-    /// Writes the files.
-    /// - Returns: The secret of the demonstration's app, newly made each time, and the settings that name the files.
-    func make(appID: String, webhookSecret: String) throws -> (appSecret: String, [String: String]) {
-        let appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
+    init(appID: String, webhookSecret: String) throws {
+        appSecret = Hexadecimal.encode(try RandomBytes.make(count: 16))
         let texts = [
             "client_keys_file": "demo \(try SHA256.digest(of: Array(Self.clientKey.utf8).span).hexadecimal)",
             "app_secrets_file": "\(appID) \(appSecret)",
@@ -191,28 +185,20 @@ struct DemonstrationFiles {
             "nonce_secret_file": Hexadecimal.encode(try RandomBytes.make(count: NonceSecret.leastByteCount)),
             "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
         ]
-        try makeFolder()
-        for (name, text) in texts { try Data("\(text)\n".utf8).write(to: folder.appending(path: name)) }
-        return (
-            appSecret,
-            Dictionary(uniqueKeysWithValues: texts.keys.map { ($0, folder.appending(path: $0).path) })
-        )
-    }
-
-    private func makeFolder() throws {
-        do {
-            try FileManager.default.createDirectory(
-                at: folder,
-                withIntermediateDirectories: false,
-                attributes: [.posixPermissions: 0o700]
-            )
-        } catch {
-            let place = folder.deletingLastPathComponent().path
-            throw StartError("\(place) cannot be written; set TMPDIR to a folder that you may write to")
+        for (name, text) in texts {
+            let descriptor = platform_memory_file()
+            descriptors.append(descriptor)
+            let bytes = Array("\(text)\n".utf8)
+            // The buffer is the array's own storage and its own count.
+            let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count == bytes.count, fchmod(descriptor, 0o600) == 0 else {
+                throw StartError("no file can be made in memory: \(SystemReason.sentence(for: errno))")
+            }
+            settings[name] = "/proc/self/fd/\(descriptor)"
         }
     }
 
-    func remove() { try? FileManager.default.removeItem(at: folder) }
+    deinit { for descriptor in descriptors { close(descriptor) } }
 }
 
 /// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,

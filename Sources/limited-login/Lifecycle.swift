@@ -55,9 +55,8 @@ final class ProcessSignals: Sendable {
 
     /// Calls `body` at each SIGHUP, and at once if one came since ``block(_:)``. SIGHUPs that come while `body` runs
     /// cause one more call.
-    func takeReloads(_ body: @escaping @Sendable () -> Void) {
-        // A queue of its own: a file on a hanging volume must not delay SIGTERM.
-        take(SIGHUP, on: DispatchQueue(label: "reload"), body)
+    func takeReloads(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        take(SIGHUP, on: queue, body)
     }
 
     private func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {

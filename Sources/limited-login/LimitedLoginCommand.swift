@@ -22,7 +22,7 @@ struct LimitedLoginCommand: ParsableCommand {
             Serve.self, Demo.self, Issuer.self, Verify.self, Keys.self, CheckConfig.self, HealthCheck.self,
             ClientKey.self, SigningKeyCommand.self, TokenCommand.self, NonceCommand.self, DPoPCommand.self,
             Permissions.self, SignedRequestCommand.self,
-            Inspect.self, Catalogue.self,
+            Inspect.self, Catalogue.self, Explain.self,
         ]
     )
 }
@@ -129,6 +129,10 @@ struct NamedCommand {
             if below.isEmpty || word.hasPrefix("-") { return }
             if word == "help" { continue }
             guard let next = below.first(where: { $0._commandName == word }) else {
+                if word == "reload" {
+                    mistake = Self.reloadAdvice
+                    return
+                }
                 let near = Self.nearest(word, among: below.map { $0._commandName })
                 mistake = "There is no command '\(word)'\(near.map { "; did you mean '\($0)'?" } ?? ".")"
                 return
@@ -137,6 +141,11 @@ struct NamedCommand {
             path += " \(word)"
         }
     }
+
+    private static let reloadAdvice = """
+        There is no command 'reload': the service reads changed files by itself (watch_files). To have it read them now, \
+        send it SIGHUP: systemctl reload limited-login, docker kill --signal HUP NAME, or kubectl rollout restart.
+        """
 
     /// Scripts that use `verify` distinguish 0, 1, 2 and 3, like those that use grep.
     var usageExit: ExitCode { type == Verify.self ? Exit.verifyUsage : .validationFailure }

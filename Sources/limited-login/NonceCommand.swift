@@ -54,16 +54,17 @@ struct NonceCommand: ParsableCommand {
     struct Secret: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "secret",
-            abstract: "Prints a new secret: a line for the file that nonce_secret_file names.",
-            discussion:
-                "For instance: (umask 077; limited-login nonce secret > nonce-secret)\nExit code 0 done, 64 usage."
+            abstract: "Makes a new secret: a line for the file that nonce_secret_file names.",
+            discussion: "Exit code 0 done, 64 usage or a file that is there already, 78 a file that cannot be written."
         )
+
+        @OptionGroup var place: SecretFile
 
         func run() throws {
             guard let bytes = try? RandomBytes.make(count: NonceSecret.leastByteCount) else {
                 throw Exit.refusing("this machine has no randomness")
             }
-            StandardOutput.write(Hexadecimal.encode(bytes))
+            try place.write(Hexadecimal.encode(bytes))
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import LLHTTP
+internal import LLJOSE
 internal import LLService
 internal import Logging
 
@@ -8,7 +9,8 @@ struct Serve: ServingCommand {
         commandName: "serve",
         abstract: "Runs the service: the HTTP API, health and metrics.",
         discussion: """
-            SIGTERM drains and stops; a second one ends at once. SIGHUP re-reads the configuration. Exit code 0 stopped, \
+            SIGTERM drains and stops; a second one ends at once. SIGHUP, and a change of a file (watch_files), re-read the \
+            configuration. Exit code 0 stopped, \
             64 usage, 75 an address that is taken, 78 configuration.
             """
     )
@@ -18,13 +20,20 @@ struct Serve: ServingCommand {
     func run() throws {
         let loaded = try options.load()
         let (logger, level) = try LoggingSetup.bootstrap(loaded.configuration)
+        let files = FollowedFiles()
+        let fault = files.follow(loaded)
         let application = try Application(loaded.configuration, logger: logger)
         let inForce = Locked(loaded)
         try Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: Self.bindingTime)
             logger.notice("configuration in force", metadata: ["file": "\(loaded.file ?? "none")"])
             // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
-            ProcessSignals.shared.takeReloads { [options] in application.reload(options, level, inForce) }
+            let reload = { @Sendable [options] in application.reload(options, level, inForce, files) }
+            ProcessSignals.shared.takeReloads(on: files.queue, reload)
+            files.start(reload)
+            if let fault {
+                logger.warning("changed files may need SIGHUP", metadata: ["reason": "\(fault)"])
+            }
         } stop: {
             application.stop()
         }
@@ -36,20 +45,24 @@ struct Serve: ServingCommand {
 }
 
 extension Application {
-    /// Reads the configuration again at each SIGHUP. A good one takes effect with the next request. A bad one is
+    /// Reads the configuration again at each SIGHUP, and after each change of a file. A good one takes effect with the next request. A bad one is
     /// refused with its reason, and the old one stays in force.
     /// - Parameter inForce: The current configuration, from the start or the last reload.
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,
-        _ inForce: Locked<LoadedConfiguration>
+        _ inForce: Locked<LoadedConfiguration>,
+        _ files: FollowedFiles
     ) {
         // A stopping service must not report again that it is ready.
         if core.isDraining { return }
         notify(.reloading, "Reading the configuration again")
         do {
             let old = inForce.withLock { $0 }
+            files.follow(old)
             let new = try options.load(again: old.file)
+            // A refused file is followed too: its mend is a change.
+            files.follow(new)
             let configuration = new.configuration
             if let refusal = configuration.refusal(after: old.configuration) { throw StartError(refusal) }
             // All parts are made before any takes effect.
@@ -101,15 +114,16 @@ struct HealthCheck: ParsableCommand {
         guard listener.port != 0 else {
             throw Exit.refusing("admin_listen: port 0 is another one at each start; name a port that can be asked")
         }
-        let path = ready ? "/readyz" : "/livez"
+        let path = ready ? "/readyz?verbose" : "/livez"
         do {
             let url = try HTTPURL(parsing: "http://\(listener.reachable)\(path)")
             var limits = HTTPSClientLimits()
             limits.race.timeout = .seconds(2)
             limits.fetchTimeout = .seconds(4)
-            let answer = try HTTPSClient().get(url, limits: limits)
+            let answer = try HTTPSClient().send(HTTPSRequest(.get, url), limits: limits)
             if answer.status == 200 { return StandardOutput.write("ok") }
-            StandardError.write("limited-login: \(path) answers \(answer.status)")
+            let reason = JSONObject(answer.body)?.string("detail").map { ": \($0)" } ?? ""
+            StandardError.write("limited-login: \(path) answers \(answer.status)\(reason)")
         } catch {
             StandardError.write("limited-login: \(path) does not answer: \(error)")
         }

@@ -88,14 +88,21 @@ enum ServiceFactory {
         }
         let ofServer = try password(all.replayStorePasswordFile)
         let ofSentinels = try password(all.replayStoreSentinelPasswordFile)
+        var identity: (certificateFile: String, keyFile: String)?
+        if let certificate = configuration.replayStoreCertificateFile, let key = configuration.replayStoreKeyFile {
+            try requirePEM(all.replayStoreCertificateFile, certificate)
+            try requirePEM(all.replayStoreKeyFile, key)
+            identity = (certificate, key)
+        }
         return try part("replay_store: the store cannot be used: ") {
-            let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false) : nil
+            let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false, identity: identity) : nil
             var store = RedisReplayStore.Configuration(
                 url: url,
                 password: ofServer,
                 sentinelPassword: ofSentinels,
                 tls: tls
             )
+            store.sentinelUser = configuration.replayStoreSentinelUser.map { Array($0.utf8) }
             store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
             return .redis(try RedisReplayStore(store, observe: onEvent))
         }
@@ -145,7 +152,7 @@ enum ServiceFactory {
         } catch {
             throw StartError("\(setting.row.name): \(ConfigurationError(path, error))")
         }
-        let isKey = setting.row.name == all.tlsKeyFile.row.name
+        let isKey = setting.row.kind == .secretFile
         let tool = isKey ? "pkey" : "x509"
         guard text.contains("-----BEGIN ".utf8) else {
             throw StartError(

@@ -13,19 +13,21 @@ struct SigningKeyCommand: ParsableCommand {
     struct New: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "new",
-            abstract: "Prints a new private key in PEM form, for signing_keys_file.",
+            abstract: "Makes a new private key in PEM form, for signing_keys_file.",
             discussion: """
-                Keep the file at mode 0600. To rotate, put the new key second and send SIGHUP; 300 s later put it first; once \
-                token_lifetime_seconds are over take the old one away. Exit code 0 done, 64 usage.
+                To rotate, put the new key second; 300 s later put it first; once token_lifetime_seconds are over take the \
+                old one away. Exit code 0 done, 64 usage or a file that is there already, 78 a file that cannot be written.
                 """
         )
 
         @Flag(help: "A key of the curve P-256 (ES256) instead of RSA with 2,048 bits (RS256).")
         var ec = false
 
+        @OptionGroup var place: SecretFile
+
         func run() throws {
             let key = try SigningKey(generating: ec ? .es256 : .rs256)
-            StandardOutput.write(try key.privatePEM().trimmedEnd)
+            try place.write(try key.privatePEM().trimmedEnd)
         }
     }
 

@@ -18,7 +18,8 @@ struct CheckConfigTests {
         let empty = try FinishedRun(["check-config", "--config", file], environment: Self.required)
         #expect(empty.output.contains("X-Auth-Email=email  (default)"), "an empty list is shown as the default list")
         let odd = [
-            "LIMITED_LOGIN_APP_IDS": "my-app", "LIMITED_LOGIN_REPLAY_STORE": "redis://:geheim@redis.example:6379",
+            "LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_BINDING": "optional",
+            "LIMITED_LOGIN_REPLAY_STORE": "redis://:geheim@redis.example:6379",
         ]
         let run = try FinishedRun(["check-config", "--json", "--workers", "3"], environment: odd)
         #expect(run.exitCode == 0 && run.errors.isEmpty && !run.output.contains("geheim"), "\(run.errors)")
@@ -27,7 +28,7 @@ struct CheckConfigTests {
         #expect(settings["workers"] == ["value": "3", "origin": "--workers"])
         #expect(settings["binding"] == ["value": "required", "origin": "default"])
         let warnings = try #require(object["warnings"] as? [String])
-        #expect(warnings.contains { $0.contains("'my-app'") } && warnings.contains { $0.contains("rediss://") })
+        for words in ["binding is optional", "rediss://"] { #expect(warnings.contains { $0.contains(words) }) }
     }
 
     @Test("The file in the working directory is read, but not one that other users may have placed, unless it is named")

@@ -155,6 +155,44 @@ struct CommandLineTests {
         #expect(try FinishedRun(["client-key", "new", "app", "--append", file]).exitCode == 0)
     }
 
+    @Test(
+        "A new secret goes into a new file that its owner alone can read",
+        arguments: [
+            (["nonce", "secret"], "nonce_secret_file"), (["signing-key", "new", "--ec"], "signing_keys_file"),
+        ]
+    )
+    func secretFiles(command: [String], setting: String) throws {
+        let folder = try ShortFolder()
+        let file = "\(folder.path)/secret"
+        let run = try FinishedRun(command + ["--out", file])
+        #expect(run.exitCode == 0 && run.output.hasPrefix(file), "\(run.errors)")
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(!run.output.contains(text.prefix(20)))
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+        let again = try FinishedRun(command + ["--out", file])
+        #expect(again.exitCode == 64 && again.errors.contains("is left alone"), "\(again.errors)")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
+        let nowhere = try FinishedRun(command + ["--out", "/nonexistent/secret"])
+        #expect(nowhere.exitCode == 78 && nowhere.errors.contains("/nonexistent/secret"), "\(nowhere.errors)")
+        let environment = Self.required.merging(["LIMITED_LOGIN_\(setting.uppercased())": file]) { $1 }
+        #expect(try FinishedRun(["check-config"], environment: environment).exitCode == 0)
+        // The file's text in place of its name is never shown.
+        let first = String(text.split(separator: "\n")[0])
+        let pasted = Self.required.merging(["LIMITED_LOGIN_NONCE_SECRET_FILE": first]) { $1 }
+        let refused = try FinishedRun(["check-config"], environment: pasted)
+        #expect(refused.exitCode == 78 && !refused.errors.contains(first.prefix(20)), "\(refused.errors)")
+        #expect(refused.errors.contains("nonce_secret_file: the value: it names no file"), "\(refused.errors)")
+    }
+
+    @Test("explain graph-error tells the remedy of Graph's answer")
+    func graphErrors() throws {
+        let answer = #"{"error":{"message":"about Jane","type":"OAuthException","code":190,"error_subcode":463}}"#
+        let run = try FinishedRun(["explain", "graph-error", "-"], input: answer)
+        #expect(run.exitCode == 0 && run.output.hasPrefix("log in again: "), "\(run.errors)")
+        #expect(run.output.contains("graph_session_expired") && !run.output.contains("Jane"))
+        #expect(try FinishedRun(["explain", "graph-error", "-"], input: "{}").exitCode == 64)
+    }
+
     @Test("healthcheck exits with 0 for a healthy service, with 1 for one that is absent or not ready")
     func healthcheck() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
@@ -162,7 +200,8 @@ struct CommandLineTests {
             ["LIMITED_LOGIN_ADMIN_LISTEN": "\(service.adminAddress)"]
         ) { $1 }
         #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
-        #expect(try FinishedRun(["healthcheck", "--ready"], environment: environment).exitCode == 1)
+        let unready = try FinishedRun(["healthcheck", "--ready"], environment: environment)
+        #expect(unready.exitCode == 1 && unready.errors.contains("answers 503: No usable keys"), "\(unready.errors)")
         // The command needs no app id, and ignores mistakes in other settings.
         let bare = ["healthcheck", "--admin-listen", "\(service.adminAddress)"]
         #expect(try FinishedRun(bare).exitCode == 0)

@@ -8,7 +8,9 @@ struct DemonstrationTests {
     private static func demo(_ arguments: [String] = []) throws -> ServiceProcess {
         let process = try ServiceProcess(
             ["demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0"]
-                + arguments
+                + arguments,
+            // The container's image has no folder that can be written to.
+            environment: ["TMPDIR": "/nonexistent"]
         )
         try #require(process.waitForOutput("Control-C stops it."), "\(process.errorText)")
         return process

@@ -35,7 +35,10 @@ struct IdleTests {
 
     @Test("No thread wakes: after the start, after work, after an unknown key and a reload")
     func sleeps() async throws {
-        let (issuer, service) = try RunningService.withIssuer()
+        let folder = try ShortFolder()
+        let secrets = try folder.write("secrets", "\(RunningService.appID) 0123456789abcdef0123456789abcdef")
+        let settings = ["LIMITED_LOGIN_APP_SECRETS_FILE": secrets, "LIMITED_LOGIN_WATCH_FILES": "enabled"]
+        let (issuer, service) = try RunningService.withIssuer(settings)
         #expect(try await fallsAsleep(service.process))
         #expect(try service.verify(try issuer.token()).status == 200)
         _ = try issuer.post("/rotate")

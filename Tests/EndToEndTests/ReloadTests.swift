@@ -68,6 +68,59 @@ struct ReloadTests {
         #expect(!service.process.errorText.contains(key))
     }
 
+    /// Ways to change a file, each with the folder and the new text.
+    enum Change: String, CaseIterable {
+        case rename, inPlace, switchedLink, mode
+
+        func make(_ text: String, _ folder: ShortFolder) throws {
+            let (manager, file) = (FileManager.default, "\(folder.path)/settings")
+            switch self {
+            case .rename: try folder.write("settings", text)
+            case .inPlace: try Data(text.utf8).write(to: URL(filePath: file))
+            case .mode:
+                try Data(text.utf8).write(to: URL(filePath: file))
+                try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
+            // Kubernetes writes the files of a volume so (kubernetes/pkg/volume/util/atomic_writer.go).
+            case .switchedLink:
+                let name = "..\(UUID().uuidString)"
+                let old = try? manager.destinationOfSymbolicLink(atPath: "\(folder.path)/..data")
+                try folder.makeFolder(name)
+                try folder.write("\(name)/settings", text)
+                try manager.createSymbolicLink(atPath: "\(folder.path)/..new", withDestinationPath: name)
+                if old == nil { try manager.createSymbolicLink(atPath: file, withDestinationPath: "..data/settings") }
+                try #require(unsafe Foundation.rename("\(folder.path)/..new", "\(folder.path)/..data") == 0)
+                if let old { try manager.removeItem(atPath: "\(folder.path)/\(old)") }
+            }
+        }
+    }
+
+    @Test("A changed file is a reload, however it was changed; a bad one changes nothing", arguments: Change.allCases)
+    func followed(change: Change) throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let folder = try ShortFolder()
+        let own = "{\"app_ids\": [\"\(RunningService.appID)\"]}"
+        try change.make(own, folder)
+        let environment = [
+            "LIMITED_LOGIN_CONFIG": "\(folder.path)/settings", "LIMITED_LOGIN_WATCH_FILES": "enabled",
+        ]
+        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment, withAppID: false)
+        #expect(try service.waitUntilReady())
+        let client = try BlockingClient(service.address)
+        let request = RunningService.request("{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}")
+        for round in 1...2 {
+            try change.make(#"{"app_ids": ["42"]}"#, folder)
+            #expect(service.process.waitForErrors(2 * round - 1, of: "\"configuration reloaded\""))
+            #expect(client.exchange(request)?.code == "invalid_audience")
+            try change.make("{", folder)
+            #expect(service.process.waitForErrors(round, of: "not valid JSON"), "\(service.process.errorText)")
+            #expect(client.exchange(request)?.code == "invalid_audience")
+            try change.make(own, folder)
+            #expect(service.process.waitForErrors(2 * round, of: "\"configuration reloaded\""))
+            #expect(client.exchange(request)?.status == 200)
+        }
+    }
+
     @Test("A file that was read at the start and is missing at a reload loosens nothing, default or named")
     func lostFile() throws {
         let issuer = try IssuerProcess()

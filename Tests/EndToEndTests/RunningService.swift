@@ -29,6 +29,8 @@ final class RunningService {
             "LIMITED_LOGIN_APP_IDS": RunningService.appID, "LIMITED_LOGIN_JWKS_URLS": jwksURL,
             "LIMITED_LOGIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0",
             "LIMITED_LOGIN_LOG_FORMAT": "json", "LIMITED_LOGIN_LOG_LEVEL": "trace",
+            // Tests of signals count reloads; those of followed files set it anew.
+            "LIMITED_LOGIN_WATCH_FILES": "disabled",
         ]
         if !withAppID { variables["LIMITED_LOGIN_APP_IDS"] = nil }
         variables.merge(environment) { _, new in new }

@@ -81,6 +81,21 @@ struct ServiceLifeTests {
         #expect(Date().timeIntervalSince(began) < 30)
     }
 
+    @Test(
+        "The beginning of another protocol is named in the answer and in the log",
+        arguments: [
+            ("PROXY TCP4 10.0.0.1 10.0.0.2 4000 8080\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n", "PROXY protocol"),
+            ("\r\n\r\n\0\r\nQUIT\n\u{21}\u{11}\0\u{0c}aaaabbbbcccc", "PROXY protocol"),
+            ("\u{16}\u{03}\u{01}\u{02}\0\u{01}\0\u{01}\u{7c}\u{03}\u{03}\r\n", "TLS handshake"),
+        ]
+    )
+    func foreignProtocols(bytes: String, name: String) throws {
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
+        let answer = try service.exchange(bytes)
+        #expect(answer.status == 400 && answer.text.contains(name), "\(answer.text)")
+        #expect(service.process.waitForError(name), "\(service.process.errorText)")
+    }
+
     @Test("Metrics are served on the administrative listener and count requests and fetches")
     func metrics() throws {
         let (issuer, service) = try RunningService.withIssuer()

@@ -49,6 +49,24 @@ struct ServiceManagerTests {
         return isAbstract ? "@\(name)" : FileManager.default.temporaryDirectory.appending(path: name).path
     }
 
+    @Test("The service shows its manager's watchdog that it is alive, if that asks this process")
+    func watchdog() throws {
+        let name = Self.makeName(true)
+        let manager = try NotifySocket(name)
+        let environment = ["NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000"]
+        let service = try RunningService(jwksURL: "http://127.0.0.1:1/", environment: environment)
+        #expect(manager.next().first == "READY=1")
+        for _ in 0..<3 { #expect(manager.next() == ["WATCHDOG=1"]) }
+        service.process.end()
+        for (variables, pulse) in [
+            ([:], nil), (["WATCHDOG_USEC": "x"], nil), (["WATCHDOG_USEC": "30000000"], .seconds(15)),
+            (["WATCHDOG_USEC": "2", "WATCHDOG_PID": "1"], nil),
+            (["WATCHDOG_USEC": "2", "WATCHDOG_PID": "\(getpid())"], .microseconds(1)),
+        ] as [([String: String], Duration?)] {
+            #expect(ServiceManager.pulse(variables) == pulse, "\(variables)")
+        }
+    }
+
     @Test("The service notifies its manager when it is ready, reloads and stops", arguments: [false, true])
     func states(isAbstract: Bool) throws {
         let name = Self.makeName(isAbstract)

@@ -72,27 +72,6 @@ struct StartTests {
         #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
     }
 
-    @Test("The demonstration removes its secrets at any interruption", arguments: [SIGINT, SIGTERM, SIGHUP])
-    func demonstrationFiles(signal: Int32) throws {
-        let folder = try ShortFolder()
-        for delay in 0..<3 {
-            let ports = ["--listen", "--admin-listen", "--issuer-listen"].flatMap { [$0, "127.0.0.1:0"] }
-            let process = try ServiceProcess(["demo"] + ports, environment: ["TMPDIR": folder.path])
-            // The test begins once the folder exists; the program removes the files some milliseconds later.
-            #expect(
-                becomesTrue {
-                    let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
-                    return names?.isEmpty == false || process.outputText.contains("Control-C")
-                }
-            )
-            usleep(UInt32(delay) * 500)
-            process.signal(signal)
-            let code = process.waitForExit()
-            #expect(code == 0 || code == -signal, "\(process.errorText)")
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
-        }
-    }
-
     @Test(
         "OpenSSL stays usable while a program with the libraries exits, after each first use: a fetch may be under way",
         arguments: ["cache", "digest", "mac", "random", "key", "pem", "numbers", "context"]

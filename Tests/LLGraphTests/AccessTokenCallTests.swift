@@ -1,6 +1,7 @@
 import LLHTTP
 import LLService
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 @Suite("The Graph client and access tokens", .live)

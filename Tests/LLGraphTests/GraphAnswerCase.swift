@@ -1,5 +1,6 @@
 import LLService
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 /// One scripted answer of Graph to a request for permissions, and the error that names it.
@@ -70,6 +71,9 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(190, sub: 464, .userNotConfirmed),
         error(190, sub: 467, .sessionInvalidated),
         error(190, sub: 492, .roleMissing),
+        error(190, sub: 490, .userCheckpointed),
+        error(101, .accessTokenRefused),
+        body(#"{"error":{"message":"Error validating client secret.","code":1}}"#, .accessTokenRefused),
         error(102, .sessionEnded),
         // An error in the body counts with any status.
         error(190, sub: 460, status: "200 OK", .passwordChanged),
@@ -80,6 +84,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(10, status: "403 Forbidden", .permissionDenied),
         error(200, status: "403 Forbidden", .permissionNotGranted),
         error(299, .permissionNotGranted),
+        body(#"{"error":{"message":"API access blocked.","code":200}}"#, .policyBlocked),
         error(300, .other),
         error(100, .invalidParameter),
         error(100, sub: 33, .unknownUser),

@@ -2,6 +2,7 @@ import LLHTTP
 import LLJOSE
 import LLService
 import LLTestSupport
+import LimitedLogin
 import Testing
 
 @Suite("The Graph client", .live)

@@ -97,6 +97,25 @@ struct AuthRouteTests {
         }
     }
 
+    @Test("With ?optional=true a request without credentials passes without a person; anything that is there is judged")
+    func optional() async throws {
+        let service = try await InProcessService(gatewayIsEnabled: true)
+        for path in ["/auth?optional=true", "/auth/a?permissions=email&optional=true&original=/b?c=d"] {
+            let answer = try service.answer("GET", path, fields: ["X-Auth-Subject: forged"])
+            #expect(answer.status == 200 && !answer.text.lowercased().contains("x-auth-"), "\(answer.text)")
+            let good = Self.bearer(try Tokens.mint(Self.rich()))
+            #expect(try service.answer("GET", path, fields: good)["x-auth-subject"] != nil)
+            for fields in [
+                Self.bearer("a.b.c"), ["Authorization:"], ["Authorization: Bearer"], ["DPoP: a"], good + good,
+                ["Authorization: Basic dTpw"],
+            ] { #expect(try service.answer("GET", path, fields: fields).status == 401, "\(fields)") }
+        }
+        for query in ["optional=false", "optional", "Optional=true", "original&optional=true", "optional=true&x"] {
+            #expect(try service.answer("GET", "/auth?\(query)", fields: []).status == 401, "\(query)")
+        }
+        #expect(!service.registry.render().contains(#"credential="id_token",result="accepted"} 3"#))
+    }
+
     @Test("A permission that the token does not show is 403 insufficient_scope")
     func permissions() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)

@@ -135,6 +135,53 @@ struct ConfigurationLoaderTests {
         #expect(error?.description.hasPrefix("environment variable LIMITED_LOGIN_\(name): ") == true, "\(error)")
     }
 
+    @Test(
+        "A secret in place of its file's name is refused in words that name the setting, and is not told",
+        arguments: [
+            ("NONCE_SECRET", "NONCE_SECRET_FILE? Secrets"), ("APP_SECRET", "APP_SECRETS_FILE? Secrets"),
+            ("CLIENT_KEYS", "CLIENT_KEYS_FILE? Secrets"), ("CALLBACKS_SECRET", "CALLBACKS_SECRET_FILE? Secrets"),
+            ("SIGNING_KEY", "SIGNING_KEYS_FILE? Secrets"), ("APP_IDS_FILE", "APP_IDS?"), ("TLS_KEY", "TLS_KEY_FILE? S"),
+        ]
+    )
+    func misnamedSecrets(name: String, words: String) {
+        let environment = ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_\(name)": "5f0c1a527b0e4d2b"]
+        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment) }
+        #expect(error?.description.contains("; did you mean LIMITED_LOGIN_\(words)") == true, "\(error)")
+        let member = name.lowercased()
+        let file = #expect(throws: ConfigurationError.self) {
+            try load(environment: ["LIMITED_LOGIN_APP_IDS": "1"], file: "{\"\(member)\": \"5f0c1a527b0e4d2b\"}")
+        }
+        #expect(file?.description.contains("did you mean '") == true, "\(file)")
+        for told in [error, file] { #expect(told?.description.contains("5f0c") == false) }
+    }
+
+    @Test(
+        "A value that may be a secret is not told when no file has its name",
+        arguments: [
+            ("5f0c1a527b0e4d2b9a476f3a2c1b0d9e", false), ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", false),
+            ("AAaa/bb+cc11dd22ee33ff44gg55hh66ii77jj88kk=", false), ("-----BEGIN PRIVATE KEY-----\nMIIE", false),
+            ("/etc/limited-login/nonce-secret", true), ("./secret1", true), ("nonce-secret", true),
+            ("secrets/nonce-secret-2", true),
+        ]
+    )
+    func pastedSecrets(value: String, isTold: Bool) {
+        let error = #expect(throws: ConfigurationError.self) { try FileLine.text(ofFile: value, limit: 100) }
+        #expect(error?.description.contains(value.prefix(12)) == isTold, "\(error)")
+    }
+
+    @Test(
+        "An app id that Facebook cannot write is refused, unless another issuer's tokens alone are accepted",
+        arguments: ["my-app", "\"123\"", "12a"]
+    )
+    func oddApps(value: String) throws {
+        let environment = ["LIMITED_LOGIN_APP_IDS": value]
+        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment) }
+        #expect(error?.description.contains("app") == true, "\(error)")
+        guard !value.contains("\"") else { return }
+        let other = ["LIMITED_LOGIN_APP_IDS": value, "LIMITED_LOGIN_ISSUERS": "https://id.example"]
+        #expect(try load(environment: other).appIDs == [value])
+    }
+
     @Test("All mistakes are reported at once, without those that only follow from another one")
     func several() throws {
         let file = """

@@ -11,7 +11,6 @@ struct ConfigurationWarningTests {
 
     /// Settings that open access or have no effect, with words of their one warning.
     private static let doubtful: [([String: String], [String])] = [
-        (["app_ids": "42,my-app"], ["The app id 'my-app' is no decimal number"]),
         (["dpop": "required_if_bound"], ["dpop", "gateway is not enabled"]),
         (["gateway_origin": "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
         (["auth_headers": "X-Person=sub"], ["auth_headers", "gateway is not enabled"]),
@@ -97,7 +96,8 @@ struct ConfigurationWarningTests {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
         let rows = Settings.rows.filter { $0.kind == .secretFile }
         let others = [
-            "listen": "unix:/tmp/s", "tls_certificate_file": "/c", "replay_store": "redis+sentinel://127.0.0.1/m",
+            "listen": "unix:/tmp/s", "tls_certificate_file": "/c", "replay_store": "rediss+sentinel://127.0.0.1/m",
+            "replay_store_client_certificate_file": "/c",
         ]
         let flags = Dictionary(uniqueKeysWithValues: rows.map { ($0.name, file.path) }).merging(others) { $1 }
         let told = try Self.configuration(flags).warnings.filter { $0.contains(" can ") }

@@ -218,7 +218,7 @@ struct DPoPRouteTests {
         #expect(answer["www-authenticate"] == #"Bearer realm="limited-login""#)
     }
 
-    @Test("A proof is refused if a field about the client's request is missing or comes twice", arguments: 0..<4)
+    @Test("A field that the gateway leaves out or repeats is named, and no new proof is asked for", arguments: 0..<4)
     func forwardedFields(index: Int) async throws {
         let service = try await Self.service()
         let token = try Self.token()
@@ -231,7 +231,8 @@ struct DPoPRouteTests {
             missing + ["\(name.replacing("-", with: "_")): \(Self.forwarded[index].split(separator: " ")[1])"],
         ] {
             let answer = try service.answer("GET", "/auth", fields: Self.fields(token, proof, fields))
-            #expect(answer.code == "invalid_dpop_proof" && answer["www-authenticate"] == Self.challenge)
+            #expect(answer.status == 400 && answer.code == "invalid_request" && answer["www-authenticate"] == nil)
+            #expect(answer.text.contains(name.lowercased()) && answer.text.contains("config/gateways"))
         }
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof)).status == 200)
     }
@@ -259,7 +260,9 @@ struct DPoPRouteTests {
             "/auth",
             fields: Self.fields(token, try Self.proof(token).make(), fields)
         )
-        #expect(answer.status == (isAccepted ? 200 : 401))
+        let isGatewaysFault = parts[1].contains(",") || parts[2].contains("/")
+        #expect(answer.status == (isAccepted ? 200 : isGatewaysFault ? 400 : 401))
+        #expect(!isGatewaysFault || answer["www-authenticate"] == nil && answer.text.contains("gateway_origin"))
     }
 
     @Test("gateway_origin replaces the scheme and host of the forwarded fields")

@@ -19,6 +19,18 @@ struct RoutingTests {
         #expect(try service.answer("OPTIONS", "*", fields: [])["allow"] != nil)
     }
 
+    @Test(
+        "A path of other services is answered with what is here instead",
+        arguments: [
+            ("/", "/readyz"), ("/userinfo", "/introspect"), ("/revoke", "/revocations"),
+            ("/.well-known/oauth-protected-resource", "authorization_servers"), ("/authorize", "/token"),
+        ]
+    )
+    func absent(path: String, hint: String) async throws {
+        let answer = try await InProcessService().answer("GET", path, fields: [])
+        #expect(answer.status == 404 && answer.code == "not_found" && answer.text.contains(hint), "\(answer.text)")
+    }
+
     @Test("The process is live without keys, but ready only with keys and before it stops")
     func health() async throws {
         let down = try await InProcessService(minters: nil)

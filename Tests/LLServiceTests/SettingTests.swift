@@ -27,6 +27,13 @@ struct SettingTests {
     private static let tokens = [
         "issuer": "https://login.example", "signing_keys_file": "/tmp/keys", "client_keys_file": "/tmp/clients",
     ]
+    private static let sentinels = [
+        "replay_store": "redis+sentinel://cache.example/main", "replay_store_sentinel_password_file": "/tmp/secret",
+    ]
+    private static let redisIdentity = [
+        "replay_store": "rediss://cache.example", "replay_store_client_certificate_file": "/tmp/cert",
+        "replay_store_client_key_file": "/tmp/key",
+    ]
     private static let unix = ["listen": "unix:/tmp/http.sock"]
     private static let badURLs = [
         "", "ftp://example.com/", "http://example.com/", "https://", "https://user@example.com/", "example.com",
@@ -107,8 +114,11 @@ struct SettingTests {
         SettingCase(
             "replay_store_sentinel_password_file",
             "/tmp/secret",
-            ["replay_store": "redis+sentinel://cache.example/main"]
+            sentinels
         ),
+        SettingCase("replay_store_sentinel_user", "svc", sentinels),
+        SettingCase("replay_store_client_certificate_file", "/tmp/c", redisIdentity, bad: [""]),
+        SettingCase("replay_store_client_key_file", "/tmp/c", redisIdentity),
         SettingCase("replay_store_capacity", "2000"), SettingCase("app_secrets_file", "/tmp/secrets"),
         SettingCase(
             "graph_url",
@@ -131,7 +141,8 @@ struct SettingTests {
         SettingCase("token_claims", "name,email", tokens, bad: ["phone"]),
         SettingCase("token_extra_claims", #"{"role":"user"}"#, tokens, bad: ["x", #"{"iss":"a"}"#]),
         SettingCase("token_type_header", "JWT", tokens), SettingCase("token_lifetime_seconds", "299", tokens),
-        SettingCase("drain_delay_seconds", "299", bad: ["301"]), SettingCase("log_level", "debug", bad: ["verbose"]),
+        SettingCase("watch_files", "disabled", bad: ["on"]), SettingCase("drain_delay_seconds", "299", bad: ["301"]),
+        SettingCase("log_level", "debug", bad: ["verbose"]),
         SettingCase("log_format", "json", bad: ["xml"]), SettingCase("audit_log", "on"),
     ]
 

@@ -229,6 +229,25 @@ struct RedisReplayStoreTests {
         }
     }
 
+    @Test("A Unix socket serves like a port, and a server that asks for a client's certificate gets it")
+    func socketAndCertificate() throws {
+        let folder = try ShortFolder()
+        let certificates = try TestCertificates.shared.get()
+        let options = ["--unixsocket", "\(folder.path)/s", "--tls-auth-clients", "yes"]
+        let authorities = ["--tls-ca-cert-file", certificates.authorityFile]
+        let server = try RedisServer(options + authorities, identity: certificates.good)
+        let url = "rediss://localhost:\(server.securePort)"
+        for store in [
+            try StoreUnderTest("redis+unix://\(folder.path)/s?db=1"),
+            try StoreUnderTest(url, authorities: certificates.authorityFile, identity: certificates.good),
+        ] {
+            #expect(store.waitUntilUp())
+            #expect(store.use(UInt64.random(in: 0 ... .max)) == .accepted)
+        }
+        let bare = try StoreUnderTest(url, authorities: certificates.authorityFile)
+        #expect(bare.wait { $0.failures.contains { "\($0)".contains("certificate required") } })
+    }
+
     @Test("TLS verifies the certificate and its name")
     func tls() throws {
         let certificates = try TestCertificates.shared.get()

@@ -19,6 +19,18 @@ struct ReplayStoreURLTests {
         #expect(try ReplayStoreURL(parsing: "REDIS://Host").host == "host")
     }
 
+    @Test("A Unix socket has a path, and its database in the query")
+    func sockets() throws {
+        let socket = try ReplayStoreURL(parsing: "redis+unix:///run/redis.sock?db=3")
+        #expect(socket.host == "/run/redis.sock" && socket.database == 3 && socket.isLoopbackHost && !socket.isSecure)
+        #expect(socket.shown == "redis+unix:///run/redis.sock?db=3")
+        #expect(try ReplayStoreURL(parsing: "redis+unix:///a").database == 0)
+        let long = String(repeating: "a", count: 108)
+        for text in ["", "a", "host/a", "/a?db=", "/a?db=x", "/a?db=65536", "/a?database=1", "/a?db=1&x", "/\(long)"] {
+            #expect(throws: ReplayStoreURL.ParsingError.socket) { try ReplayStoreURL(parsing: "redis+unix://\(text)") }
+        }
+    }
+
     @Test("A cluster's address has several places; that of sentinels also has the name of the master")
     func groups() throws {
         let cluster = try ReplayStoreURL(parsing: "rediss+cluster://u:p@h1,[::1]:7001,H3:7002")

@@ -27,12 +27,16 @@ final class StoreUnderTest: Sendable {
         _ url: String,
         password: String? = nil,
         authorities: String? = nil,
+        identity: TestCertificates.Identity? = nil,
         adjust: (inout ReplayLimits) -> Void = { _ in }
     ) throws {
         var configuration = RedisReplayStore.Configuration(
             url: try ReplayStoreURL(parsing: url),
             password: password.map { Array($0.utf8) },
-            tls: try authorities.map { try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false) }
+            tls: try authorities.map {
+                let shown = identity.map { (certificateFile: $0.certificateFile, keyFile: $0.keyFile) }
+                return try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false, identity: shown)
+            }
         )
         configuration.limits = .patient
         adjust(&configuration.limits)

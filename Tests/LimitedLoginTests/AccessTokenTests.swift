@@ -94,7 +94,10 @@ struct AccessTokenTests {
         invalid("the password changed", .accessTokenRevoked, #"{"code":190,"subcode":460}"#),
         invalid("the session ended", .accessTokenRevoked, #"{"code":190,"subcode":466}"#),
         invalid("the session invalidated", .accessTokenRevoked, #"{"code":190,"subcode":467}"#),
-        invalid("at a checkpoint", .accessTokenNotConfirmed, #"{"code":190,"subcode":459}"#),
+        invalid("at a checkpoint", .accessTokenOfCheckpoint, #"{"code":190,"subcode":459}"#),
+        invalid("at another checkpoint", .accessTokenOfCheckpoint, #"{"code":190,"subcode":490}"#),
+        invalid("not confirmed", .accessTokenOfUnconfirmedAccount, #"{"code":190,"subcode":464}"#),
+        invalid("without a role", .accessTokenWithoutRole, #"{"code":190,"subcode":492}"#),
         invalid("another subcode", .accessTokenNotConfirmed, #"{"code":190,"subcode":1}"#),
         invalid("a subcode as text", .accessTokenNotConfirmed, #"{"code":190,"subcode":"463"}"#),
         invalid("an error as text", .accessTokenNotConfirmed, #""463""#),
@@ -341,5 +344,25 @@ struct VerifiedAccessTokenTests {
         ] {
             #expect(rejection(unreadable) == .unreadableAnswer)
         }
+    }
+
+    @Test(
+        "A backend gets the remedy for an error of its own call of Graph",
+        arguments: [
+            (#"{"error":{"code":200,"message":"(#200) Requires extended permission: email"}}"#, .askAgain),
+            (#"{"error":{"code":200,"message":"API access blocked."}}"#, .mendApp),
+            (#"{"error":{"code":190,"error_subcode":463}}"#, .logInAgain),
+            (#"{"error":{"code":190,"message":"Invalid OAuth access token."}}"#, .logInAgain),
+            (#"{"code":102}"#, .logInAgain), (#"{"error":{"code":101}}"#, .mendApp),
+            (#"{"error":{"code":1,"message":"Error validating client secret."}}"#, .mendApp),
+            (#"{"error":{"code":1}}"#, .retry), (#"{"error":{"code":2}}"#, .retry), (#"{"error":{"code":4}}"#, .retry),
+            (#"{"error":{"code":99,"is_transient":true}}"#, .retry), (#"{"error":{"code":99}}"#, .mendApp),
+            (#"{"error":{"code":100}}"#, .mendApp), (#"{"error":{}}"#, nil), ("[1]", nil), ("x", nil), ("", nil),
+        ] as [(String, GraphErrorAdvice.Remedy?)]
+    )
+    func graphErrors(json: String, remedy: GraphErrorAdvice.Remedy?) {
+        let advice = GraphErrorAdvice(json: Array(json.utf8))
+        #expect(advice?.remedy == remedy, "\(advice)")
+        #expect(advice.map { $0.cause.hasSuffix(".") && $0.name.hasPrefix("graph_") } ?? true)
     }
 }

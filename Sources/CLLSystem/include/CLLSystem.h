@@ -100,6 +100,9 @@ int platform_raise_descriptor_limit(void);
 /* The process's argument at an index, the program's name first; null after the last one, and without glibc. */
 const char *platform_argument(int index);
 
+/* Makes an empty file in memory, closed on exec; it has no name and ends with its last descriptor. */
+int platform_memory_file(void);
+
 int platform_allowed_processors(void);
 
 #endif

@@ -129,6 +129,18 @@ extension ClientStream {
         package init() {}
     }
 
+    /// Connects to a Unix socket on this machine.
+    package static func open(socket path: String) throws(StreamError) -> ClientStream {
+        do {
+            let path = try UnixSocketPath(path)
+            let socket = try Socket.makeUnix(for: path)
+            try socket.connect(to: path)
+            return ClientStream(socket)
+        } catch {
+            throw .connectFailed(reason: "\(error)")
+        }
+    }
+
     /// Connects to the first of a host's addresses that accepts, each with a head start over the next (RFC 8305, 5).
     /// The other attempts are closed.
     /// - Parameters:

@@ -1,4 +1,5 @@
 internal import CLLSystem
+internal import Glibc
 
 /// The service manager that started this process (systemd, or a program with the same protocol). It is told when the
 /// service is ready, reloads and stops. Each message is a datagram of `NAME=VALUE` lines to the socket in
@@ -10,6 +11,8 @@ package struct ServiceManager: Sendable {
         case reloading
         /// The service has begun to stop.
         case stopping
+        /// Every thread makes progress: the manager's watchdog begins its time anew.
+        case alive
     }
 
     private let socketName: [UInt8]
@@ -22,10 +25,19 @@ package struct ServiceManager: Sendable {
         socketName = Array(notifySocket.utf8)
     }
 
+    /// The time between two signs of life that the manager wants, half of `WATCHDOG_USEC`; nil if it wants none of this
+    /// process (sd_watchdog_enabled(3)).
+    package static func pulse(_ environment: [String: String]) -> Duration? {
+        guard let time = environment["WATCHDOG_USEC"].flatMap({ Int64($0) }), time > 1,
+            environment["WATCHDOG_PID"].map({ $0 == "\(getpid())" }) ?? true
+        else { return nil }
+        return .microseconds(time / 2)
+    }
+
     /// Sends the state, with a status line for people.
     /// - Parameter time: The time that the step may take, if it may exceed the manager's timeout.
     /// - Throws: An error if the manager does not listen; the service continues.
-    package func notify(_ state: State, status: String, within time: Duration? = nil) throws(SocketError) {
+    package func notify(_ state: State, status: String? = nil, within time: Duration? = nil) throws(SocketError) {
         var text: String
         switch state {
         case .ready: text = "READY=1"
@@ -33,10 +45,11 @@ package struct ServiceManager: Sendable {
             // The manager uses the time to tell this reload from an older one (systemd.service(5), Type=notify-reload).
             text = "RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)"
         case .stopping: text = "STOPPING=1"
+        case .alive: text = "WATCHDOG=1"
         }
         if let time { text += "\nEXTEND_TIMEOUT_USEC=\(time.components.seconds * 1_000_000)" }
         // A line feed would begin another assignment.
-        text += "\nSTATUS=" + String(status.map { $0.isNewline ? " " : $0 })
+        if let status { text += "\nSTATUS=" + String(status.map { $0.isNewline ? " " : $0 }) }
         let bytes = Array(text.utf8)
         // Both arrays are read up to their own counts.
         let result = unsafe socketName.withUnsafeBytes { name in

@@ -18,7 +18,11 @@ internal import LLJOSE
     /// A client's settings. The peer's certificate and host name are always verified, and TLS is 1.2 or newer.
     ///
     /// - Parameter speaksHTTP: True if ALPN offers `http/1.1`. Set it to false for a protocol that has no ALPN name.
-    package convenience init(clientTrusting trust: Trust, speaksHTTP: Bool = true) throws(TLSError) {
+    package convenience init(
+        clientTrusting trust: Trust,
+        speaksHTTP: Bool = true,
+        identity: (certificateFile: String, keyFile: String)? = nil
+    ) throws(TLSError) {
         try unsafe self.init(TLS_client_method())
         switch trust {
         case .system:
@@ -29,6 +33,7 @@ internal import LLJOSE
             try TLSError.require(loaded, "the trusted authorities", in: file)
         }
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        if let identity { try use(identity.certificateFile, identity.keyFile) }
         if speaksHTTP { try offerHTTP1() }
     }
 
@@ -41,17 +46,8 @@ internal import LLJOSE
         clientAuthoritiesFile: String? = nil
     ) throws(TLSError) {
         try unsafe self.init(TLS_server_method())
-        try Self.requireRegular(serverCertificateFile, "the certificate")
-        try Self.requireRegular(keyFile, "the private key")
         if let clientAuthoritiesFile { try Self.requireRegular(clientAuthoritiesFile, "the client authorities") }
-        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
-        // load fails.
-        unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
-        let chain = unsafe SSL_CTX_use_certificate_chain_file(pointer, serverCertificateFile)
-        try TLSError.require(chain, "the certificate", in: serverCertificateFile)
-        let key = unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM)
-        try TLSError.require(key, "the private key", in: keyFile)
-        try TLSError.require(unsafe SSL_CTX_check_private_key(pointer), "the private key", in: keyFile)
+        try use(serverCertificateFile, keyFile)
         // TLS 1.2 is limited to forward secrecy and authenticated encryption (RFC 9325, 4.1 and 4.2).
         let ciphers = unsafe SSL_CTX_set_cipher_list(pointer, "ECDHE+AESGCM:ECDHE+CHACHA20")
         try TLSError.require(ciphers, "the cipher suites")
@@ -107,6 +103,20 @@ internal import LLJOSE
     }
 
     /// - Parameter method: a static table. Passing it initialises nothing in OpenSSL.
+    /// Loads the chain and the private key that this side shows its peer.
+    private func use(_ certificateFile: String, _ keyFile: String) throws(TLSError) {
+        try Self.requireRegular(certificateFile, "the certificate")
+        try Self.requireRegular(keyFile, "the private key")
+        // OpenSSL would ask for an encrypted key's passphrase on the terminal. The callback gives no passphrase, so the
+        // load fails.
+        unsafe SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, _ in 0 }
+        let chain = unsafe SSL_CTX_use_certificate_chain_file(pointer, certificateFile)
+        try TLSError.require(chain, "the certificate", in: certificateFile)
+        let key = unsafe SSL_CTX_use_PrivateKey_file(pointer, keyFile, SSL_FILETYPE_PEM)
+        try TLSError.require(key, "the private key", in: keyFile)
+        try TLSError.require(unsafe SSL_CTX_check_private_key(pointer), "the private key", in: keyFile)
+    }
+
     private init(_ method: OpaquePointer?) throws(TLSError) {
         ProcessExit.leavesOpenSSLInPlace()
         guard let pointer = unsafe SSL_CTX_new(method) else { throw .failure(of: "a TLS context") }

@@ -85,7 +85,7 @@ struct ForwardedRequest {
     /// - Parameter origin: The scheme and host of every request. If given, the fields for them are not read.
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, origin: GatewayOrigin?) throws(Rejection) {
         method = try Self.only("x-forwarded-method", head, bytes)
-        let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes))
+        let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes, mayHoldComma: true))
         let target: TargetURI?
         if let origin {
             target = TargetURI(scheme: origin.scheme.span, authority: origin.authority.span, target: uri)
@@ -97,10 +97,7 @@ struct ForwardedRequest {
             )
         }
         guard let target else {
-            throw Rejection(
-                .invalidDPoPProof,
-                "The client's request, as the X-Forwarded fields tell it, has no http URL."
-            )
+            throw Self.fault("X-Forwarded-Proto, -Host and -Uri make no http URL: each has one value, as https")
         }
         self.target = target
     }
@@ -109,14 +106,24 @@ struct ForwardedRequest {
     private static func only(
         _ name: StaticString,
         _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>
+        _ bytes: Span<UInt8>,
+        mayHoldComma: Bool = false
     ) throws(Rejection) -> Range<Int> {
-        guard head.count(of: name, in: bytes) == 1, let value = head.value(of: name, in: bytes), !value.isEmpty else {
-            throw Rejection(
-                .invalidDPoPProof,
-                "The gateway must tell its client's request for a DPoP proof: \(name) is missing, or there are several."
-            )
-        }
+        let count = head.count(of: name, in: bytes)
+        guard count < 2 else { throw fault("\(name) stands there \(count) times") }
+        guard let value = head.value(of: name, in: bytes), !value.isEmpty else { throw fault("\(name) is missing") }
+        let holdsList = value.contains { bytes[$0] == UInt8(ascii: ",") }
+        guard !holdsList || mayHoldComma else { throw fault("\(name) has several values") }
         return value
+    }
+
+    /// A fault of the gateway, not of the proof: a new proof would not help, so the status is no 401.
+    private static func fault(_ reason: String) -> Rejection {
+        Rejection(
+            .invalidRequest,
+            "The gateway tells its client's request wrongly, so no DPoP proof can be judged: \(reason).",
+            hint: "Have the gateway replace X-Forwarded-Method, -Proto, -Host and -Uri by one value each, as in "
+                + "config/gateways; gateway_origin stands in for -Proto and -Host."
+        )
     }
 }

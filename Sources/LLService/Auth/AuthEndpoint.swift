@@ -18,6 +18,10 @@ enum AuthEndpoint {
         }
         var scheme = AuthScheme.bearer
         do throws(Rejection) {
+            if AuthDemand.passesWithoutCredentials(exchange.head, bytes) {
+                exchange.response.addField("Cache-Control: no-store")
+                return .accepted(nil, person: nil)
+            }
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
             let demand = try AuthDemand(exchange.head, bytes)
@@ -87,13 +91,15 @@ enum AuthEndpoint {
     }
 }
 
-/// A gateway's demands beyond a good token: `?permissions=email,user_birthday` and `?app_id=…`.
+/// A gateway's demands: `?permissions=email,user_birthday`, `?app_id=…` and `?optional=true`.
 ///
-/// Both only restrict the accepted tokens, and the first parameter of each name counts. A parameter of another name is
+/// The first two only restrict the accepted tokens. With the third a request without any credentials passes, without a
+/// person. The first parameter of each name counts. A parameter of another name is
 /// refused, because a misspelt demand would have no effect. Parameters after `original` are ignored: a gateway can
 /// append its client's path and query there.
 struct AuthDemand {
     private(set) var appID: [UInt8]?
+    private var isOptional = false
     private var permissions = PermissionSet(rawValue: 0)
 
     /// Reads the query of a request. A demand that is empty, or that no token can fulfil, is 403, and an unknown
@@ -103,22 +109,38 @@ struct AuthDemand {
         guard let parameters = FormParameters(bytes, query, endingAt: "original") else {
             throw Rejection(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
-        let known = ["permissions", "app_id"]
-        guard parameters.count(of: "permissions") + parameters.count(of: "app_id") == parameters.count else {
+        let known = ["permissions", "app_id", "optional"]
+        let knownCount =
+            parameters.count(of: "permissions") + parameters.count(of: "app_id") + parameters.count(of: "optional")
+        guard knownCount == parameters.count else {
             let name = parameters.firstName(except: known) ?? ""
             throw Rejection(
                 .invalidRequest,
                 RequestMistake.sentence(name, "The query's parameter", "is unknown", known: known + ["original"]),
                 hint:
-                    "Use permissions, app_id and original alone; a gateway that appends its client's query needs ?original= at "
+                    "Use permissions, app_id, optional and original alone; a gateway that appends its client's query needs ?original= at "
                     + "the end of its path."
             )
+        }
+        if let optional = parameters.first("optional") {
+            guard optional == Array("true".utf8) else {
+                let hint = "Use optional=true, or leave it out."
+                throw Rejection(.invalidRequest, "The query's parameter optional is not true.", hint: hint)
+            }
+            isOptional = true
         }
         if let appID = parameters.first("app_id") {
             guard !appID.isEmpty else { throw Self.unknownApp }
             self.appID = appID
         }
         if let list = parameters.first("permissions") { permissions = try Self.permissions(list) }
+    }
+
+    /// True if the request has no credentials at all, and the query says that they are optional.
+    static func passesWithoutCredentials(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
+        guard head.query != nil, head.count(of: "authorization", in: bytes) == 0, head.count(of: "dpop", in: bytes) == 0
+        else { return false }
+        return (try? AuthDemand(head, bytes))?.isOptional == true
     }
 
     static var unknownApp: Rejection {

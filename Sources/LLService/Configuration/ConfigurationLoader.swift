@@ -67,8 +67,9 @@ package enum ConfigurationLoader {
             if let row = rows.first(where: { $0.environmentName == name }) {
                 add(row, value, origin)
             } else if !Settings.rows.contains(where: { $0.environmentName == name }) {
-                let nearest = ConfigurationFile.nearest(name.dropFirst(environmentPrefix.count).lowercased())
-                let hint = nearest.map { "; did you mean \($0.environmentName)?" } ?? ""
+                let word = name.dropFirst(environmentPrefix.count).lowercased()
+                let nearest = ConfigurationFile.nearest(word)
+                let hint = ConfigurationFile.hint(word, nearest) { $0.environmentName }
                 mistakes.append(origin.error("there is no such setting\(hint)").of(nearest))
             }
         }
@@ -178,7 +179,7 @@ enum ConfigurationFile {
             guard let row = rows.first(where: { $0.name == member }) else {
                 if Settings.rows.contains(where: { $0.name == member }) { continue }
                 let nearest = nearest(member)
-                let hint = nearest.map { "; did you mean '\($0.name)'?" } ?? ""
+                let hint = hint(member, nearest) { "'\($0.name)'" }
                 mistakes.append(ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)").of(nearest))
                 continue
             }
@@ -243,10 +244,20 @@ enum ConfigurationFile {
         }
     }
 
-    /// The most likely setting for a misspelt name: at most two edits away; `-` and `_` count as the same.
+    /// The most likely setting for a misspelt name: at most two edits away, with or without `_file`; `-` and `_` count
+    /// as the same.
     static func nearest(_ name: String) -> SettingRow? {
+        func stem(_ name: String) -> String { name.hasSuffix("_file") ? String(name.dropLast(5)) : name }
         let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
         return Settings.rows.first { Spelling.isNear(folded, $0.name, edits: 2) }
+            ?? Settings.rows.first { Spelling.isNear(stem(folded), stem($0.name), edits: 2) }
+    }
+
+    /// The question after the meant setting, and the reason if its value was given in place of a file's name.
+    static func hint(_ name: String, _ nearest: SettingRow?, _ spelling: (SettingRow) -> String) -> String {
+        guard let nearest else { return "" }
+        let isValue = nearest.kind == .secretFile && !name.hasSuffix("file")
+        return "; did you mean \(spelling(nearest))?\(isValue ? " Secrets stand in files" : "")"
     }
 }
 

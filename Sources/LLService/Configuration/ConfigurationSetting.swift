@@ -113,7 +113,24 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     package var sentences: [String] { ["\(place): \(reason)"] + others.flatMap(\.sentences) }
 
     package init(_ path: String, _ failure: FileContents.Failure) {
+        guard Self.isPath(path) else {
+            self.init(
+                place: "the value",
+                reason: "it names no file; it is not shown, because it may be the secret itself: write that into a "
+                    + "file of mode 0600, and name the file"
+            )
+            return
+        }
         self.init(place: path, reason: "the file cannot be read: \(failure.reason)")
+    }
+
+    /// True if a text is certainly a path and no secret. Base64 and hexadecimal digits are none.
+    private static func isPath(_ text: String) -> Bool {
+        guard text.utf8.count <= 1_024, !text.hasSuffix("="), !text.contains(where: \.isWhitespace) else {
+            return false
+        }
+        if ["/", "./", "../"].contains(where: text.hasPrefix) { return true }
+        return text.contains { "/.".contains($0) } || !text.contains(where: \.isNumber) && text.utf8.count < 32
     }
 
     package var description: String { sentences.joined(separator: "; ") }

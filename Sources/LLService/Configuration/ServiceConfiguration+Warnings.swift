@@ -25,13 +25,8 @@ extension ServiceConfiguration {
     private typealias Doubt = (isThere: Bool, sentence: String)
 
     private var verdictDoubts: [Doubt] {
-        let oddApp = self.appIDs.first { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
         let oddIssuer = self.issuers.first { $0.hasSuffix("/") }
         return [
-            (
-                oddApp != nil,
-                "The app id '\(oddApp ?? "")' is no decimal number, as Facebook's are: no token of Facebook's is for it."
-            ),
             (
                 oddIssuer != nil,
                 "The issuer '\(oddIssuer ?? "")' ends with a slash: issuers are compared byte by byte, and Facebook's have "

@@ -100,6 +100,7 @@ extension ServiceConfiguration {
 
     private var conflictsOfParts: [Conflict] {
         let fields = self.authHeaders.map { $0.name.lowercased() }
+        let oddApp = self.appIDs.first { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
         var hasPasswordInFlag = false
         if case .flag? = settings[all.replayStore.row.name]?.origin {
             hasPasswordInFlag = self.replayStore?.password != nil
@@ -115,12 +116,21 @@ extension ServiceConfiguration {
                 all.tlsCertificateFile,
                 "client certificates need TLS: set tls_certificate_file and tls_key_file"
             ),
+            (
+                oddApp != nil && self.issuers.contains(where: VerificationPolicy.defaultIssuers.contains), all.appIDs,
+                nil,
+                "Facebook's app ids are decimal digits alone, and '\(oddApp ?? "")' is not: copy the App ID from the App "
+                    + "Dashboard, without quotation marks or spaces"
+            ),
             (Set(fields).count < fields.count, all.authHeaders, nil, "two fields have the same name"),
             (
                 hasPasswordInFlag, all.replayStore, nil,
                 "a password in a flag stands in the process list for every user: set "
                     + "\(all.replayStore.row.environmentName), or replay_store_password_file"
             ),
+            lacks(all.replayStoreSentinelUser, all.replayStoreSentinelPasswordFile),
+            lacks(all.replayStoreCertificateFile, all.replayStoreKeyFile),
+            lacks(all.replayStoreKeyFile, all.replayStoreCertificateFile),
             lacks(all.callbacksURL, all.callbacksSecretFile, all.dataDeletionStatusURL),
         ]
     }
@@ -153,6 +163,11 @@ extension ServiceConfiguration {
             (
                 self.replayStoreSentinelPasswordFile != nil && !hasSentinels, all.replayStoreSentinelPasswordFile,
                 all.replayStore, "replay_store names no sentinels: set it to a redis+sentinel:// URL"
+            ),
+            (
+                self.replayStoreCertificateFile != nil && self.replayStore?.isSecure != true,
+                all.replayStoreCertificateFile, all.replayStore,
+                "a certificate is shown over TLS alone: set replay_store to a rediss:// URL"
             ),
             (
                 self.accessTokensAreAccepted && self.appSecretsFile == nil, all.accessTokensAreAccepted,

@@ -139,13 +139,19 @@ package struct Settings: Sendable {
     /// The server that remembers used nonces, tokens and proofs; nil if this process does.
     package let replayStore = Setting<ReplayStoreURL?>("replay_store", nil, text: "memory", Read.storeURL)
         .restart(
-            "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or for replicas redis:// or rediss://, also with +cluster or +sentinel."
+            "Where used nonces, tokens and proofs, and revocations, are remembered: memory, or for replicas redis:// or rediss://, also with +cluster or +sentinel, or redis+unix://."
         )
         .hiding(Read.shownStore)
     package let replayStorePasswordFile = Setting<String?>("replay_store_password_file", .secretFile)
         .restart("A file with the password of the Redis server, instead of one in its URL.")
     package let replayStoreSentinelPasswordFile = Setting<String?>("replay_store_sentinel_password_file", .secretFile)
         .restart("The sentinels have a password of their own: a file with it.")
+    package let replayStoreSentinelUser = Setting<String?>("replay_store_sentinel_user", .text)
+        .restart("The sentinels' user, if they have named ones; its password is in the file above.")
+    package let replayStoreCertificateFile = Setting<String?>("replay_store_client_certificate_file", .file)
+        .restart("The certificate chain (PEM) that a Redis server or sentinel asks of its clients.")
+    package let replayStoreKeyFile = Setting<String?>("replay_store_client_key_file", .secretFile)
+        .restart("The private key (PEM) of that certificate.")
     package let replayStoreCapacity = Setting(
         "replay_store_capacity",
         .integer(1_000...10_000_000),
@@ -210,6 +216,8 @@ package struct Settings: Sendable {
     .part(of: .tokens)
 
     // Operation.
+    package let watchesFiles = Setting("watch_files", ["enabled", "disabled"], isTrueIf: "enabled")
+        .atOnce("Whether a changed configuration file, certificate, key or secret is a reload, as by SIGHUP.")
     package let drainDelaySeconds = Setting("drain_delay_seconds", .duration(0...300), 0)
         .restart("How long the listeners stay open after SIGTERM, while readiness already fails.")
     package let logLevel = Setting(

@@ -108,6 +108,26 @@ enum RequestMistake {
         )
     }
 
+    /// The sentences about bytes that are no request but another protocol's beginning; nil for others.
+    static func protocolName(_ bytes: Span<UInt8>) -> (detail: String, hint: String)? {
+        let start = (0..<min(16, bytes.count)).map { bytes[$0] }
+        // The PROXY protocol, versions 1 and 2; the parser skips line breaks before a request.
+        if start.starts(with: "PROXY ".utf8) || start.contains("\0\r\nQUIT\n".utf8) {
+            return (
+                "The bytes are a header of the PROXY protocol, which is not spoken here.",
+                "Switch the PROXY protocol off at the load balancer for this target."
+            )
+        }
+        // A TLS record with a handshake (RFC 8446 section 5.1).
+        if start.starts(with: [0x16, 0x03]) {
+            return (
+                "The bytes are a TLS handshake, and this listener speaks plain HTTP.",
+                "Let the load balancer speak HTTP to this port, or set tls_certificate_file and tls_key_file."
+            )
+        }
+        return nil
+    }
+
     static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Rejection {
         let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
         return Rejection(
@@ -119,13 +139,8 @@ enum RequestMistake {
 
     /// The problem of an unknown path.
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Rejection {
-        // The metadata name this path, because OpenID Connect Discovery requires an `authorization_endpoint`.
-        if routes.contains(where: { $0 === Route.token }), bytes.equal(path, "/authorize") {
-            return Rejection(
-                .notFound,
-                "No login begins at this path: people log in with Facebook, in the app.",
-                hint: "Have the app log in, and exchange its token at POST /token."
-            )
+        if let other = absent.first(where: { bytes.equal(path, $0.path) }) {
+            return Rejection(.notFound, other.detail, hint: other.hint)
         }
         let isService = routes.contains { $0 === Route.verify }
         // This listener's routes were compared before, so a route that matches is the other listener's.
@@ -146,6 +161,32 @@ enum RequestMistake {
                 : "This listener is the operators': GET /metrics, /livez and /readyz."
         )
     }
+
+    /// Paths of other services, and what is here instead.
+    private static let absent: [(path: StaticString, detail: String, hint: String)] = [
+        (
+            "/", "The service has no page at /, and no health check.",
+            "Let the load balancer probe /readyz; on GKE by a HealthCheckPolicy or a BackendConfig (config/kubernetes)."
+        ),
+        // The metadata name this path, because OpenID Connect Discovery requires an `authorization_endpoint`.
+        (
+            "/authorize", "No login begins at this path: people log in with Facebook, in the app.",
+            "Have the app log in, and exchange its token at POST /token."
+        ),
+        (
+            "/userinfo", "There is no UserInfo endpoint: an issued token has sub and the claims of token_claims.",
+            "Read the token's claims, or ask POST /introspect."
+        ),
+        (
+            "/revoke", "One token alone cannot be revoked (RFC 7009): issued tokens end after token_lifetime_seconds.",
+            "End all logins of a person with POST /revocations."
+        ),
+        (
+            "/.well-known/oauth-protected-resource",
+            "This service is no protected resource (RFC 9728): the API behind the gateway is one.",
+            "Let that API publish the document; its authorization_servers is the setting issuer."
+        ),
+    ]
 
     /// The greatest length of a path that is compared with known paths, in bytes: 128, four times the longest of the
     /// table.

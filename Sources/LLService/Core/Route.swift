@@ -145,7 +145,7 @@ enum Requirement: Sendable {
         case .nonceIssuer:
             (
                 { $0.verifier.nonces != nil }, "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.",
-                "Make a secret with (umask 077; limited-login nonce secret > FILE), name the file in "
+                "Make a secret with limited-login nonce secret --out FILE, name the file in "
                     + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again."
             )
         case .permissions:

@@ -77,7 +77,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             switch try worker.answer(routes[place], &exchange, bytes) {
             case .later(let moment, _): return .park(until: moment)
             case .accepted(let credential, let person):
-                core.metrics.count(credential, nil)
+                if let credential { core.metrics.count(credential, nil) }
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
                 audit?.record(nil, person, routes[place], exchange.head, bytes, requestID: requestID)
                 if isDebugging { log("verification accepted", nil, exchange.head, bytes) }
@@ -111,6 +111,8 @@ package final class ServiceHandler: HTTPRequestHandler {
         exchange.response.addField("Cache-Control: no-store")
         exchange.response.addField("X-Request-Id", requestID)
         var problem = Rejection(failure)
+        let foreign = RequestMistake.protocolName(bytes)
+        if let foreign { problem = Rejection(.invalidRequest, foreign.detail, hint: foreign.hint) }
         let route = find(exchange.head.path, bytes).map { routes[$0] }
         if problem.answer == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
@@ -123,7 +125,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         let dialect = route?.dialect ?? .plain
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
-        if failure != .overloaded { noteRefusal(problem.answer, &exchange, bytes) }
+        if failure != .overloaded { noteRefusal(problem.answer, reason: foreign?.detail, &exchange, bytes) }
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {
@@ -267,8 +269,9 @@ enum Credential: String, CaseIterable {
 
 /// The outcome of a request; the handler counts and logs it.
 enum Outcome {
-    /// A token was judged and is good; the response says so. The person is named for the audit.
-    case accepted(Credential, person: String?)
+    /// A token was judged and is good; the response says so. The person is named for the audit. The credential is nil if
+    /// none was sent, and none was needed.
+    case accepted(Credential?, person: String?)
     /// A token was judged and is refused, or could not be judged; the problem is the response.
     case refused(Credential, Rejection)
     /// An id token was judged and is refused for this code; the response says so in its own way.

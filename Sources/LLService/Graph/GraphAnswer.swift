@@ -1,6 +1,7 @@
 internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
+internal import LimitedLogin
 
 /// A response of Graph. Reading it is pure and safe for any bytes.
 struct GraphAnswer: ~Copyable {
@@ -125,7 +126,8 @@ extension GraphAnswer {
             return tellsStatus ? GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter) : GraphFailure(.other)
         }
         let (code, subcode) = (json.integer("code", of: error), json.integer("error_subcode", of: error))
-        var reason = code.map { GraphError(code: $0, subcode: subcode) } ?? .other
+        let message = json.string("message", of: error) ?? ""
+        var reason = code.map { GraphError(code: $0, subcode: subcode, message: message) } ?? .other
         if reason == .other {
             if json.bool("is_transient", of: error) == true {
                 reason = .unavailable
@@ -136,12 +138,7 @@ extension GraphAnswer {
         var failure = GraphFailure(reason)
         (failure.code, failure.subcode) = (code, subcode)
         failure.traceID = traceID(error)
-        // This fault is permanent, although its code is that of a transient one. Only the message distinguishes them.
-        if code == 1, says("desktop app") {
-            failure.error = .accessTokenRefused
-            failure.advice = Self.desktopAdvice
-            return failure
-        }
+        if code == 1, says("desktop app") { failure.advice = Self.desktopAdvice }
         if reason.isThrottling || reason.isTransient { failure.retryAfterSeconds = retryAfter }
         if reason.isThrottling, failure.retryAfterSeconds == nil {
             failure.retryAfterSeconds = GraphLimits.defaultRetryAfterSeconds

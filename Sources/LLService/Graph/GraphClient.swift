@@ -1,4 +1,5 @@
 package import LLHTTP
+package import LimitedLogin
 
 /// Asks Graph for a person's permissions and revokes them, with the app's own access token. It also asks Graph about a
 /// person's access token.
@@ -189,5 +190,33 @@ package final class GraphClient: Sendable {
         case .stream, .proxyFailed: .unreachable
         case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
         }
+    }
+}
+
+package struct GraphFailure: Error, Equatable, Sendable {
+    package var error: GraphError
+    /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
+    /// clear refusal, or said that nothing is left to do.
+    package var mayBeDone = false
+    /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
+    package var retryAfterSeconds: Int?
+    /// Facebook's own identifier of the call (`fbtrace_id`), for its support. At most ``GraphLimits/traceIDBytes``
+    /// bytes of visible ASCII without quotes.
+    package var traceID: String?
+    /// Graph's own number, for the log.
+    package var code: Int64?
+    /// Its subcode, for the log.
+    package var subcode: Int64?
+    /// The remedy, if more is known than the error says; the same for every occurrence.
+    package var advice: String?
+    /// The text of a failed connection, for the log. The peer sent none of it.
+    package var reason: String?
+
+    package var sentence: String { advice ?? error.sentence }
+
+    package init(_ error: GraphError, retryAfterSeconds: Int? = nil, reason: String? = nil) {
+        self.error = error
+        self.retryAfterSeconds = retryAfterSeconds
+        self.reason = reason
     }
 }

@@ -65,35 +65,14 @@ extension AccessTokenRequest {
         _ policy: VerificationPolicy,
         _ nonces: NonceIssuer?
     ) throws(Rejection) -> AccessTokenQuestion {
-        let shape = AccessTokenInspection.shape(token.span)
-        guard shape != .jwt else {
+        guard AccessTokenInspection.shape(token.span) != .jwt else {
             throw Rejection(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
         }
-        guard let apps else {
-            throw Rejection(
-                .accessTokenNotAllowed,
-                "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
-            )
-        }
-        guard shape != .gaming else { throw .accessTokenOfGaming }
-        guard shape == .accessToken else {
-            throw Rejection(
-                .accessTokenInvalid,
-                "An access token has 20 to 4,096 visible ASCII characters, and nothing around it.",
-                hint: PastedToken.remedy(for: token.span)
-            )
-        }
-        var asked = apps
+        var question = try AccessTokenQuestion(checking: token, apps: apps, subject: subject, policy: policy)
         if let appID {
-            asked = apps.filter { $0.appID.utf8.elementsEqual(appID) }
-            guard !asked.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
+            question.apps = question.apps.filter { $0.appID.utf8.elementsEqual(appID) }
+            guard !question.apps.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
         }
-        var question = AccessTokenQuestion(
-            token: GraphAccessToken(token),
-            apps: asked,
-            subject: subject,
-            policy: policy
-        )
         if hasAuthNonce {
             guard !hasIssuedNonce || nonces != nil else { throw .noNonceIssuer }
             // With a user the token prolongs a session: its nonce was used up when that began.
@@ -173,7 +152,7 @@ extension ReplayLookup {
 package struct AccessTokenQuestion: Sendable {
     package let token: GraphAccessToken
     /// The apps that the token may be for, with their secrets. They are tried one after another.
-    package let apps: [AppSecret]
+    package fileprivate(set) var apps: [AppSecret]
     package let subject: String?
     var nonce: NonceExpectation?
 
@@ -186,6 +165,33 @@ package struct AccessTokenQuestion: Sendable {
         self.subject = subject
         maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
         clockSkewSeconds = policy.clockSkewSeconds
+    }
+
+    /// The question about a text that may be no access token.
+    /// - Parameter apps: Nil if access tokens are not accepted.
+    /// - Throws: A refusal if the settings or the token's form do not allow the question.
+    package init(
+        checking token: [UInt8],
+        apps: [AppSecret]?,
+        subject: String?,
+        policy: VerificationPolicy
+    ) throws(Rejection) {
+        guard let apps else {
+            throw Rejection(
+                .accessTokenNotAllowed,
+                "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
+            )
+        }
+        let shape = AccessTokenInspection.shape(token.span)
+        guard shape != .gaming else { throw .accessTokenOfGaming }
+        guard shape == .accessToken else {
+            throw Rejection(
+                .accessTokenInvalid,
+                "An access token has 20 to 4,096 visible ASCII characters, and nothing around it.",
+                hint: PastedToken.remedy(for: token.span)
+            )
+        }
+        self.init(token: GraphAccessToken(token), apps: apps, subject: subject, policy: policy)
     }
 
     /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
@@ -304,7 +310,12 @@ extension GraphFailure {
         var failure = self
         // This question revokes nothing.
         failure.mayBeDone = false
-        failure.advice = error == .timedOut ? "Graph did not answer in time; try again." : sentence
+        switch error {
+        case .timedOut: failure.advice = "Graph did not answer in time; try again."
+        case .permissionNotGranted, .permissionDenied, .capabilityMissing, .policyBlocked:
+            failure.advice = "Facebook refuses the app itself, not the person: look for alerts in the App Dashboard."
+        default: failure.advice = sentence
+        }
         if !Rejection.Code.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }
         return failure
     }

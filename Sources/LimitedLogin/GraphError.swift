@@ -1,3 +1,5 @@
+internal import LLJOSE
+
 /// The reason why Graph did not carry out a request. The raw value is the stable code that clients compare.
 ///
 /// The numbers are Graph's own error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
@@ -38,10 +40,15 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
     case timedOut = "graph_timeout"
     case tlsFailed = "graph_tls_failed"
 
-    package init(code: Int64, subcode: Int64?) {
+    /// - Parameter message: Graph's text, which alone tells some errors of one code apart. It may name people.
+    package init(code: Int64, subcode: Int64?, message: String) {
+        func says(_ words: String) -> Bool { message.lowercased().contains(words) }
         switch (code, subcode) {
+        // These are permanent, although their code is that of a transient fault.
+        case (1, _) where says("desktop app") || says("client secret"), (101, _): self = .accessTokenRefused
+        case (200, _) where says("api access blocked"): self = .policyBlocked
         case (190, 458?): self = .appNotInstalled
-        case (190, 459?): self = .userCheckpointed
+        case (190, 459?), (190, 490?): self = .userCheckpointed
         case (190, 460?): self = .passwordChanged
         case (190, 463?): self = .sessionExpired
         case (190, 464?): self = .userNotConfirmed
@@ -93,7 +100,7 @@ extension GraphError {
             "Facebook holds the person's account at a checkpoint; they must log in at www.facebook.com first."
         case .passwordChanged: "The person changed their password; have them log in to the app again."
         case .sessionExpired: "The person's session has expired; have them log in to the app again."
-        case .userNotConfirmed: "The person's account is not confirmed; they must log in at www.facebook.com first."
+        case .userNotConfirmed: "The person's account is not confirmed; they must confirm it at www.facebook.com first."
         case .sessionInvalidated: "The person's session was ended at Facebook; have them log in to the app again."
         case .roleMissing: "The person lacks the role that Graph asks for; give it to them, or leave them out."
         case .sessionEnded: "The session is over, or the person logged out; have them log in to the app again."
@@ -128,30 +135,63 @@ extension GraphError {
     }
 }
 
-package struct GraphFailure: Error, Equatable, Sendable {
-    package var error: GraphError
-    /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
-    /// clear refusal, or said that nothing is left to do.
-    package var mayBeDone = false
-    /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
-    package var retryAfterSeconds: Int?
-    /// Facebook's own identifier of the call (`fbtrace_id`), for its support. At most ``GraphLimits/traceIDBytes``
-    /// bytes of visible ASCII without quotes.
-    package var traceID: String?
-    /// Graph's own number, for the log.
-    package var code: Int64?
-    /// Its subcode, for the log.
-    package var subcode: Int64?
-    /// The remedy, if more is known than the error says; the same for every occurrence.
-    package var advice: String?
-    /// The text of a failed connection, for the log. The peer sent none of it.
-    package var reason: String?
+/// The meaning of an error that Facebook's Graph API answered a backend's own call, and the remedy.
+///
+/// The numbers are Graph's error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
+public struct GraphErrorAdvice: Sendable, Equatable {
+    /// The step that helps. Further ones may come with a new version.
+    public struct Remedy: RawRepresentable, Hashable, Sendable {
+        /// The step in words, such as `log in again`.
+        public let rawValue: String
 
-    package var sentence: String { advice ?? error.sentence }
+        /// - Parameter rawValue: The step in words.
+        public init(rawValue: String) { self.rawValue = rawValue }
 
-    package init(_ error: GraphError, retryAfterSeconds: Int? = nil, reason: String? = nil) {
-        self.error = error
-        self.retryAfterSeconds = retryAfterSeconds
-        self.reason = reason
+        /// Have the app ask the person for the permission again.
+        public static let askAgain = Remedy(rawValue: "ask again")
+        /// Have the person log in to the app again.
+        public static let logInAgain = Remedy(rawValue: "log in again")
+        /// Send the same call again, after the time in `Retry-After` or with growing pauses.
+        public static let retry = Remedy(rawValue: "retry")
+        /// Mend the call, or the app in Facebook's App Dashboard: no repetition helps.
+        public static let mendApp = Remedy(rawValue: "mend the app")
+    }
+
+    /// The stable name of the error, such as `graph_session_expired`.
+    public let name: String
+    /// The cause and its cure in one or two sentences, without any word of Graph's message.
+    public let cause: String
+    /// The step that helps.
+    public let remedy: Remedy
+
+    /// Reads Graph's answer, an object with the member `error`, or that member's object alone.
+    ///
+    /// - Parameter json: The bytes of the answer, at most 64 KiB.
+    /// - Returns: Nil if the bytes are no such object with a whole number as its `code`.
+    public init?(json: [UInt8]) {
+        guard let object = JSONObject(json) else { return nil }
+        let error = object.object("error") ?? object.document.root
+        guard let code = object.integer("code", of: error) else { return nil }
+        let message = object.string("message", of: error) ?? ""
+        let kind = GraphError(code: code, subcode: object.integer("error_subcode", of: error), message: message)
+        let isTransient = kind == .other && object.bool("is_transient", of: error) == true
+        self.init(isTransient ? .unavailable : kind, isAboutApp: code != 190)
+    }
+
+    private init(_ error: GraphError, isAboutApp: Bool) {
+        name = error.rawValue
+        (remedy, cause) =
+            switch error {
+            case .accessTokenRefused where isAboutApp: (.mendApp, "Graph refuses the app's id, its secret or its type.")
+            case .accessTokenRefused: (.logInAgain, "The access token is damaged, expired, revoked or another app's.")
+            case .invalidParameter:
+                (.mendApp, "Graph refuses a parameter of the call; its message names the parameter.")
+            case .other: (.mendApp, "The code is none that Graph documents for every call; look at its message.")
+            case .permissionNotGranted: (.askAgain, error.sentence)
+            case .appNotInstalled, .userCheckpointed, .passwordChanged, .sessionExpired, .userNotConfirmed,
+                .sessionInvalidated, .sessionEnded:
+                (.logInAgain, error.sentence)
+            default: (error.isTransient || error.isThrottling ? .retry : .mendApp, error.sentence)
+            }
     }
 }

@@ -69,11 +69,15 @@ def by_socket(name, text, path):
     return "\n".join(kept).replace("/run/limited-login/http.sock", path) + "\n"
 
 
+def with_query(name, text, query="optional=true"):
+    """The configuration with a query in its question, as its comments describe."""
+    text, count = re.subn(r"((?:80[08][01]|limited_login|uri )/auth)\?", rf"\1?{query}&", text)
+    return text if count else re.sub(r"((?:80[08][01]|limited_login|path_override: )/auth)(?=[;\"\n ])", rf"\1?{query}", text)
+
+
 def with_demand(name, text):
     """The configuration with the changes that its comments describe for a demand and for another field of auth_headers."""
-    text, count = re.subn(r"((?:8080|limited_login|uri )/auth)\?", r"\1?permissions=user_birthday&", text)
-    if not count:
-        text = re.sub(r"((?:8080|limited_login|path_override: )/auth)(?=[;\"\n ])", r"\1?permissions=user_birthday", text)
+    text = with_query(name, text, "permissions=user_birthday")
     if name == "caddy":
         line = next(line for line in text.splitlines() if "copy_headers" in line)
         text = text.replace(line, f"{line} X-Auth-Name")
@@ -92,7 +96,7 @@ class Gateway:
         replacements = {
             "http://:8000": f"http://:{self.port}", "/etc/haproxy/": f"{place}/", "/etc/apache2/": f"{place}/",
             "/etc/traefik/": f"{place}/",
-            "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:3000": application,
+            "127.0.0.1:8000": f"127.0.0.1:{self.port}", "127.0.0.1:3000": application, "127.0.0.1:8001": f"127.0.0.1:{free_port()}",
             "port_value: 8000": f"port_value: {self.port}",
             "port_value: 3000": f"port_value: {application.rsplit(':', 1)[1]}",
         }

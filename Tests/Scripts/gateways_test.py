@@ -18,14 +18,16 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import sys
+import time
 import urllib.parse
 
 import harness
 import live
 import wsgi_application
-from gateway_parts import FORGED, TOOLS, Gateway, Tally, gateways, identity, is_jane, judge, with_demand
+from gateway_parts import FORGED, TOOLS, Gateway, Tally, gateways, identity, is_jane, judge, with_demand, with_query
 from harness import free_port
 
 
@@ -197,6 +199,29 @@ def judge_demand(tally, gateway, issuer):
         tally.check(f"a demand, {title}", answer.status == expected, answer)
 
 
+def judge_optional(tally, gateway, issuer):
+    """With ?optional=true a request without a token passes, and the application sees no person in it."""
+    answer = gateway.ask(None, fields=FORGED)
+    tally.check("optional, no token", answer.status == 200 and not answer.identity, answer)
+    answer = gateway.ask(issuer.token(email="jane@example.com"), fields=FORGED)
+    tally.check("optional, a good token", is_jane(answer.identity), answer)
+    tally.check("optional, an expired token", gateway.ask(issuer.expired()).status == 401)
+
+
+def judge_limits(tally, gateway, issuer, service):
+    """Long tokens pass, and a service that does not answer is an outage of at most ten seconds."""
+    for size in 8_000, 16_000, 31_000:
+        token = issuer.token(user_friends=[f"{number:017}" for number in range((size - 900) * 3 // 80)])
+        answer = gateway.ask(token)
+        tally.check(f"a token of {len(token)} bytes", answer.status == 200, answer)
+    service.process.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    answer = gateway.ask(issuer.token())
+    took = time.monotonic() - began
+    service.process.send_signal(signal.SIGCONT)
+    tally.check("a service that stands still", answer.status == 503 and answer.fields.get("retry-after") and took < 10, (took, answer))
+
+
 def judge_trailers(tally, gateway, issuer):
     """Sends a chunked body with forged fields in its trailer to an application that takes a trailer for a header."""
     lines = [
@@ -252,6 +277,9 @@ def drive(name, command, issuer, services, application):
         judge_trailers(further, gateway, issuer)
         judge_proofs(proofs, gateway, issuer)
         judge_upgrade(further, gateway, issuer)
+        judge_limits(further, gateway, issuer, good)
+    with Gateway(name, command, good.address, application, change=with_query) as gateway:
+        judge_optional(further, gateway, issuer)
     with Gateway(name, command, down.address, application) as gateway:
         answer = gateway.ask(issuer.token())
         cases.check("outage", answer.status == 503, answer)

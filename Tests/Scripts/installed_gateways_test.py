@@ -38,6 +38,7 @@ COMMANDS = {"envoy": "envoy -c /etc/envoy/envoy.yaml --use-dynamic-base-id --con
 USERS = {"nginx": "www-data", "haproxy": "haproxy", "caddy": "caddy", "apache": "www-data"}
 PROGRAMS = {"apache": "apache2"}
 # The installed file, the beginnings of its commented lines for each place of the token, and of those for CORS on a refusal.
+CADDY = ["header_up Authorization {vars", 'header_up Authorization "^Bearer bearer']
 ENVOY = ["- {name: envoy.filters.http.header_to_metadata.*", "authorization_request"]
 LINES = {
     "nginx": ("/etc/nginx/conf.d/limited-login.conf", {
@@ -47,9 +48,9 @@ LINES = {
         "cookie": ["http-request set-var(txn.auth_token) req.cook"], "query": ["http-request set-var(txn.auth_token) urlp"],
         "subprotocol": ["http-request set-var(txn.auth_token) req.hdr(Sec"], "cors": ["http-after-response set-header Access"]}),
     "caddy": ("/etc/caddy/Caddyfile", {
-        "cookie": ['header_up Authorization "Bearer {http.request.cookie'], "cors": ["header ?Access"],
-        "subprotocol": ['header_up Authorization "Bearer {http.request.header.Sec', 'header_up Authorization "^Bearer bearer'],
-        "query": ['header_up Authorization "Bearer {http.request.uri']}),
+        "cookie": ['vars @without credentials "Bearer {http.request.cookie', *CADDY], "cors": ["header ?Access"],
+        "subprotocol": ['vars @without credentials "Bearer {http.request.header.Sec', *CADDY],
+        "query": ['vars @without credentials "Bearer {http.request.uri', *CADDY]}),
     "apache": ("/etc/apache2/limited-login.lua", {
         "cookie": ['credentials = credentials or "Bearer " .. (r:getcookie'],
         "subprotocol": ['credentials = credentials or "Bearer " .. ((r.headers_in'],
@@ -57,7 +58,7 @@ LINES = {
     "apache cors": ("/etc/apache2/sites-available/limited-login.conf", {"cors": ["Header always set Access"]}),
     "envoy": ("/etc/envoy/envoy.yaml", {
         "cookie": [f"{ENVOY[0]}cookie: id_token", ENVOY[1]], "subprotocol": [f"{ENVOY[0]}header: sec-websocket-protocol", ENVOY[1]],
-        "query": [f'{ENVOY[0]}header: ":path"', ENVOY[1]], "cors": ["local_reply_config"]}),
+        "query": [f'{ENVOY[0]}header: ":path"', ENVOY[1]], "cors": ["- {filter: {status_code_filter: {comparison: {op: EQ, value: {default_value: 401"]}),
     "traefik": ("/etc/traefik/routes.yaml", {"cors": ["- cors", "cors:"]}),
 }
 
@@ -241,6 +242,8 @@ def judge_socket(tally, place, issuer):
         except websockets.exceptions.InvalidStatus as refused:
             told = refused.response.status_code
         tally.check(f"a WebSocket with {title} in the {place}", told == expected, told)
+    told = talk(issuer.expired(), [("Authorization", f"Bearer {issuer.token()}")])
+    tally.check(f"a Bearer token goes before another in the {place}", told == (live.SUBJECT, "hello"), told)
 
 
 def drive(tally, name, block, program, issuer):

@@ -2,7 +2,7 @@
 
 local http = require "socket.http"
 
--- To demand permissions of the token: /auth?permissions=email
+-- To demand permissions of the token: /auth?permissions=email; for routes that need no login: /auth?optional=true
 local url = "http://127.0.0.1:8080/auth"
 
 http.TIMEOUT = 8

@@ -45,7 +45,8 @@ RUN install -D "$(swift build --configuration release --show-bin-path)/limited-l
     && install -D --mode=644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
     && install -d /image/usr/lib/ssl \
     && ln -s /etc/ssl/certs/ca-certificates.crt /image/usr/lib/ssl/cert.pem \
-    && echo 'hosts: files dns' > /image/etc/nsswitch.conf
+    && echo 'hosts: files dns' > /image/etc/nsswitch.conf \
+    && install -d --mode=700 /data
 
 FROM scratch
 ARG VERSION
@@ -58,6 +59,8 @@ LABEL org.opencontainers.image.title="limited-login" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /image /
+# A volume that is mounted here belongs to the service's user.
+COPY --from=build --chown=65532:65532 /data /var/lib/limited-login
 # The runtime's crash reporter is a program of its own, which is not here: do not look for it at every start.
 # PORT is the port of `listen`, unless that is set; hosts of containers set it too.
 ENV PORT=8080 \

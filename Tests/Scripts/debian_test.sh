@@ -45,14 +45,28 @@ status=0
 # shellcheck disable=SC2086
 as_user $command >"$work/log" 2>&1 || status=$?
 { [ "$status" = 78 ] && grep -q 'no app id' "$work/log"; } || { cat "$work/log"; fail "without an app it ends with $status"; }
-sed -i 's/"app_ids": \[\]/"app_ids": ["123456789012345"]/; s/"listen": null/"listen": "127.0.0.1:18480"/; s/127.0.0.1:8081/127.0.0.1:18481/' \
-  "$root/etc/limited-login/limited-login.json"
+# Run the block of Operation.md as root, without systemd; its credentials become the user's, as by LoadCredential=.
+ln -s /bin/true "$root/usr/bin/systemctl"
+cp "$package" "$root/limited-login_first.deb"
+python3 "$(dirname "$0")/readme_command.py" debian | sed 's/sudo //' >"$root/block"
+in_root sh -ec 'cd / && . /block' >"$work/block" 2>&1 || { cat "$work/block"; fail 'the block of Operation.md does not run'; }
+key=$(sed -n 's/^key:  //p' "$work/block")
+credentials=/run/credentials/limited-login.service
+in_root install -d -o limited-login -m 500 "$credentials"
+while IFS=: read -r name file; do
+  [ "$(in_root stat -c '%U %a' "$file")" = 'root 600' ] || fail "$file is not root's alone"
+  in_root install -o limited-login -m 400 "$file" "$credentials/$name"
+done < <(sed -n 's/^LoadCredential=//p' "$unit")
+environment=$(sed -n 's/^Environment=//p' "$unit" | sed "s|%d|$credentials|g")
+sed -i 's/"listen": null/"listen": "127.0.0.1:18480"/; s/127.0.0.1:8081/127.0.0.1:18481/' "$root/etc/limited-login/limited-login.json"
 # Do not use the functions here: the background process must be the program itself, so that the signal reaches it.
 # shellcheck disable=SC2086
-chroot "$root" /usr/bin/setpriv --reuid=limited-login --regid=limited-login --clear-groups $command >"$work/log" 2>&1 &
+chroot "$root" /usr/bin/env $environment /usr/bin/setpriv --reuid=limited-login --regid=limited-login --clear-groups $command >"$work/log" 2>&1 &
 service=$!
 for _ in $(seq 100); do curl -sf http://127.0.0.1:18480/livez >/dev/null && break; sleep 0.1; done
 curl -sf http://127.0.0.1:18480/livez >/dev/null || { cat "$work/log"; fail 'it does not serve'; }
+[ "$(curl -s -o /dev/null -w '%{http_code}' -X POST -H "X-Api-Key: $key" http://127.0.0.1:18480/nonces)" = 200 ] || fail 'it issues no nonce'
+! grep -q '"level":"warning"' "$work/log" || { cat "$work/log"; fail 'the log of the start has a warning'; }
 kill "$service"
 wait "$service" || fail 'it does not stop with exit code 0'
 service=
@@ -65,9 +79,10 @@ in_root dpkg --remove limited-login >"$work/log" 2>&1 || { cat "$work/log"; fail
 [ ! -e "$root/usr/bin/limited-login" ] || fail 'the removal leaves the program'
 [ -e "$root/etc/limited-login/limited-login.json" ] || fail 'the removal takes the configuration'
 in_root dpkg --install /first.deb >"$work/log" 2>&1 || { cat "$work/log"; fail 'it does not install again'; }
+rm "$root/etc/limited-login/nonce-secret" "$root/etc/limited-login/client-keys" "$root/usr/bin/systemctl"
 in_root dpkg --purge limited-login >"$work/log" 2>&1 || { cat "$work/log"; fail 'it cannot be purged'; }
 { [ ! -e "$root/etc/limited-login" ] && [ ! -e "$root/var/lib/limited-login" ]; } || fail 'the purge leaves files'
 left=$(cd "$root" && find usr lib etc var -name '*limited-login*' ! -path 'var/lib/dpkg/*' ! -path 'var/log/*')
 [ -z "$left" ] || fail "the purge leaves $left"
-rm -f "$root/first.deb" "$root/next.deb"
+rm -f "$root"/*.deb "$root/block"
 echo "debian package: installed, started by its user, upgraded, removed, purged"

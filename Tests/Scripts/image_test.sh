@@ -36,6 +36,7 @@ finish() {
   fi
   for pid in "${background[@]}"; do kill "$pid" 2>/dev/null || true; done
   podman rm --force --ignore --time 1 "$name" "$name-blind" >/dev/null 2>&1 || true
+  podman volume rm --force "$name" >/dev/null 2>&1 || true
   rm -rf "$work"
 }
 
@@ -209,6 +210,32 @@ report_memory() {
     "/proc/$(inspect '{{.State.Pid}}')/status"
 }
 
+# Runs the block of Operation.md; podman carries out what `docker compose` would do with config/compose.yaml.
+check_compose() {
+  local file=$root/config/compose.yaml options key
+  options=(--read-only --cap-drop=ALL --security-opt no-new-privileges --volume "$name:$(sed -n 's/.*\["secrets:\(.*\)"\]/\1/p' "$file")")
+  docker() {
+    case "$2" in
+      run) podman run --rm "${options[@]}" "$tag" "${@:6}" ;;
+      up) podman run --detach --name "$name" "${options[@]}" --publish "127.0.0.1:$port:8080" --env LIMITED_LOGIN_APP_IDS \
+        $(sed -n 's/^ *\(LIMITED_LOGIN_[A-Z_]*_FILE\): /--env \1=/p' "$file") "$tag" ;;
+    esac
+  }
+  port=$(free_port)
+  eval "$(python3 "$root/Tests/Scripts/readme_command.py" compose)" >"$work/compose" || fail 'the block of Operation.md does not run'
+  within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
+  key=$(sed -n 's/^key:  //p' "$work/compose")
+  expect 'a nonce for the key of the block' "$(status_of -X POST -H "X-Api-Key: $key" "http://127.0.0.1:$port/nonces")" 200
+  ! podman logs "$name" 2>&1 | grep '"level":"warning"' || fail 'the start warns'
+}
+
+# The image as it is: its own user, an empty root, and no /tmp.
+check_demo() {
+  podman run --detach --name "$name" --read-only --read-only-tmpfs=false --publish "127.0.0.1:$(free_port):8080" "$tag" demo --container >/dev/null
+  within 60 podman exec "$name" /limited-login healthcheck || fail 'demo --container does not start'
+  passed 'demo --container starts'
+}
+
 check_stop() {
   local before after
   before=$(date +%s%N)
@@ -237,4 +264,8 @@ check_load
 report_memory 'after load'
 check_stop
 check_stranger
+for check in check_compose check_demo; do
+  podman rm --force --ignore --time 1 "$name" >/dev/null 2>&1
+  $check
+done
 echo "image: all $checks checks passed"

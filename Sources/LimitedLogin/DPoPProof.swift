@@ -13,6 +13,10 @@ public struct DPoPProof: Equatable, Sendable {
     /// `iat`: the time at which the proof was made.
     public let issuedAt: NumericDate
 
+    package init(keyThumbprint: String, tokenID: String, issuedAt: NumericDate) {
+        (self.keyThumbprint, self.tokenID, self.issuedAt) = (keyThumbprint, tokenID, issuedAt)
+    }
+
     /// The greatest length of a proof, in bytes. 4 KiB: real ones have about 700 bytes.
     package static let byteLimit = 4_096
     /// The greatest age of a proof, in seconds: 300. RFC 9449 section 11.1 recommends minutes at most.

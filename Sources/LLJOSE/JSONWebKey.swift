@@ -36,7 +36,7 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
 
     /// The JSON text under the SHA-256 of the key's thumbprint: only the required members, in lexical order (RFC 7638
     /// section 3).
-    public var thumbprintInput: [UInt8] {
+    package var thumbprintInput: [UInt8] {
         Array("{\"e\":\"".utf8) + Base64URL.encode(publicExponent)
             + Array("\",\"kty\":\"RSA\",\"n\":\"".utf8) + Base64URL.encode(modulus) + Array("\"}".utf8)
     }

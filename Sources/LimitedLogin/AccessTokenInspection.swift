@@ -27,7 +27,7 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     /// The lifetime of a short-lived token, in seconds: two hours. It replaces `issued_at` if Graph does not give that.
     package static let shortLifeSeconds: Double = 7_200
     /// The time by which Facebook's clock may be ahead, in seconds: one minute.
-    private static let clockMarginSeconds = 60
+    private static let clockMarginSeconds: Double = 60
 
     package enum Shape: Equatable, Sendable {
         /// The text may be an access token.
@@ -61,8 +61,8 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     ///   - subject: The person that the token must belong to; nil for any person.
     ///   - maximumTokenAgeSeconds: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
     ///     refused if Graph does not give its time of issue.
-    ///   - clockSkewSeconds: The difference between the clocks: it is added to the greatest age, and `issued_at` may be ahead
-    ///     by it, or by 60 s. Less than 0 counts as 0, more than 300 as 300.
+    ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age. Less than 0 counts as 0,
+    ///     more than 300 as 300. The time of issue may be ahead by 300 s in any case.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
@@ -92,7 +92,7 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw Rejection.accessTokenExpired }
         issuedAt = json.moment("issued_at", of: data)
         // No revocation would ever be later than a time of issue in the future.
-        let lead = max(clockSkewSeconds, Self.clockMarginSeconds)
+        let lead = VerificationLimits.clockSkewSeconds
         if let issuedAt, issuedAt.isAhead(of: now, clockSkewSeconds: lead) { throw Unavailable.unreadableAnswer }
         if let maximumTokenAgeSeconds {
             guard let issuedAt else { throw Rejection.accessTokenOfUnknownAge }
@@ -117,7 +117,7 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         if let issuedAt { return issuedAt }
         let seconds = max(0, (expiresAt?.secondsSince1970 ?? 0) - Self.shortLifeSeconds)
         // Facebook's clock may be ahead by this margin.
-        let isKnown = seconds <= now.secondsSince1970 + Double(Self.clockMarginSeconds)
+        let isKnown = seconds <= now.secondsSince1970 + Self.clockMarginSeconds
         return (isKnown ? NumericDate(secondsSince1970: seconds) : nil) ?? .beginning
     }
 

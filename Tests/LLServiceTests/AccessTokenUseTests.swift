@@ -112,7 +112,7 @@ struct AccessTokenUseTests {
             let response = try service.judge()
             #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
             #expect(response.code == (token.isGood ? nil : "too_old"), "\(token)")
-            #expect(token.isGood || response.detail.contains("greatest age") && service.meCount == meCount)
+            #expect(token.isGood || response.detail.contains("the greatest age") && service.meCount == meCount)
         }
     }
 

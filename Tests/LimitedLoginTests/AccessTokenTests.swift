@@ -184,16 +184,11 @@ struct AccessTokenTests {
         #expect(found == rejection && (found == nil || found?.code == .tooOld))
     }
 
-    @Test(
-        "A time of issue ahead of the clock is no answer: no revocation would be later",
-        arguments: [60, 300, 301, .max]
-    )
-    func issuedAhead(skew: Int) throws {
-        for (lead, isGood) in [(min(skew, 300), true), (min(skew, 300) + 1, false), (100_000_000, false)] {
+    @Test("A time of issue far ahead of the clock is no answer: no revocation would be later")
+    func issuedAhead() throws {
+        for (lead, isGood) in [(300, true), (301, false), (100_000_000, false)] {
             let answer = Self.answer([("issued_at", "\(1_700_000_000 + lead)")])
-            let judge = {
-                try AccessTokenInspection(debugToken: answer, appIDs: ["111"], clockSkewSeconds: skew, now: Self.now)
-            }
+            let judge = { try AccessTokenInspection(debugToken: answer, appIDs: ["111"], now: Self.now) }
             if isGood { _ = try judge() } else { #expect(throws: Unavailable.unreadableAnswer) { try judge() } }
         }
     }

@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 import sys
@@ -312,11 +313,15 @@ def getting_started(program, issuer):
 
 def key_service(program):
     """The service of ServiceLifecycle ends at SIGTERM."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as started:
-        started.stdout.readline()
+    # A terminal shows the first event at once; a pipe would keep it in a buffer.
+    screen, terminal = pty.openpty()
+    with subprocess.Popen([program], stdout=terminal) as started:
+        os.read(screen, 1)
         started.terminate()
-        started.communicate(timeout=60)
-        expect(started.returncode == 0, started.returncode)
+        started.wait(timeout=60)
+    os.close(screen)
+    os.close(terminal)
+    expect(started.returncode == 0, started.returncode)
 
 
 def main():

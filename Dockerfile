@@ -10,7 +10,7 @@
 # The base image's digest, to build from the very same one again: --build-arg SWIFT_DIGEST=@sha256:...
 ARG SWIFT_DIGEST=
 # The version for the labels: the program's own, or the build fails.
-ARG VERSION=0.2.0
+ARG VERSION=0.3.0-dev
 FROM swift:6.3.1-bookworm${SWIFT_DIGEST} AS build
 # A pinned Debian version would be withdrawn with the next security fix, and the fix is what is wanted.
 # hadolint ignore=DL3008
@@ -34,14 +34,16 @@ RUN swift package resolve \
 COPY Sources Sources
 COPY config/llms.txt config/llms.txt
 COPY Tests Tests
-RUN swift build --configuration release --product limited-login -debug-info-format none \
+# The program tells the commit too, if it is given: --build-arg REVISION=$(git rev-parse --short=12 HEAD)
+ARG REVISION=
+RUN LIMITED_LOGIN_COMMIT=$REVISION swift build --configuration release --product limited-login -debug-info-format none \
       -Xswiftc -static-executable -Xlinker --strip-all --experimental-lto-mode full -Xswiftc -use-ld=lld
 
 # The trust store lies where Debian keeps it, and where the linked OpenSSL looks when told nothing.
 # /etc/nsswitch.conf names the two sources of host names that glibc carries within itself.
 ARG VERSION
 RUN install -D "$(swift build --configuration release --show-bin-path)/limited-login" /image/limited-login \
-    && test "$(/image/limited-login --version)" = "$VERSION" \
+    && test "$(/image/limited-login --version | sed 's/+.*//')" = "$VERSION" \
     && install -D --mode=644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
     && install -d /image/usr/lib/ssl \
     && ln -s /etc/ssl/certs/ca-certificates.crt /image/usr/lib/ssl/cert.pem \

@@ -45,7 +45,11 @@ let package = Package(
         .target(name: "CLLSystem"),
         .target(
             name: "CLLDocuments",
-            exclude: ["openapi.json", "page.html", "page.css", "page.js", "icon.svg"]
+            exclude: ["openapi.json", "page.html", "page.css", "page.js", "icon.svg"],
+            // The commit of a state between two versions; it comes by the environment, so that no commit costs a build.
+            cSettings: [
+                .define("LIMITED_LOGIN_COMMIT", to: "\"\(Context.environment["LIMITED_LOGIN_COMMIT"] ?? "")\"")
+            ]
         ),
         .target(name: "LLBytes"),
         .target(name: "LLJOSE", dependencies: ["CLLOpenSSL", "LLBytes"]),
@@ -66,9 +70,8 @@ let package = Package(
         .executableTarget(
             name: "limited-login",
             dependencies: [
-                "CLLDocuments", "CLLSystem", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores",
-                "LLHTTP",
-                "LLJOSE", "LLBytes", "LLService", "LLStandIn",
+                "CLLDocuments", "LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LLStores", "LLHTTP", "LLJOSE",
+                "LLBytes", "LLService", "LLStandIn",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: service),
                 .product(name: "Logging", package: "swift-log", condition: service),
             ]

@@ -39,3 +39,4 @@ const char *page_script(void) { return script; }
 const char *page_documentation(void) { return documentation; }
 const char *page_agents(void) { return agents; }
 const char *page_icon(void) { return icon; }
+const char *build_commit(void) { return LIMITED_LOGIN_COMMIT; }

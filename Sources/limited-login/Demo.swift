@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import CLLSystem
 internal import Glibc
 internal import LLBytes
 internal import LLHTTP
@@ -186,7 +185,7 @@ final class DemonstrationFiles {
             "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
         ]
         for (name, text) in texts {
-            let descriptor = platform_memory_file()
+            let descriptor = SystemCalls.memoryFile()
             descriptors.append(descriptor)
             let bytes = Array("\(text)\n".utf8)
             // The buffer is the array's own storage and its own count.

@@ -12,7 +12,7 @@ internal import LLService
 final class FollowedFiles: Sendable {
     private struct State {
         var files: [String] = []
-        var facts: [FileFacts?] = []
+        var facts: [[Int]?] = []
         /// The watched folders and the numbers of their watches.
         var watches: [String: Int32] = [:]
         var changeCount = 0
@@ -48,7 +48,7 @@ final class FollowedFiles: Sendable {
                 state.watches[folder] = watch < 0 ? nil : watch
             }
             state.files = files
-            state.facts = files.map { FileFacts($0) }
+            state.facts = files.map(Self.facts(of:))
             return failure
         }
     }
@@ -78,7 +78,7 @@ final class FollowedFiles: Sendable {
         // The buffer is the array's own storage and its own count.
         while unsafe events.withUnsafeMutableBytes({ unsafe read(descriptor, $0.baseAddress, $0.count) }) > 0 {}
         return state.withLock { state in
-            let facts = state.files.map { FileFacts($0) }
+            let facts = state.files.map(Self.facts(of:))
             guard facts != state.facts else { return nil }
             state.facts = facts
             state.changeCount += 1
@@ -118,20 +118,15 @@ final class FollowedFiles: Sendable {
         }
         return folders
     }
-}
 
-/// The facts about a file that change with its content, owner or mode.
-private struct FileFacts: Equatable {
-    let numbers: [Int]
-
-    /// Nil for a file that cannot be found.
-    init?(_ path: String) {
+    /// The facts about a file that change with its content, owner or mode; nil for a file that cannot be found.
+    private static func facts(of path: String) -> [Int]? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else { return nil }
-        numbers = [
-            Int(bitPattern: facts.st_dev), Int(bitPattern: facts.st_ino), Int(facts.st_size), facts.st_mtim.tv_sec,
-            facts.st_mtim.tv_nsec,
-            facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec,
+        let (written, changed) = (facts.st_mtim, facts.st_ctim)
+        return [
+            Int(bitPattern: facts.st_dev), Int(bitPattern: facts.st_ino), Int(facts.st_size), written.tv_sec,
+            written.tv_nsec, changed.tv_sec, changed.tv_nsec,
         ]
     }
 }

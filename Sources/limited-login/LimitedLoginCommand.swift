@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CLLDocuments
 internal import Dispatch
 internal import Glibc
 internal import LLHTTP
@@ -168,6 +169,7 @@ struct NamedCommand {
 }
 
 enum BuildInformation {
-    /// The semantic version of the service and its API.
-    static let version = "0.2.0"
+    private static let number = "0.3.0-dev"
+    /// The semantic version of the service and its API; between two versions with the commit that was built.
+    static let version = unsafe number + (build_commit().pointee == 0 ? "" : "+\(String(cString: build_commit()))")
 }

@@ -37,7 +37,7 @@ ALLOWED = {
     "LLStores": PLATFORM | {"LLJOSE", "LLHTTP", "LLBytes", "Dispatch"},
     "LLStandIn": PLATFORM | {"LimitedLoginTesting", "LLJOSE", "LLHTTP", "LLBytes", "Dispatch", "FoundationEssentials"},
     "LLService": PLATFORM | LOGGING | OWN | {"CLLDocuments", "Dispatch", "FoundationEssentials"},
-    "LLService/Graph": PLATFORM | {"LLJOSE", "LLHTTP", "LLBytes"},
+    "LLService/Graph": PLATFORM | {"LimitedLogin", "LLJOSE", "LLHTTP", "LLBytes"},
     "limited-login": PLATFORM | LOGGING | OWN
     | {"LLService", "LLStandIn", "LimitedLoginHTTPS", "ArgumentParser", "Dispatch", "FoundationEssentials", "CLLDocuments"},
 }

@@ -84,11 +84,11 @@ def snippets():
 
 def version():
     text = (ROOT / "Sources/limited-login/LimitedLoginCommand.swift").read_text()
-    number = re.search(r'version = "([^"]+)"', text).group(1)
+    number = re.search(r'number = "([^"]+)"', text).group(1)
     faults = []
     for catalog in ("LimitedLogin", "LLService"):
         text = (ROOT / f"Sources/{catalog}/{catalog}.docc/Changelog.md").read_text()
-        newest = re.search(r"^### (\S+) \(\d{4}-\d\d-\d\d\)$", text, re.M).group(1)
+        newest = re.search(r"^### (\S+)(?: \(\d{4}-\d\d-\d\d\))?$", text, re.M).group(1)
         faults += [] if newest == number else [f"{catalog}'s newest version is {newest} in its changelog, the program's {number}"]
     for file, line in [
         ("Dockerfile", f"ARG VERSION={number}\n"), ("config/kubernetes/overlays/example/kustomization.yaml", f"newTag: {number}\n"),

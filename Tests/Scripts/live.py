@@ -178,7 +178,8 @@ class Issuer(Process):
 
 def variables(settings):
     """The environment with these settings on top of the usual ones; a setting of None is left out."""
-    settings = {"app_ids": APP_ID, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0", "log_format": "json"} | settings
+    settings = {"app_ids": APP_ID, "listen": "127.0.0.1:0", "admin_listen": "127.0.0.1:0", "log_format": "json",
+                "watch_files": "disabled"} | settings
     return {f"LIMITED_LOGIN_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
 
 

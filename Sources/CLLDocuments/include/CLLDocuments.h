@@ -13,5 +13,7 @@ const char *page_script(void);
 const char *page_documentation(void);
 const char *page_agents(void);
 const char *page_icon(void);
+/* The commit that was built; empty if the build was not told. */
+const char *build_commit(void);
 
 #endif

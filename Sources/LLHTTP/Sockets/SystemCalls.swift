@@ -12,6 +12,9 @@ package enum SystemCalls {
         return result
     }
 
+    /// Makes an empty file in memory (memfd_create(2)).
+    package static func memoryFile() -> Int32 { platform_memory_file() }
+
     package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Int {
         // The system writes at most this number of bytes from the base address on, all within the array.
         return unsafe buffer.withUnsafeMutableBytes { bytes in

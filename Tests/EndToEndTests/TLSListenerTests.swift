@@ -98,6 +98,8 @@ struct TLSListenerTests {
         #expect(early.output.contains("Early data was not sent") && early.output.contains("Verify return code: 0 (ok)"))
         let url = "http://127.0.0.1:\(service.address.port)/livez"
         #expect(try FinishedRun(["-sS", "--max-time", "20", url], program: "/usr/bin/curl").exitCode != 0)
+        _ = try BlockingClient(service.address).exchange("PROXY TCP4 10.0.0.1 10.0.0.2 4000 8080\r\n")
+        #expect(service.process.waitForErrors(2, of: "the bytes are no TLS"), "\(service.process.errorText)")
         #expect(try curl(service).exitCode == 0)
     }
 

@@ -38,6 +38,9 @@ package protocol HTTPRequestHandler: AnyObject {
     /// - Returns: True if the request is to be answered now, so that it gives up its place.
     func didHangUp(_ request: ParkedRequest) -> Bool
 
+    /// The first bytes on a connection to a TLS listener are no TLS: plain HTTP, or a header of the PROXY protocol.
+    func didReceiveNoTLS(at now: MonotonicInstant)
+
     /// The worker calls it before it waits for events. The handler does the work that is due without a request.
     /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
     ///   nothing is due.
@@ -50,6 +53,7 @@ extension HTTPRequestHandler {
     package func attach(_ waker: RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
     package func didHangUp(_ request: ParkedRequest) -> Bool { false }
+    package func didReceiveNoTLS(at now: MonotonicInstant) {}
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
     package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {

@@ -109,6 +109,10 @@ extension Worker {
             }
             updateInterest(connection)
         } catch {
+            // OpenSSL's reasons for first bytes that are no record of TLS.
+            if case .protocolFailure(let reason) = error, ["http request", "wrong version number"].contains(reason) {
+                host.handler.didReceiveNoTLS(at: now)
+            }
             // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
             connection.tls = nil
             connection.tlsInterest = nil

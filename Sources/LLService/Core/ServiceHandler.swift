@@ -48,6 +48,12 @@ package final class ServiceHandler: HTTPRequestHandler {
         return refusals.untoldCount > 0 ? refusals.secondEnds : .never
     }
 
+    package func didReceiveNoTLS(at now: MonotonicInstant) {
+        guard core.logger.logLevel <= .info, refusals.admits(at: now) else { return }
+        let reason = "the bytes are no TLS: have the client speak https, and the balancer send no PROXY protocol header"
+        core.logger.info("no handshake", metadata: ["reason": "\(reason)"])
+    }
+
     package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
         if let refuses, refuses(&exchange, bytes) { return .respond }
         begin(&exchange, bytes)

@@ -226,7 +226,7 @@ check_compose() {
   within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   key=$(sed -n 's/^key:  //p' "$work/compose")
   expect 'a nonce for the key of the block' "$(status_of -X POST -H "X-Api-Key: $key" "http://127.0.0.1:$port/nonces")" 200
-  ! podman logs "$name" 2>&1 | grep '"level":"warning"' || fail 'the start warns'
+  ! podman logs "$name" 2>&1 | grep 'a setting may be a mistake' || fail 'the start warns'
 }
 
 # The image as it is: its own user, an empty root, and no /tmp.

@@ -131,7 +131,9 @@ package final class ServiceHandler: HTTPRequestHandler {
         let dialect = route?.dialect ?? .plain
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
-        if failure != .overloaded { noteRefusal(problem.answer, reason: foreign?.detail, &exchange, bytes) }
+        if failure != .overloaded {
+            noteRefusal(problem.answer, reason: foreign.map { "\($0.detail) \($0.hint)" }, &exchange, bytes)
+        }
     }
 
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool {

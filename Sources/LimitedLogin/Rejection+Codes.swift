@@ -321,7 +321,10 @@ extension Rejection.Code {
     .hint("Give an app id that LIMITED_LOGIN_APP_IDS names, or none.")
     package static let invalidTarget = Rejection.Code("invalid_target", 400, .caller, "The audience is not configured")
         .detail("The audience is none of token_audiences.")
-        .hint("Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience, or none.")
+        .hint("Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience or resource, or none.")
+    package static let invalidScope = Rejection.Code("invalid_scope", 400, .caller, "The scope is not offered")
+        .detail("The scope is not within token_scope.")
+        .hint("Name scopes of LIMITED_LOGIN_TOKEN_SCOPE as scope, or none.")
     package static let keysUnavailable =
         Rejection.Code(
             "keys_unavailable",

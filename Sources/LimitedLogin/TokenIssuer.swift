@@ -124,6 +124,8 @@ public struct TokenIssuer: Sendable {
         public let value: String
         /// The lifetime, in seconds.
         public let lifetimeSeconds: Int
+        /// The granted scope (RFC 6749 section 3.3), as in the token; nil if there is none.
+        public let scope: String?
     }
 
     /// The rules for the content of the tokens.
@@ -151,18 +153,21 @@ public struct TokenIssuer: Sendable {
     ///   - login: The verified login.
     ///   - kind: The kind of the token; an access token by default.
     ///   - audience: An audience of the policy; the first one if nil.
+    ///   - scope: The wanted part of the policy's scope, separated by spaces; all of it if nil.
     ///   - tokenID: `jti`, a name that no other token has.
     ///   - now: The time of issue; fractions of a second are ignored.
     /// - Throws: ``Rejection`` (``Rejection/Code/expired``) if the credential of the login has expired,
-    ///   ``InvalidExpectation`` if the audience is not among the policy's, if an ID is empty, or if the login is more than
+    ///   ``InvalidExpectation`` if the audience or the scope is not among the policy's, if an ID is empty, or if the login is more than
     ///   ten minutes ahead, ``Unavailable`` if OpenSSL fails.
     public func token(
         for login: Login,
         kind: Kind = .accessToken,
         audience: String? = nil,
+        scope: String? = nil,
         tokenID: String,
         now: NumericDate
     ) throws -> Token {
+        let granted = try policy.grantedScope(scope)
         let audience = audience ?? policy.audiences[0]
         guard policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) else {
             throw InvalidExpectation(rejection: Rejection(.invalidTarget))
@@ -178,20 +183,22 @@ public struct TokenIssuer: Sendable {
             throw Rejection(.expired, "The subject token has ended.")
         }
         var value = kind == .accessToken ? accessTokenHeader : idTokenHeader
-        let payload = payload(login, kind, audience, tokenID, issuedAt: issuedAt, end: end)
+        let payload = payload(login, kind, audience, granted, tokenID, issuedAt: issuedAt, end: end)
         Base64URL.append(encoding: payload.span, to: &value)
         guard let signature = try? keys.first.signature(for: value) else {
             throw Unavailable(rejection: Rejection(.internalError, "OpenSSL cannot sign."))
         }
         value.append(UInt8(ascii: "."))
         Base64URL.append(encoding: signature.span, to: &value)
-        return Token(value: String(decoding: value, as: UTF8.self), lifetimeSeconds: Int(end - issuedAt))
+        let text = String(decoding: value, as: UTF8.self)
+        return Token(value: text, lifetimeSeconds: Int(end - issuedAt), scope: granted)
     }
 
     private func payload(
         _ login: Login,
         _ kind: Kind,
         _ audience: String,
+        _ scope: String?,
         _ tokenID: String,
         issuedAt: Int64,
         end: Int64
@@ -209,6 +216,7 @@ public struct TokenIssuer: Sendable {
         JSONWriter.member("auth_time", Int(login.authenticatedAt.wholeSeconds), to: &payload)
         JSONWriter.member("jti", tokenID, to: &payload)
         JSONWriter.member("idp", "facebook", to: &payload)
+        if !policy.scopeIsClaim { JSONWriter.member("scope", scope, to: &payload) }
         if let thumbprint = login.keyThumbprint {
             JSONWriter.raw(#","cnf":{"#, to: &payload)
             JSONWriter.member("jkt", thumbprint, to: &payload)
@@ -241,6 +249,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
             "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "azp", "auth_time", "acr", "amr", "nonce",
             "cnf",
             "idp", "at_hash", "c_hash", "s_hash", "sid", "act", "may_act", "email_verified",
+            // /introspect writes these two beside the claims.
+            "active", "token_type",
         ] + TokenIssuer.Claim.allCases.map(\.rawValue)
     )
 
@@ -254,8 +264,12 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     public let accessTokenType: TokenIssuer.AccessTokenType
     /// The claims about the person in the tokens.
     public let claims: [TokenIssuer.Claim]
+    /// The scope that a token may have, word by word (RFC 6749 section 3.3).
+    public let scopes: [String]
     /// The additional claims as members of an object, each with a comma before it.
     let extraMembers: String
+    /// True if the scope is one of the additional claims, so that every token has all of it.
+    let scopeIsClaim: Bool
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
@@ -264,7 +278,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     ///   - lifetimeSeconds: The lifetime, 60 to 3,600 seconds.
     ///   - accessTokenType: The `typ` of access tokens.
     ///   - claims: The claims about the person in the tokens.
-    ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims.
+    ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
+    ///   - scope: The scope that a token may have, words separated by spaces.
     /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         issuer: String,
@@ -272,7 +287,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         lifetimeSeconds: Int = defaultLifetimeSeconds,
         accessTokenType: TokenIssuer.AccessTokenType = .accessToken,
         claims: [TokenIssuer.Claim] = [],
-        extraClaims: String = "{}"
+        extraClaims: String = "{}",
+        scope: String = ""
     ) throws(InvalidConfiguration) {
         try Self.require(issuer: issuer)
         for audience in audiences where !Self.isPlain(audience) {
@@ -283,13 +299,34 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         guard Self.lifetimeRange.contains(lifetimeSeconds) else {
             throw InvalidConfiguration("A lifetime of \(lifetimeSeconds) s is out of range: 60 to 3,600 s.")
         }
-        extraMembers = try Self.members(extraClaims)
+        guard scope.utf8.count <= 1_024, scope.utf8.allSatisfy({ ASCII.isVisible($0) || $0 == ASCII.space }),
+            JSONText.isPlain(scope.utf8.span)
+        else {
+            throw InvalidConfiguration(
+                "\(scope.debugDescription) is no scope: give words of visible ASCII characters without \" and \\."
+            )
+        }
+        let claim: String?
+        (extraMembers, claim) = try Self.members(extraClaims)
+        guard claim == nil || scope.isEmpty else {
+            throw InvalidConfiguration("The additional claims must not have scope: the scope of tokens is set.")
+        }
+        scopeIsClaim = claim != nil
+        scopes = (claim ?? scope).split(separator: " ").map(String.init)
         self.issuer = issuer
         self.audiences = audiences.isEmpty ? [issuer] : audiences
         self.lifetimeSeconds = lifetimeSeconds
         self.accessTokenType = accessTokenType
         // Each once: a member that stands twice is refused everywhere.
         self.claims = TokenIssuer.Claim.allCases.filter { claims.contains($0) }
+    }
+
+    /// The scope of a token for the wanted one; nil if there is none.
+    package func grantedScope(_ wanted: String?) throws(InvalidExpectation) -> String? {
+        let words = (wanted ?? "").split(separator: " ").map(String.init)
+        guard words.allSatisfy(scopes.contains) else { throw InvalidExpectation(rejection: Rejection(.invalidScope)) }
+        let granted = words.isEmpty || scopeIsClaim ? scopes : scopes.filter(words.contains)
+        return granted.isEmpty ? nil : granted.joined(separator: " ")
     }
 
     /// RFC 8414 section 2: an `https` URL without query and fragment.
@@ -319,7 +356,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
             && JSONText.isPlain(Array(text.utf8).span)
     }
 
-    private static func members(_ text: String) throws(InvalidConfiguration) -> String {
+    /// The members of the additional claims, and their `scope`.
+    private static func members(_ text: String) throws(InvalidConfiguration) -> (String, scope: String?) {
         let bytes = Array(text.utf8)
         guard bytes.count <= extraClaimsByteLimit else {
             let limit = DecimalNumber.grouped(extraClaimsByteLimit)
@@ -338,6 +376,9 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
             let value = String(decoding: bytes[range], as: UTF8.self)
             members += ",\(JSONText.quoted(text)):" + (object.document.isString(name + 1) ? "\"\(value)\"" : value)
         }
-        return members
+        guard object.member("scope") == nil || object.string("scope") != nil else {
+            throw InvalidConfiguration("The scope among the additional claims must be a text (RFC 6749 section 3.3).")
+        }
+        return (members, object.string("scope"))
     }
 }

@@ -17,12 +17,19 @@ enum OwnTokens {
     static let rsa = try? SigningKey(generating: .rs256)
     static let p256 = try? SigningKey(generating: .es256)
 
-    static func settings(_ keys: [SigningKey?] = [rsa, p256]) throws -> TokenSettings {
+    static func settings(
+        _ keys: [SigningKey?] = [rsa, p256],
+        issuer: String = issuer,
+        claims: [TokenIssuer.Claim] = [.name, .email],
+        extraClaims: String = #"{"role":"user"}"#,
+        scope: String = ""
+    ) throws -> TokenSettings {
         let policy = try TokenIssuerPolicy(
             issuer: issuer,
             audiences: [audience, "other"],
-            claims: [.name, .email],
-            extraClaims: #"{"role":"user"}"#
+            claims: claims,
+            extraClaims: extraClaims,
+            scope: scope
         )
         return TokenSettings(TokenIssuer(policy: policy, keys: try SigningKeySet(keys.compactMap { $0 })))
     }
@@ -39,7 +46,8 @@ struct OwnTokenTests {
         keys: [SigningKey?] = [OwnTokens.rsa, OwnTokens.p256],
         minters: [TokenMinter]? = [StandInKeys.current],
         nonces: NonceIssuer? = nil,
-        replayStore: ReplayStore? = nil
+        replayStore: ReplayStore? = nil,
+        tokens: TokenSettings? = nil
     ) async throws -> InProcessService {
         let clients = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         return try await InProcessService(
@@ -48,7 +56,7 @@ struct OwnTokenTests {
             gatewayIsEnabled: true,
             nonces: nonces,
             replayStore: replayStore,
-            tokens: try OwnTokens.settings(keys)
+            tokens: try tokens ?? OwnTokens.settings(keys)
         )
     }
 
@@ -189,7 +197,8 @@ struct OwnTokenTests {
             let bearer = ["Authorization: Bearer \(own.token)", "DPoP: x"]
             #expect(try service.answer("GET", "/auth", fields: bearer).code == "invalid_dpop_proof")
             let active = try service.introspect("token=\(own.token)").text
-            #expect(active.contains(#""token_type":"DPoP","cnf":{"jkt":"\#(thumbprint)"}"#), "\(active)")
+            #expect(active.contains(#","cnf":{"jkt":"\#(thumbprint)"},"#), "\(active)")
+            #expect(active.hasSuffix(#","token_type":"DPoP"}"#), "\(active)")
             let id = try Self.exchange(service, Self.body(token, "nonce=n-1&requested_token_type=\(Self.idToken)"))
             #expect(try JSONDecoder().decode(Answer.self, from: Data(id.body)).type == "N_A")
         }
@@ -199,7 +208,9 @@ struct OwnTokenTests {
     func leniency() async throws {
         let service = try await Self.service()
         let good = try Tokens.mint(Tokens.claims())
-        for more in ["nonce=n-1&raw_nonce=&subject=&audience=&app_id=&issued_nonce=", "nonce=n-1&scope=a&resource=b"] {
+        for more in [
+            "nonce=n-1&raw_nonce=&subject=&audience=&app_id=&issued_nonce=", "nonce=n-1&scope=&resource=&x=y",
+        ] {
             #expect(try Self.exchange(service, Self.body(good, more)).status == 200, "\(more)")
         }
     }
@@ -327,6 +338,32 @@ struct OwnTokenTests {
         let plain = try await InProcessService()
         #expect(try plain.answer("GET", "/.well-known/jwks.json", fields: []).status == 404)
         #expect(try plain.answer("POST", "/token", fields: [Self.form], body: "").status == 404)
+    }
+
+    @Test("An issuer with a path serves its documents at both places, and its endpoints below the path")
+    func issuerPath() async throws {
+        let service = try await Self.service(tokens: try OwnTokens.settings(issuer: "\(OwnTokens.issuer)/a/b"))
+        let token = try Self.issued(service)
+        for (path, status) in [
+            ("/a/b/.well-known/openid-configuration", 200), ("/.well-known/openid-configuration/a/b", 200),
+            ("/.well-known/oauth-authorization-server/a/b", 200), ("/a/b/.well-known/jwks.json", 200),
+            ("/.well-known/openid-configuration", 200), ("/a/.well-known/openid-configuration", 404), ("/a/b", 404),
+            ("/a/b/livez", 404), ("/token/a/b", 404), ("/a/b/a/b/.well-known/jwks.json", 404),
+        ] {
+            let answer = try service.answer("GET", path, fields: [])
+            #expect(answer.status == status, "\(path): \(answer.text)")
+            let isMetadata = status == 200 && !path.hasSuffix("jwks.json")
+            #expect(answer.text.contains(#""issuer":"\#(OwnTokens.issuer)/a/b","#) == isMetadata, "\(path)")
+        }
+        let body = Self.body(try Tokens.mint(Tokens.claims()))
+        #expect(try service.answer("POST", "/a/b/token", fields: [Self.form, Self.key], body: body).status == 200)
+        let active = try service.answer(
+            "POST",
+            "/a/b/introspect",
+            fields: [Self.form, Self.key],
+            body: "token=\(token)"
+        )
+        #expect(active.text.hasPrefix(#"{"active":true"#), "\(active.text)")
     }
 
     @Test("A former signing key still verifies; a removed key does not")

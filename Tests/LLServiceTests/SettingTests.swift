@@ -140,6 +140,7 @@ struct SettingTests {
         SettingCase("token_audiences", "a,b", tokens, bad: ["a,a"]),
         SettingCase("token_claims", "name,email", tokens, bad: ["phone"]),
         SettingCase("token_extra_claims", #"{"role":"user"}"#, tokens, bad: ["x", #"{"iss":"a"}"#]),
+        SettingCase("token_scope", "read write", tokens, bad: ["a\"b", "a\u{e9}"]),
         SettingCase("token_type_header", "JWT", tokens), SettingCase("token_lifetime_seconds", "299", tokens),
         SettingCase("watch_files", "disabled", bad: ["on"]), SettingCase("drain_delay_seconds", "299", bad: ["301"]),
         SettingCase("log_level", "debug", bad: ["verbose"]),

@@ -203,24 +203,31 @@ extension ServiceConfiguration {
         try refuse([
             (isForeign, all.issuer, nil, fault.reason), lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
         ])
-        func policy(_ audiences: [String]?, _ extra: String?) throws(InvalidConfiguration) -> TokenIssuerPolicy {
+        func policy(
+            _ audiences: [String]? = nil,
+            _ extra: String? = nil,
+            _ scope: String? = nil
+        ) throws(InvalidConfiguration) -> TokenIssuerPolicy {
             try TokenIssuerPolicy(
                 issuer: issuer,
                 audiences: audiences ?? [],
                 lifetimeSeconds: self.tokenLifetimeSeconds,
                 accessTokenType: self.tokenTypeHeader,
                 claims: self.tokenClaims,
-                extraClaims: extra ?? "{}"
+                extraClaims: extra ?? "{}",
+                scope: scope ?? ""
             )
         }
         // Each value is checked by itself, so that the error names its setting.
         var checked = all.issuer as any AnySetting
         do throws(InvalidConfiguration) {
-            _ = try policy(nil, nil)
+            _ = try policy()
             checked = all.tokenAudiences
-            _ = try policy(self.tokenAudiences, nil)
+            _ = try policy(self.tokenAudiences)
             checked = all.tokenExtraClaims
-            return try policy(self.tokenAudiences, self.tokenExtraClaims)
+            _ = try policy(self.tokenAudiences, self.tokenExtraClaims)
+            checked = all.tokenScope
+            return try policy(self.tokenAudiences, self.tokenExtraClaims, self.tokenScope)
         } catch {
             throw failure(checked, "\(error)")
         }

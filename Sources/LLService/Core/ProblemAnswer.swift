@@ -44,6 +44,7 @@ enum ProblemDialect: Sendable {
         guard self != .plain else { return nil }
         return switch (code, status(of: code)) {
         case (.invalidTarget, _): "invalid_target"
+        case (.invalidScope, _): "invalid_scope"
         case (.unsupportedGrantType, _): "unsupported_grant_type"
         case (_, 401): "invalid_client"
         case (_, 503): "temporarily_unavailable"

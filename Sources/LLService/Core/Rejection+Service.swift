@@ -103,7 +103,7 @@ extension Rejection.Code {
             .requestTimeout, .bodyTooLarge, .uriTooLong, .unsupportedMediaType, .expectationFailed,
             .keyChecksExhausted, .tooManyAccessTokens, .headersTooLarge, .internalError, .notImplemented,
             .keysUnavailable, .replayStoreUnavailable, .callbackNotDelivered, .overloaded, .draining,
-            .httpVersionNotSupported, .invalidTarget, .unsupportedGrantType,
+            .httpVersionNotSupported, .invalidTarget, .invalidScope, .unsupportedGrantType,
         ] + ofGraph
 }
 

@@ -214,7 +214,7 @@ extension Route {
         body: .form(atMost: TokenEndpoint.bodyLimit),
         dialect: .exchange,
         problems: [
-            .invalidTarget, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
+            .invalidTarget, .invalidScope, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
             .unsupportedMediaType,
             .keyChecksExhausted, .tooManyAccessTokens, .keysUnavailable, .replayStoreUnavailable,
         ] + Rejection.Code.ofTokens + Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens,

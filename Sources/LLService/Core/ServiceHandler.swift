@@ -167,7 +167,14 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     @inline(__always)
     private func find(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
-        routes.firstIndex { $0.matches(path, bytes) }
+        routes.firstIndex { $0.matches(path, bytes) } ?? findBelowIssuer(path, bytes)
+    }
+
+    /// The route of an issuer whose URL has a path.
+    private func findBelowIssuer(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
+        guard let rest = worker.settings.tokens?.routePath(in: path, bytes) else { return nil }
+        let isIntrospection = bytes.equal(rest, "/introspect")
+        return routes.firstIndex { ($0.requirement == .tokenIssuer || isIntrospection) && $0.matches(rest, bytes) }
     }
 
     /// Checks a request's head against its route's row.

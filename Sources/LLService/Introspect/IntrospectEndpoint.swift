@@ -25,12 +25,7 @@ enum IntrospectEndpoint {
                     return .later(until: worker.judge.waitsUntil, then: answer(request))
                 }
                 VerifyEndpoint.addFields(to: &exchange.response)
-                IntrospectAnswer.write(
-                    token.claims,
-                    payload: token.payload,
-                    client: token.client,
-                    to: &exchange.response.body
-                )
+                IntrospectAnswer.write(token, to: &exchange.response.body)
                 return .accepted(.idToken, person: nil)
             } catch {
                 // A malformed request or an outage is not the token's fault.
@@ -109,18 +104,21 @@ struct IntrospectRequest: Sendable {
 
 /// Writes the answer of `POST /introspect` about an active token (RFC 7662 section 2.2).
 enum IntrospectAnswer {
-    static func write(
-        _ claims: VerifiedClaims,
-        payload: [UInt8],
-        client: Range<Int>?,
-        to bytes: inout [UInt8]
-    ) {
+    static func write(_ token: UnboundToken, to bytes: inout [UInt8]) {
+        let (claims, payload) = (token.claims, token.payload)
         JSONWriter.raw("{\"active\":true", to: &bytes)
+        if token.isOwn {
+            // Every claim of the token, as it was written.
+            bytes.append(UInt8(ascii: ","))
+            bytes += payload.dropFirst().dropLast()
+            let type: StaticString = claims.isBoundToKey ? ",\"token_type\":\"DPoP\"}" : ",\"token_type\":\"Bearer\"}"
+            return JSONWriter.raw(type, to: &bytes)
+        }
         text("iss", claims.issuer, payload, &bytes)
         text("sub", claims.subject, payload, &bytes)
         text("aud", claims.audience, payload, &bytes)
         // A token of Facebook was issued to its audience.
-        text("client_id", client ?? claims.audience, payload, &bytes)
+        text("client_id", token.client, payload, &bytes)
         // RFC 9449 section 6.2. No proof fits a token with an unreadable `cnf`.
         switch claims.keyBinding {
         case .none: JSONWriter.raw(",\"token_type\":\"Bearer\"", to: &bytes)

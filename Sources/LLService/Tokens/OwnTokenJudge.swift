@@ -11,11 +11,14 @@ package final class TokenSettings: Sendable {
     /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
     let discovery: [UInt8]
     let keySet: [UInt8]
+    /// The path of the issuer's URL; empty for most.
+    private let path: [UInt8]
 
     package init(_ issuer: TokenIssuer) {
         self.issuer = issuer
         keySet = Array(issuer.keys.jsonWebKeySet.utf8)
         let base = issuer.policy.issuer
+        path = Array(base.utf8.dropFirst("https://".utf8.count).drop { $0 != UInt8(ascii: "/") })
         let algorithms = Set(issuer.keys.keys.map(\.algorithm.rawValue)).sorted()
         var text: [UInt8] = [UInt8(ascii: "{")]
         JSONWriter.member("issuer", base, to: &text)
@@ -38,6 +41,19 @@ package final class TokenSettings: Sendable {
         JSONWriter.member("claims_supported", claims + told, to: &text)
         text.append(UInt8(ascii: "}"))
         discovery = text
+    }
+
+    /// The path of a route in a request's path that has the issuer's path too; nil for any other. Discovery puts a document
+    /// below the issuer (section 4.1), and RFC 8414 the issuer's path behind the document's (section 3.1).
+    func routePath(in path: Range<Int>, _ bytes: Span<UInt8>) -> Range<Int>? {
+        let own = self.path
+        guard !own.isEmpty, path.count > own.count else { return nil }
+        let (end, start) = (path.lowerBound + own.count, path.upperBound - own.count)
+        if bytes.equal(path.lowerBound..<end, own.span) { return end..<path.upperBound }
+        let document: StaticString = "/.well-known/"
+        let name = path.lowerBound..<min(path.lowerBound + document.utf8CodeUnitCount, start)
+        guard bytes.equal(start..<path.upperBound, own.span), bytes.equal(name, document) else { return nil }
+        return path.lowerBound..<start
     }
 }
 
@@ -91,6 +107,8 @@ struct UnboundToken {
     let claims: VerifiedClaims
     /// The bytes that the ranges point into.
     let payload: [UInt8]
+    /// True for a token that was issued here.
+    var isOwn = false
     /// The client that the token was issued to. A token of Facebook was issued to its audience.
     let client: Range<Int>
 }
@@ -123,6 +141,6 @@ extension WorkerContext {
         guard expectation.binding.nonce == nil else { throw .missingClaim(.nonce) }
         let subject = JSONText.value(own.payload.span, own.claims.subject)
         if let expected = expectation.binding.subject, !subject.utf8.elementsEqual(expected) { throw .subjectMismatch }
-        return UnboundToken(claims: own.claims, payload: own.payload, client: own.clientID)
+        return UnboundToken(claims: own.claims, payload: own.payload, isOwn: true, client: own.clientID)
     }
 }

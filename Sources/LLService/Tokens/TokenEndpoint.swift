@@ -106,6 +106,7 @@ enum TokenEndpoint {
                 for: login,
                 kind: request.wanted == .idToken ? .idToken : .accessToken,
                 audience: request.audience,
+                scope: request.scope,
                 tokenID: String(decoding: Base64URL.encode(name), as: UTF8.self),
                 now: now
             )
@@ -125,6 +126,7 @@ enum TokenEndpoint {
         JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)
         JSONWriter.member("token_type", type, to: &response.body)
         JSONWriter.member("expires_in", token.lifetimeSeconds, to: &response.body)
+        JSONWriter.member("scope", token.scope, to: &response.body)
         JSONWriter.raw("}", to: &response.body)
     }
 }
@@ -142,6 +144,7 @@ struct TokenRequest: Sendable {
     let token: [UInt8]
     let isIDToken: Bool
     let audience: String?
+    let scope: String?
     let wanted: TokenType
     private(set) var expectation = TokenExpectation()
     private(set) var hasAuthNonce = false
@@ -172,10 +175,21 @@ struct TokenRequest: Sendable {
             throw Rejection(.invalidRequest, "The requested_token_type must be one of \(known).")
         }
         self.wanted = wanted
-        audience = form.text("audience")
+        // RFC 8693 section 2.1: with an actor the token would say who acts for whom, which none of these does.
+        guard form.value("actor_token") == nil, form.value("actor_token_type") == nil else {
+            throw Rejection(.invalidRequest, "No delegation is offered: leave actor_token and actor_token_type out.")
+        }
+        // RFC 8707 section 2: another name of the audience.
+        let resource = form.text("resource")
+        audience = form.text("audience") ?? resource
+        guard resource == nil || resource == audience else {
+            throw Rejection(.invalidTarget, "The audience and the resource differ.")
+        }
+        scope = form.text("scope")
         if let audience, !policy.audiences.contains(where: { $0.utf8.elementsEqual(audience.utf8) }) {
             throw Rejection(.invalidTarget)
         }
+        _ = try Rejection.judging { try policy.grantedScope(form.text("scope")) }
         try readLogin(form)
     }
 

@@ -184,38 +184,6 @@ struct MemoryJudgementTests {
         #expect(MemoryJudgement.judge(known: row.known, reported: row.reported, moved: row.moved) == row.judgement)
     }
 
-    @Test("Each judgement is accepted once it is written, whatever was known and reported")
-    func settles() {
-        let starts: [MemoryStart?] = [
-            nil, Self.start(1_000), Self.start(99_000, isAfterLoss: true), Self.start(30 * Self.hour),
-        ]
-        var count = 0
-        for (row, run) in Array([Self.firstMeetings, Self.sameRuns, Self.newRuns, Self.moves].joined()).flatMap({ row in
-            starts.map { (row, $0) }
-        }) {
-            for data in starts {
-                for moved in MemoryJudgement.Move.allCases {
-                    var reported = row.reported
-                    (reported.run, reported.data) = (run, data)
-                    let first = MemoryJudgement.judge(known: row.known, reported: reported, moved: moved)
-                    switch first {
-                    case .continues: continue
-                    case .movedIntact(let start):
-                        (reported.run, reported.last) = (start, row.known == nil ? .absent : .moved)
-                    case .lost(let start): reported.run = start
-                    }
-                    count += 1
-                    let second = MemoryJudgement.judge(known: row.known, reported: reported, moved: moved)
-                    #expect(
-                        reported.run.map { second == .continues($0) } == true,
-                        "\(row.testDescription): \(first), \(second)"
-                    )
-                }
-            }
-        }
-        #expect(count > 1_000)
-    }
-
     @Test(
         "A slot arrives whole only at its target, if that had no restart and took over from no server since",
         arguments: [

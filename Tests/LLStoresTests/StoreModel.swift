@@ -86,7 +86,7 @@ struct StoreModel: Hashable {
         (self.kind, self.skew, self.writesThrough) = (kind, skew, writesThrough)
         leavingTime = leaving
         services = []
-        services = [makeService(), makeService()]
+        services = [makeService(0), makeService(1)]
         if isMoving { (servers[1].isPrimary, isReplicating) = (true, false) }
         // Both replicas have used the first server for long.
         for _ in 0..<2 {
@@ -96,8 +96,10 @@ struct StoreModel: Hashable {
         for service in services.indices { open(service) }
     }
 
-    private func makeService() -> Service {
-        Service(memory: RedisMemory(kind, limits), places: RedisPlaces(order: Self.nodes))
+    /// The second replica asks the second sentinel first.
+    private func makeService(_ index: Int) -> Service {
+        let order = index == 0 ? Self.nodes : Self.nodes.reversed()
+        return Service(memory: RedisMemory(kind, limits), places: RedisPlaces(order: order))
     }
 
     private var limits: ReplayLimits {
@@ -291,11 +293,11 @@ extension StoreModel {
         case .look(let service): open(service)
         case .cut(let service): services[service].session = nil
         case .restartService(let service):
-            services[service] = makeService()
+            services[service] = makeService(service)
         case .pass(let time):
             now += time
             for service in services.indices { services[service].session?.sent = [] }
-            if now >= switchedAt + 2_000 { told[1] = told[0] }
+            if now > switchedAt + 2_000 { told[1] = told[0] }
             // Each replica reads revocations or tries to connect once a second, and so notices a move.
             for service in services.indices where servers[primary].isMigrating {
                 if services[service].session == nil { open(service) } else { read(service) }
@@ -342,7 +344,10 @@ extension StoreModel {
             servers[new].keys.merge(servers[old].keys) { _, moved in moved }
             (servers[old].keys, servers[old].isMigrating) = ([:], false)
             for node in servers.indices { servers[node].owner = new }
-        default: servers[old].isMigrating = false
+        default:
+            servers[old].isMigrating = false
+            // Within a second the replicas that noticed the move try again.
+            for service in services.indices where services[service].session == nil { open(service) }
         }
     }
 }
@@ -358,8 +363,10 @@ extension StoreModel {
         for service in services.indices {
             events += nonces.indices.map { isSplit ? .send($0, at: service) : .again($0, at: service) }
             events += [.look(service)] + (isSplit ? [.receive(service), .cut(service)] : [])
-            // A replica that first uses a server after a jump of its clock cannot see the jump.
-            if servers.allSatisfy({ $0.lead == 0 }) { events.append(.restartService(service)) }
+            // A replica that first uses a server after a jump of its clock, or after a move, cannot see that.
+            if !servers[primary].isMigrating, servers.allSatisfy({ $0.lead == 0 }) {
+                events.append(.restartService(service))
+            }
         }
         events += isSentinel ? [.pass(2_000), .pass(3_000), .gossip] : [.pass(6_000)]
         let (isUp, isMoving) = (servers[primary].isUp, kind == .cluster && !isReplicating && isTaken)

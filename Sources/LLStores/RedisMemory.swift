@@ -61,6 +61,8 @@ struct RedisMemory: Hashable {
     private var opening: Opening?
     /// A new server that is not trusted yet, because other replicas may still use the former one.
     private var arrival: Arrival?
+    /// True if the last server's clock jumped, so that it forgot entries, which no move brings back.
+    private var hasJumped = false
 
     init(_ kind: ReplayStoreURL.Kind, _ limits: ReplayLimits) {
         keys = RedisKeys(kind)
@@ -168,7 +170,7 @@ struct RedisMemory: Hashable {
     }
 
     private mutating func trust(_ start: MemoryStart, _ meeting: Meeting) {
-        (opening, slotMove, arrival) = (nil, nil, nil)
+        (opening, slotMove, arrival, hasJumped) = (nil, nil, nil, false)
         last = RedisLastServer(
             node: meeting.node,
             history: meeting.facts.history,
@@ -187,7 +189,7 @@ struct RedisMemory: Hashable {
         // Another server's clock may differ.
         let isSame = last?.node == meeting.node || last?.known.identity == meeting.facts.identity
         let (before, clock) = (isSame ? last?.clock : nil, meeting.clock)
-        let hasJumped = before?.hasJumped(to: clock, clockJump) ?? false
+        let hasJumped = self.hasJumped || before?.hasJumped(to: clock, clockJump) ?? false
         let serverTime = hasJumped ? before?.time(at: clock.at) ?? 0 : clock.milliseconds
         return MemoryJudgement.Reported(
             identity: meeting.facts.identity,
@@ -222,6 +224,7 @@ struct RedisMemory: Hashable {
         // The server read its clock after the question was sent.
         let clock = ServerClock(milliseconds: time / 1_000, at: sentAt)
         guard !last.clock.hasJumped(to: ServerClock(milliseconds: clock.milliseconds, at: now), clockJump) else {
+            hasJumped = true
             throw .clockChanged
         }
         // Entries that are made while the clock is set back are forgotten early when it is set right.

@@ -72,6 +72,7 @@ struct StoreModel: Hashable {
     private var switchedAt: UInt64 = 0
     private var isReplicating = true
     private var moveBeganAt: UInt64 = 0
+    private var jumpedAt: UInt64 = 0
     private(set) var nonces: [Nonce] = []
     private var names = 0xC0
 
@@ -213,7 +214,12 @@ extension StoreModel {
     private mutating func read(_ service: Int) {
         guard let node = services[service].session?.node else { return }
         do throws(RedisFailure) {
-            for check in services[service].memory.checks { _ = try ask(check, node) }
+            var replies: [RedisReply] = []
+            for check in services[service].memory.checks { replies.append(try ask(check, node)) }
+            let present = wall(service)
+            _ = try services[service].memory.handle(
+                .checked(replies, sentAt: instant, now: instant, unixMilliseconds: present)
+            )
         } catch { note(error, service, node) }
     }
 
@@ -298,8 +304,8 @@ extension StoreModel {
             now += time
             for service in services.indices { services[service].session?.sent = [] }
             if now > switchedAt + 2_000 { told[1] = told[0] }
-            // Each replica reads revocations or tries to connect once a second, and so notices a move.
-            for service in services.indices where servers[primary].isMigrating {
+            // Each replica reads revocations or tries to connect once a second, and so notices a move or a jump.
+            for service in services.indices where kind == .cluster {
                 if services[service].session == nil { open(service) } else { read(service) }
             }
         case .gossip: told[1] = told[0]
@@ -332,6 +338,7 @@ extension StoreModel {
             servers[old].keys = [:]
             replicate(old)
         case .jump:
+            jumpedAt = now
             servers[old].lead += 3_600_000
             servers[old].keys = servers[old].keys.filter { !$0.key.hasPrefix("nonce") }
             replicate(old)
@@ -373,7 +380,8 @@ extension StoreModel {
         if isMoving || servers[primary].isMigrating {
             // The replicas overlook a move that is over within a second.
             let isNoticed = now >= moveBeganAt + 2_000
-            events += servers[primary].isMigrating ? [.endMove] : [.beginMove]
+            let mayMove = now >= jumpedAt + 2_000
+            events += servers[primary].isMigrating ? [.endMove] : mayMove ? [.beginMove] : []
             if servers[primary].isMigrating, isNoticed {
                 events += [.cancelMove, .restart(1 - primary, keeps: false)]
             }

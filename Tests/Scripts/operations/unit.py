@@ -63,7 +63,7 @@ def main():
     with Folder() as folder, Issuer() as issuer:
         wrapper = folder.write("limited-login", f'#!/bin/sh\nexec {sys.executable} {__file__} {numbers} {binary()} "$@"\n', 0o755)
         config = folder.write("config.json", json.dumps({"app_ids": [APP_ID]}))
-        with live.Server(wrapper, issuer.jwks_url, app_ids=None, config=config) as service:
+        with live.Server(wrapper, issuer.jwks_url, app_ids=None, config=config, watch_files="enabled") as service:
             service.wait_until_ready()
             status, _ = request(service.port, "POST", "/verify", verify_body(issuer.token()))
             check(status == 200, "under the unit's filter of system calls a good token is accepted")

@@ -68,8 +68,7 @@ def encoded(part):
 def altered(token):
     header, payload, signature = token.split(".")
     middle = len(payload) // 2
-    other = "A" if payload[middle] != "A" else "B"
-    return ".".join([header, payload[:middle] + other + payload[middle + 1:], signature])
+    return ".".join([header, payload[:middle] + "BA"[payload[middle] != "A"] + payload[middle + 1:], signature])
 
 
 def resigned(token, algorithm, secret=None):
@@ -82,7 +81,6 @@ def resigned(token, algorithm, secret=None):
 def cases(program, service, issuer, file, authority=None, forgiven=1):
     """Tokens by their description; only the first is good. The expired one has expired for every consumer."""
     end = int(time.time()) + SHORT
-    # This token expires with the login's own token.
     short = exchange(service, issuer.token(iat=end - 3600, exp=end), authority)[1]["access_token"]
     good = exchange(service, issuer.token(), authority)[1]["access_token"]
     found = {
@@ -106,7 +104,6 @@ def judge(title, tokens, accepts):
 
 
 def consumers(program, issuer, names, python, kind, options):
-    """Tries every consumer, by discovery or the key set's URL over TLS."""
     with harness.Folder() as folder:
         port, file = harness.free_port(), folder.write("keys.pem", key(program, *options))
         settings = certificates(folder) | {

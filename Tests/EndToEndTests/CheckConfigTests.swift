@@ -26,7 +26,7 @@ struct CheckConfigTests {
         let object = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
         let settings = try #require(object["settings"] as? [String: [String: String]])
         #expect(settings["workers"] == ["value": "3", "origin": "--workers"])
-        #expect(settings["binding"] == ["value": "required", "origin": "default"])
+        #expect(settings["binding"] == ["value": "optional", "origin": "environment variable LIMITED_LOGIN_BINDING"])
         let warnings = try #require(object["warnings"] as? [String])
         for words in ["binding is optional", "rediss://"] { #expect(warnings.contains { $0.contains(words) }) }
     }

@@ -245,7 +245,7 @@ struct RedisReplayStoreTests {
             #expect(store.use(UInt64.random(in: 0 ... .max)) == .accepted)
         }
         let bare = try StoreUnderTest(url, authorities: certificates.authorityFile)
-        #expect(bare.wait { $0.failures.contains { "\($0)".contains("certificate required") } })
+        #expect(bare.wait { $0.failures.contains(.certificateNeeded) })
     }
 
     @Test("TLS verifies the certificate and its name")
@@ -289,6 +289,8 @@ struct RedisReplayStoreTests {
         let place = url.replacing("PORT", with: "\(server.port)").replacing("TLS", with: "\(server.securePort)")
         let authorities = url.hasPrefix("rediss") ? certificates.authorityFile : nil
         let store = try StoreUnderTest(place, authorities: authorities) { $0 = ReplayLimits() }
+        // The server closes behind its demand for a certificate, and the reset may overtake it.
+        if cause == .certificateNeeded { return #expect(store.wait { $0.failures.contains(cause) }) }
         #expect(store.wait { !$0.failures.isEmpty })
         #expect(store.failures.first == cause)
         #expect(store.store.failure == cause)

@@ -1,5 +1,10 @@
 internal import CLLSystem
+
+#if canImport(Musl)
+internal import Musl
+#else
 internal import Glibc
+#endif
 
 /// The service manager that started this process (systemd, or a program with the same protocol). It is told when the
 /// service is ready, reloads and stops. Each message is a datagram of `NAME=VALUE` lines to the socket in

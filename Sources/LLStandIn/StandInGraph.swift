@@ -171,7 +171,7 @@ extension StandInIssuer {
         _ query: [String: String],
         _ authorization: String?
     ) throws(StandInGraph.Answer) -> StandInGraph.Answer? {
-        let now = WallClock.unixSeconds()
+        let now = conditions.now()
         let proof = query["appsecret_proof"]
         let place = path.split(separator: "/").drop { $0.first == "v" }
         if method == .get, place == ["me"] {

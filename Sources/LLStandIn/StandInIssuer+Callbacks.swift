@@ -34,7 +34,7 @@ extension StandInIssuer {
         switch callbacks.visit(exchange.context) {
         case .none:
             _ = graph.revoke(nil, of: userID, appID: query["app_id"] ?? template.audience)
-            let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? WallClock.unixSeconds()
+            let issuedAt = query["issued_at"].flatMap { Int64($0) } ?? conditions.now()
             guard let service = service.withLock({ $0 }),
                 let url = try? HTTPURL(parsing: "\(service)/callbacks/\(name)")
             else {

@@ -28,7 +28,7 @@ extension StandInIssuer {
         guard exchange.head.method == .get, place == ["dialog", "oauth"] else { return false }
         let query = FormText.parameters(of: exchange.head.query.map { bytes.text($0) } ?? "")
         do {
-            let target = try redirect(query, now: WallClock.unixSeconds())
+            let target = try redirect(query, now: conditions.now())
             exchange.response.status = 302
             exchange.response.addField("Location", target)
             exchange.response.addField("Cache-Control: no-store")

@@ -11,13 +11,14 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let template: ClaimsTemplate
     /// The service's address, such as `http://127.0.0.1:8080`; nil until it listens.
     package let service = Locked<String?>(nil)
-    /// Until this moment the JWK Set is answered with 503, as in an outage at Facebook; tokens are still signed.
-    package let outageEnd = Locked(MonotonicInstant(nanoseconds: 0))
+    package let conditions = Conditions()
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
     let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
     let client = HTTPSClient()
     private let maxAgeSeconds: Int
+    /// Answers a request that may not be served, and returns true.
+    private let refuses: @Sendable (inout HTTPExchange, Span<UInt8>) -> Bool
     /// Nil until the server is started.
     private let server = Locked<HTTPServer?>(nil)
 
@@ -27,12 +28,15 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     ///   - audience: The default of `aud` in its tokens.
     ///   - maxAgeSeconds: The `max-age` of the JWK Set.
     ///   - appSecret: The secret of every app at the stand-in's Graph.
+    ///   - refuses: Answers a request that may not be served, and returns true; by default every request may.
     package init(
         issuer: String = "https://www.facebook.com",
         audience: String,
         maxAgeSeconds: Int = 3600,
-        appSecret: String
+        appSecret: String,
+        refuses: @escaping @Sendable (inout HTTPExchange, Span<UInt8>) -> Bool = { _, _ in false }
     ) throws(OpenSSLError) {
+        self.refuses = refuses
         keys = try IssuerKeyRing()
         template = ClaimsTemplate(issuer: issuer, audience: audience)
         graph = StandInGraph(appSecret: appSecret)
@@ -79,7 +83,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The paths that accept `POST`, besides those of ``callback(_:)``.
     private static let postPaths: Set = [
-        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall",
+        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall", "/clock", "/faults",
     ]
 
     /// The path without its trailing slash.
@@ -90,6 +94,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
 
     package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
+        if refuses(&exchange, bytes) { return .respond }
         let path = bytes.text(exchange.head.path)
         let name = Self.name(of: path)
         let isForReading = name == Self.discoveryPath || name == Self.keySetPath
@@ -104,11 +109,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             return refuse(405, "method not allowed", &exchange.response)
         }
         guard isForReading else { return .readBody(atMost: Self.bodyByteLimit) }
-        if name == Self.keySetPath {
-            writeKeySet(exchange.head, bytes, &exchange.response)
-        } else {
-            writeDiscovery(exchange.head.authority.map { bytes.text($0) } ?? "", &exchange.response)
-        }
+        if name == Self.keySetPath { return .ignoreBody }
+        writeDiscovery(exchange.head.authority.map { bytes.text($0) } ?? "", &exchange.response)
         return .respond
     }
 
@@ -116,15 +118,23 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         let path = bytes.text(exchange.head.path)
         let query = exchange.head.query.map { bytes.text($0) } ?? ""
         let parameters = FormText.parameters(of: query)
+        if Self.name(of: path) == Self.keySetPath {
+            let moment = exchange.context.firstByteAt + conditions.delay
+            if exchange.context.now < moment { return .park(until: moment) }
+            writeKeySet(exchange.head, bytes, &exchange.response)
+            return .respond
+        }
         if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, &exchange) }
         let content = exchange.body.map { bytes[$0] }
         let text = String(decoding: content, as: UTF8.self)
-        let now = WallClock.unixSeconds()
+        let now = conditions.now()
         do {
             switch Self.name(of: path) {
             case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &exchange.response)
             case "/refresh":
                 write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &exchange.response)
+            case "/clock": json(try conditions.setClock(content), &exchange.response)
+            case "/faults": json(try conditions.setFaults(content), &exchange.response)
             case "/proofs": json(try proof(content, now: now), &exchange.response)
             case "/rotate":
                 try keys.rotate()
@@ -174,10 +184,16 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         let refreshed = try template.payload(
             claims: payload,
             dropping: revoked.union(renewed),
-            nonce: way == "direct" ? "" : UUID().uuidString,
+            nonce: way == "direct" ? "" : Self.uuid(),
             now: now
         )
         return StandInGraph.Answer(body: "{\"id_token\":\"\(try mint(refreshed))\"}")
+    }
+
+    /// A random UUID in the SDK's spelling (RFC 9562 section 5.4).
+    private static func uuid() -> String {
+        let parts = [8, 4, 3, 3, 12].map { String.random($0, of: "0123456789ABCDEF") }
+        return "\(parts[0])-\(parts[1])-4\(parts[2])-\(String.random(1, of: "89AB"))\(parts[3])-\(parts[4])"
     }
 
     /// The members of Facebook's own document, with this issuer's addresses.
@@ -198,7 +214,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
     private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
-        guard MonotonicClock.now() >= outageEnd.withLock({ $0 }) else { return _ = refuse(503, "away", &response) }
+        guard MonotonicClock.now() >= conditions.outageEnd else { return _ = refuse(503, "away", &response) }
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
         response.addField("ETag", tag)
@@ -234,7 +250,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
         do {
             let nonce = "n-" + .random(16)
-            let now = WallClock.unixSeconds()
+            let now = conditions.now()
             let workshop = try CatalogueWorkshop(template: template, keys: keys, nonce: nonce, now: now)
             let token = try entry.token(workshop)
             graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
@@ -244,5 +260,55 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             _ = refuse(500, "\(error)", &exchange.response)
         }
         return true
+    }
+}
+
+/// The conditions that a test sets: the time, and faults of the JWK Set. Tokens are signed whatever they are.
+package final class Conditions: Sendable {
+    /// The longest fault: it ends by itself if the test that began it is gone.
+    private static let longestSeconds: Int64 = 3_600
+
+    private let state = Locked((time: Int64?.none, outageEnd: MonotonicInstant(nanoseconds: 0), delay: Duration.zero))
+
+    /// Seconds since 1970: the system's clock, unless a test has set another time, which stands still.
+    package func now() -> Int64 { state.withLock { $0.time } ?? WallClock.unixSeconds() }
+
+    /// Until this moment the JWK Set is answered with 503, as in an outage at Facebook.
+    package var outageEnd: MonotonicInstant {
+        get { state.withLock { $0.outageEnd } }
+        set { state.withLock { $0.outageEnd = newValue } }
+    }
+
+    /// The time after which the JWK Set is answered.
+    var delay: Duration { state.withLock { $0.delay } }
+
+    /// `POST /clock`: `{"now": N}` stops the clock at a time, and `{}` sets it to the system's.
+    func setClock(_ body: [UInt8]) throws(StandInRefusal) -> String {
+        guard let object = JSONObject(body), object.members.allSatisfy({ $0.name == "now" }) else {
+            throw StandInRefusal(#"the body must be {"now": SECONDS_SINCE_1970}, or {} for the system's clock"#)
+        }
+        let time = object.integer("now")
+        guard object.members.isEmpty || (0...253_402_300_799).contains(time ?? -1) else {
+            throw StandInRefusal("now must be a whole number of seconds since 1970")
+        }
+        state.withLock { $0.time = time }
+        return "{\"now\":\(now())}"
+    }
+
+    /// `POST /faults`: `{"outage_seconds": N, "delay_milliseconds": N}`; a member that is left out ends its fault.
+    func setFaults(_ body: [UInt8]) throws(StandInRefusal) -> String {
+        let names: Set = ["outage_seconds", "delay_milliseconds"]
+        guard let object = JSONObject(body), names.isSuperset(of: object.members.map(\.name)) else {
+            throw StandInRefusal(#"the body must be {"outage_seconds": N, "delay_milliseconds": N}, or {}"#)
+        }
+        let (outage, delay) = (object.integer("outage_seconds") ?? 0, object.integer("delay_milliseconds") ?? 0)
+        guard (0...Self.longestSeconds).contains(outage), (0...Self.longestSeconds * 1_000).contains(delay) else {
+            throw StandInRefusal("a fault lasts 0 to \(Self.longestSeconds) s")
+        }
+        state.withLock {
+            $0.outageEnd = MonotonicClock.now() + .seconds(outage)
+            $0.delay = .milliseconds(delay)
+        }
+        return "{\"outage_seconds\":\(outage),\"delay_milliseconds\":\(delay)}"
     }
 }

@@ -80,6 +80,28 @@ extension String {
     /// A text of random characters from an alphabet.
     package static func random(_ count: Int, of alphabet: String = "0123456789abcdef") -> String {
         let characters = Array(alphabet)
-        return String((0..<count).compactMap { _ in characters.randomElement() })
+        return String((0..<count).map { _ in characters[Int(Chance.next() % UInt64(characters.count))] })
+    }
+}
+
+/// The numbers behind made-up keys and texts: random ones, or after ``repeats(from:)`` a sequence that repeats.
+package enum Chance {
+    /// The state of SplitMix64; nil for random numbers.
+    private static let state = Locked<UInt64?>(nil)
+
+    /// Makes the process's sequence the one of a seed: the same calls then give the same numbers.
+    package static func repeats(from seed: UInt64) { state.withLock { $0 = seed } }
+
+    package static var isRepeatable: Bool { state.withLock { $0 != nil } }
+
+    package static func next() -> UInt64 {
+        state.withLock { state in
+            guard let last = state else { return .random(in: .min ... .max) }
+            let current = last &+ 0x9E37_79B9_7F4A_7C15
+            state = current
+            var mixed = (current ^ current >> 30) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ mixed >> 31
+        }
     }
 }

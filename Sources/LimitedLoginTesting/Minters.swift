@@ -14,7 +14,8 @@ package struct TokenMinter: Sendable {
 
     /// A minter with a new key under a key ID in Facebook's form: 40 hexadecimal digits.
     package static func make() throws(OpenSSLError) -> TokenMinter {
-        TokenMinter(key: try RSAPrivateKey(), keyID: .random(40))
+        let key = Chance.isRepeatable ? try RSAPrivateKey(seed: Chance.next()) : try RSAPrivateKey()
+        return TokenMinter(key: key, keyID: .random(40))
     }
 
     /// The header of every token: the members `alg`, `typ`, `kid`, in Facebook's order.

@@ -74,8 +74,8 @@ struct Application {
                 tls: tls
             )
         ) { [core] _ in
-            let refuses = isForThisMachineAlone ? SameOrigin.refusesHost : nil
-            return ServiceHandler(core: core, listener: .service, refuses: refuses)
+            guard isForThisMachineAlone else { return ServiceHandler(core: core, listener: .service) }
+            return ServiceHandler(core: core, listener: .service) { SameOrigin.refusesHost(&$0, $1) }
         }
         // Probes and Prometheus need no more connections.
         limits.connections = min(256, free / 4)

@@ -19,7 +19,7 @@ final class DemoPage: PageBackend {
     func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
         let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
-        let outage = issuer.outageEnd.withLock { $0 }.nanoseconds(since: MonotonicClock.now())
+        let outage = issuer.conditions.outageEnd.nanoseconds(since: MonotonicClock.now())
         let isAway = outage > 0
         let awaySeconds: JSON? = isAway ? JSON(outage / 1_000_000_000 + 1) : nil
         let service = running.withLock { $0 }?.ownAddress.map(\.description) ?? "starting"
@@ -207,7 +207,7 @@ struct DemoScenario: Sendable {
             whileAway: false,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.outageEnd.withLock { $0 = MonotonicClock.now() + DemoPage.outage }
+            scenario.demo.issuer.conditions.outageEnd = MonotonicClock.now() + DemoPage.outage
             scenario.note("GET jwks", "503", "Facebook's key address answers 503 for 60 s; logging in still works.")
             try scenario.login()
         },
@@ -219,7 +219,7 @@ struct DemoScenario: Sendable {
             whileAway: true,
             changesFacebook: true
         ) { scenario in
-            scenario.demo.issuer.outageEnd.withLock { $0 = MonotonicClock.now() }
+            scenario.demo.issuer.conditions.outageEnd = MonotonicClock.now()
             scenario.note("GET jwks", "200", "Facebook's key address answers again.")
             try scenario.login()
         },

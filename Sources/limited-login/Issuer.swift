@@ -11,20 +11,16 @@ struct Issuer: ServingCommand {
             "Runs a stand-in issuer: keys, POST /tokens, /refresh and /rotate, Graph, callbacks. Never for production.",
         discussion: """
             GET /login answers the token of a fresh login and what belongs beside it in POST /verify; GET /login/NAME one with \
-            a fault, by the names of 'limited-login catalogue'. \
-            POST /tokens takes a JSON object of claims (all optional, any type) and answers {"id_token": "…"} in \
-            Facebook's wire style; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for. \
-            A claim cnf, {"jkt": "…"}, binds the token to a device's key. POST /refresh takes {"id_token": "…"} and answers a \
-            new one with the login's nonce, or with ?way=silent one of its own. \
-            POST /access-tokens takes {"user", "app", "scopes", "type", "expiry", "auth_nonce"} and fields of /me (all \
-            optional) and answers {"access_token": "…"}; ?revoked is a token revoked since, ?dead the placeholder of an iPhone \
-            with tracking denied. GET /dialog/oauth sends the browser back with a code or tokens, and GET /oauth/access_token \
-            exchanges the code. \
-            POST /proofs with {"id_token", "method", "url"} answers a DPoP proof and the thumbprint of its key. \
-            POST /rotate makes a new signing key; the last one stays published, the one before is gone. Graph knows the \
-            permissions of the people whose tokens were minted, and takes them back; /platform/uninstall/ takes a token. \
-            POST /users/ID/deauthorize and /users/ID/data-deletion send Facebook's callback to the service of \
-            --service-url, and answer what it answers. Exit code 0 stopped, 64 usage, 75 an address that is taken.
+            a fault, by the names of 'limited-login catalogue'. POST /tokens takes a JSON object of claims (all optional, any \
+            type) and answers {"id_token": "…"}; ?declined=NAME,NAME and ?expired=NAME say what else the person was asked for, \
+            and cnf, {"jkt": "…"}, binds the token. POST /refresh takes {"id_token": "…"}; ?way=silent makes a nonce of its \
+            own. POST /access-tokens takes {"user", "app", "scopes", "type", "expiry", "auth_nonce"} and fields of /me; \
+            ?revoked is a token revoked since, ?dead an iPhone's placeholder. POST /proofs with {"id_token", "method", "url"} \
+            answers a DPoP proof. POST /rotate makes a new signing key. POST /users/ID/deauthorize and \
+            /users/ID/data-deletion send Facebook's callback to --service-url. POST /clock with {"now": SECONDS} stops the \
+            clock, and {} lets it go on; POST /faults with {"outage_seconds": N, "delay_milliseconds": N} takes the keys away, \
+            or makes them slow. The dialog, Graph and uninstall are where Facebook has them. Exit code 0 stopped, 64 usage, \
+            75 an address that is taken.
             """
     )
 
@@ -33,6 +29,20 @@ struct Issuer: ServingCommand {
         transform: Loopback.read
     )
     var listen = SocketAddress.loopback(port: 8090)
+
+    @Flag(help: "Listen on all addresses of a container, at the port of --listen.")
+    var container = false
+
+    @Option(
+        help: ArgumentHelp(
+            "A name by which other containers reach it; repeat it. Other hosts get 421.",
+            valueName: "name"
+        )
+    )
+    var allowHost: [String] = []
+
+    @Option(help: "Make the same keys and tokens for the same requests in the same order.")
+    var seed: UInt64?
 
     @Option(name: .customLong("app-id"), help: "The audience of tokens whose request names none.")
     var appID = Demo.appID
@@ -51,13 +61,21 @@ struct Issuer: ServingCommand {
 
     func validate() throws {
         guard maxAge >= 0 else { throw ValidationError("--max-age must not be negative.") }
+        guard container || allowHost.isEmpty else {
+            throw ValidationError("--allow-host needs --container: on loopback no other machine reaches the issuer.")
+        }
         if let serviceURL, (try? HTTPURL(parsing: serviceURL)) == nil || serviceURL.hasSuffix("/") {
             throw ValidationError("--service-url must be https, or http on a loopback address, without a path.")
         }
     }
 
     func run() throws {
-        let standIn = try StandInIssuer(issuer: issuer, audience: appID, maxAgeSeconds: maxAge, appSecret: appSecret)
+        if let seed { Chance.repeats(from: seed) }
+        let names = container ? allowHost.map { $0.lowercased() } : nil
+        let standIn = try StandInIssuer(issuer: issuer, audience: appID, maxAgeSeconds: maxAge, appSecret: appSecret) {
+            if let names { SameOrigin.refusesHost(&$0, $1, but: names) } else { false }
+        }
+        let listen = container ? SocketAddress("0.0.0.0:\(listen.port)") ?? listen : listen
         standIn.service.withLock { $0 = serviceURL }
         try Lifecycle.run { () throws(StartError) in
             do throws(SocketError) {
@@ -65,8 +83,11 @@ struct Issuer: ServingCommand {
             } catch {
                 throw StartError(error, "--listen")
             }
-            let base = "http://\(standIn.address ?? listen)"
+            let base = "http://\((standIn.address ?? listen).reachable)"
             StandardOutput.write("stand-in issuer on \(base)")
+            StandardOutput.write(
+                "It signs for everybody, and its tokens are worth nothing: never trust it in production."
+            )
             StandardOutput.write("JWK Set: \(base)/.well-known/oauth/openid/jwks/")
             StandardOutput.write("curl -sS -X POST \(base)/tokens -d '{\"nonce\":\"abc\"}'")
             StandardOutput.write("curl -sS -X POST \(base)/rotate")
@@ -79,6 +100,15 @@ struct Issuer: ServingCommand {
 struct Catalogue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalogue",
+        abstract: "Tokens that a backend must refuse, and some that it must accept: writes them, or tries a backend.",
+        subcommands: [WriteCatalogue.self, RunCatalogue.self],
+        defaultSubcommand: WriteCatalogue.self
+    )
+}
+
+struct WriteCatalogue: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "write",
         abstract:
             "Writes tokens that a backend must refuse, and some that it must accept, with the keys to judge them.",
         discussion: """

@@ -9,7 +9,7 @@ internal import LLStandIn
 enum SameOrigin {
     /// The reason to refuse the request; nil if it may come from this machine's own page, or from no page.
     static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
-        guard let authority = loopbackHost(of: head, bytes) else { return unknownHost }
+        guard let authority = ownHost(of: head, bytes, []) else { return unknownHost }
         guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
         if let origin = head.value(of: "origin", in: bytes), bytes.text(origin) != "http://\(authority)" {
             return foreignOrigin
@@ -17,17 +17,21 @@ enum SameOrigin {
         return nil
     }
 
-    /// The request's own host, if it is this machine's; else nil.
-    private static func loopbackHost(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+    /// The request's own host, if it is this machine's or one of these; else nil.
+    private static func ownHost(of head: borrowing RequestHead, _ bytes: Span<UInt8>, _ names: [String]) -> String? {
         guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return nil }
         let authority = bytes.text(range)
-        return isLoopback(authority) ? authority : nil
+        return isLoopback(authority) || names.contains(hostName(authority).lowercased()) ? authority : nil
+    }
+
+    private static func hostName(_ authority: String) -> Substring {
+        authority.prefix { $0 != ":" }
     }
 
     /// Refuses a request for another host. A listener on all addresses of a container then serves only the machine on
-    /// which the container's ports are published.
-    static func refusesHost(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
-        guard loopbackHost(of: exchange.head, bytes) == nil else { return false }
+    /// which the container's ports are published, and containers that know it by one of these names.
+    static func refusesHost(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>, but names: [String] = []) -> Bool {
+        guard ownHost(of: exchange.head, bytes, names) == nil else { return false }
         exchange.response.status = unknownHost.status
         exchange.response.addField("Content-Type: text/plain; charset=utf-8")
         exchange.response.body.append(contentsOf: "\(unknownHost.sentence)\n".utf8)

@@ -53,6 +53,66 @@ struct IssuerTests {
         #expect(payload.contains(try Regex(#""jti":"[A-Za-z0-9]{4}\.[0-9a-f]{64}""#)))
     }
 
+    @Test("In a container it answers the allowed names alone; another host is 421")
+    func hosts() throws {
+        let issuer = try IssuerProcess(arguments: [
+            "--container", "--allow-host", "Facebook", "--allow-host", "fb.test",
+        ])
+        defer { issuer.process.end() }
+        #expect(issuer.process.outputText.contains("worth nothing"))
+        let hosts = [
+            ("facebook:8090", 200), ("FACEBOOK", 200), ("fb.test:1", 200), ("127.0.0.1:8090", 200), ("localhost", 200),
+            ("facebook.example", 421), ("xfacebook", 421), ("192.0.2.1", 421), ("issuer", 421),
+        ]
+        for (host, status) in hosts {
+            for path in ["/login", "/.well-known/oauth/openid/jwks/", "/.well-known/openid-configuration"] {
+                #expect(
+                    try issuer.exchange("GET \(path) HTTP/1.1\r\nHost: \(host)\r\n\r\n").status == status,
+                    "\(host)"
+                )
+            }
+        }
+    }
+
+    @Test("With a seed and a stopped clock two runs are the same bytes, keys and tokens; another seed differs")
+    func seeds() throws {
+        func run(_ seed: String) throws -> [String] {
+            let issuer = try IssuerProcess(arguments: ["--seed", seed])
+            defer { issuer.process.end() }
+            #expect(try issuer.post("/clock", #"{"now":1800000000}"#).text == #"{"now":1800000000}"#)
+            let texts = try ["/login", "/login/expired", "/.well-known/oauth/openid/jwks"].map {
+                try issuer.exchange("GET \($0) HTTP/1.1\r\nHost: i\r\n\r\n").text
+            }
+            return texts + [try issuer.token(), try issuer.post("/rotate").text, try issuer.token()]
+        }
+        let (first, other) = (try run("7"), try run("8"))
+        #expect(try run("7") == first)
+        #expect(zip(first, other).allSatisfy { $0 != $1 })
+        #expect(try Self.decode(first[3].split(separator: ".").map(String.init)[1]).contains(#""iat":1800000000,"#))
+    }
+
+    @Test("The clock and the faults are set by a request, and end by another; a wrong one is 400")
+    func conditions() throws {
+        let issuer = try IssuerProcess()
+        defer { issuer.process.end() }
+        let keys = "GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\n\r\n"
+        #expect(try issuer.post("/faults", #"{"outage_seconds":600}"#).status == 200)
+        #expect(try issuer.exchange(keys).status == 503)
+        #expect(try issuer.post("/faults", #"{"delay_milliseconds":300}"#).status == 200)
+        let start = ContinuousClock.now
+        #expect(try issuer.exchange(keys).status == 200)
+        #expect(ContinuousClock.now - start >= .milliseconds(300))
+        #expect(try issuer.post("/faults", "{}").text == #"{"outage_seconds":0,"delay_milliseconds":0}"#)
+        #expect(try issuer.post("/clock", #"{"now":1}"#).text == #"{"now":1}"#)
+        #expect(try issuer.post("/clock", "{}").text != #"{"now":1}"#)
+        let wrong = [
+            ("/clock", "[]"), ("/clock", #"{"now":-1}"#), ("/clock", #"{"now":"x"}"#), ("/clock", #"{"time":1}"#),
+            ("/faults", #"{"outage_seconds":3601}"#), ("/faults", #"{"outage_seconds":-1}"#),
+            ("/faults", #"{"slow":1}"#),
+        ]
+        for (path, body) in wrong { #expect(try issuer.post(path, body).status == 400, "\(path) \(body)") }
+    }
+
     @Test("Claims that are no JSON object get 400")
     func badClaims() throws {
         let issuer = try IssuerProcess()

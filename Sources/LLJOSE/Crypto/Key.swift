@@ -43,6 +43,24 @@ internal import CLLOpenSSL
         }
     }
 
+    /// The PEM of a private key that repeats: the same seed gives the same key. For tests alone.
+    static func repeatablePEM(isRSA: Bool, seed: UInt64) throws(OpenSSLError) -> [UInt8] {
+        guard let library = unsafe OSSL_LIB_CTX_new() else { throw OpenSSLError("OSSL_LIB_CTX_new") }
+        defer { unsafe OSSL_LIB_CTX_free(library) }
+        // 256 KiB: a key takes some thousand bytes to find its primes.
+        var numbers: [UInt8] = []
+        for block in 0..<8_192 {
+            let digest = try SHA256.digest(of: Array("\(seed) \(block)".utf8).span).bytes
+            for index in digest.indices { numbers.append(digest[index]) }
+        }
+        let made = unsafe numbers.withUnsafeMutableBufferPointer { buffer in
+            unsafe CLLOpenSSL_repeatable_key(library, isRSA ? 1 : 0, buffer.baseAddress, buffer.count)
+        }
+        guard let made = unsafe made else { throw OpenSSLError("EVP_PKEY_generate") }
+        // The copy is free before the library it belongs to.
+        return Array(try unsafe Key(takingOwnershipOf: made).pem(isPrivate: true).utf8)
+    }
+
     /// Reads an unencrypted private key in PEM form (PKCS #8 or SEC 1).
     convenience init(pem: [UInt8]) throws(OpenSSLError) {
         ProcessExit.leavesOpenSSLInPlace()

@@ -15,6 +15,11 @@ package final class RSAPrivateKey: Sendable {
         signer = try Signer(key)
     }
 
+    /// A key that repeats: the same seed gives the same key. For tests alone.
+    package convenience init(seed: UInt64) throws(OpenSSLError) {
+        try self.init(pem: Key.repeatablePEM(isRSA: true, seed: seed))
+    }
+
     /// Reads an unencrypted private key in PEM form (PKCS #8 or PKCS #1); a key of another kind is refused.
     package init(pem: [UInt8]) throws(OpenSSLError) {
         key = try Key(pem: pem)

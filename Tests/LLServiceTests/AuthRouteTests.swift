@@ -100,7 +100,7 @@ struct AuthRouteTests {
     @Test("With ?optional=true a request without credentials passes without a person; anything that is there is judged")
     func optional() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
-        for path in ["/auth?optional=true", "/auth/a?permissions=email&optional=true&original=/b?c=d"] {
+        for path in ["/auth?optional=true", "/auth/a?optional=true&original=/b?c=d&permissions=email"] {
             let answer = try service.answer("GET", path, fields: ["X-Auth-Subject: forged"])
             #expect(answer.status == 200 && !answer.text.lowercased().contains("x-auth-"), "\(answer.text)")
             let good = Self.bearer(try Tokens.mint(Self.rich()))
@@ -112,6 +112,15 @@ struct AuthRouteTests {
         }
         for query in ["optional=false", "optional", "Optional=true", "original&optional=true", "optional=true&x"] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: []).status == 401, "\(query)")
+        }
+        // A demand is no part of an optional login: the gateway's mistake opens nothing.
+        let token = Self.bearer(try Tokens.mint(Self.rich()))
+        for demand in ["permissions=email", "app_id=\(InProcessService.appID)", "optional=true"] {
+            for query in ["optional=true&\(demand)", "\(demand)&optional=true"] {
+                #expect(try service.answer("GET", "/auth?\(query)", fields: []).status == 401, "\(query)")
+                let code = try service.answer("GET", "/auth?\(query)", fields: token).code
+                #expect(code == "invalid_request", "\(query)")
+            }
         }
         #expect(!service.registry.render().contains(#"credential="id_token",result="accepted"} 3"#))
     }

@@ -127,6 +127,11 @@ struct AuthDemand {
                 let hint = "Use optional=true, or leave it out."
                 throw Rejection(.invalidRequest, "The query's parameter optional is not true.", hint: hint)
             }
+            // A request without credentials would pass a demand that it cannot fulfil.
+            guard parameters.count == 1 else {
+                let hint = "Use optional=true alone, or the demand alone."
+                throw Rejection(.invalidRequest, "The query demands a token, and says that none is needed.", hint: hint)
+            }
             isOptional = true
         }
         if let appID = parameters.first("app_id") {

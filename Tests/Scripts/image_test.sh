@@ -214,6 +214,8 @@ report_memory() {
 check_compose() {
   local file=$root/config/compose.yaml options key
   options=(--read-only --cap-drop=ALL --security-opt no-new-privileges --volume "$name:$(sed -n 's/.*\["secrets:\(.*\)"\]/\1/p' "$file")")
+  # The block calls it.
+  # shellcheck disable=SC2046,SC2317  # the options are words without spaces
   docker() {
     case "$2" in
       run) podman run --rm "${options[@]}" "$tag" "${@:6}" ;;

@@ -125,7 +125,9 @@ check_block() {
   (cd "$work" && eval "$(python3 "$root/Tests/Scripts/readme_command.py" kubernetes)") >"$work/block" || fail 'the block does not run'
   local file
   for file in nonce-secret client-keys redis-password; do
-    grep -q "^  $file: " "$work/block" && grep -q "/run/secrets/limited-login/$file\$" "$work/block" || fail "$file has no place"
+    if ! grep -q "^  $file: " "$work/block" || ! grep -q "/run/secrets/limited-login/$file\$" "$work/block"; then
+      fail "$file has no place"
+    fi
   done
   passed "the block of Operation.md makes the Secret with each file that the Deployment reads"
 }

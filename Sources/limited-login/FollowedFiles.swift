@@ -8,7 +8,6 @@ internal import LLService
 ///
 /// A folder's events alone tell of a rename and of a switched symbolic link, such as Kubernetes' `..data`. No event
 /// comes from a network file system that another machine changes.
-///
 final class FollowedFiles: Sendable {
     private struct State {
         var files: [String] = []

@@ -9,12 +9,13 @@ struct GettingStarted {
         let arguments = CommandLine.arguments
         guard arguments.count == 4 else { exit(64) }
         let keys = try makeKeys(url: arguments[2])
-        keys.start()
         let verifier = try makeVerifier(appID: arguments[1], keys: keys)
         let logins = LoginNonces()
-        // The nonce goes to the app; here it goes to standard output, and the token comes from standard input.
+        // The nonce goes to the app; here it is the first line of standard output, and the token comes from standard
+        // input. The events of the keys follow it.
         print(logins.begin(arguments[3]).value)
         fflush(nil)
+        keys.start()
         do {
             let profile = try await logIn(readLine() ?? "", session: arguments[3], logins, verifier)
             print("welcome,", profile.name ?? profile.userID)

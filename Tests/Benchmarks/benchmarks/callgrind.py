@@ -21,17 +21,24 @@ def without_debug_information(binary):
     return copy
 
 
-def instructions(*command):
-    """The instructions of a run, without and within libcrypto; the latter depend on the processor."""
+def instructions(function, *command):
+    """The instructions of all calls of one function, without and within libcrypto; the latter depend on the processor.
+
+    The symbol of the function may be a pattern. The start of the program is not counted: it differs from run to run.
+    """
     with tempfile.TemporaryDirectory(dir=WORK) as folder:
         file = pathlib.Path(folder) / "callgrind.out"
         # Deterministic hashing: with a random hash seed each run would execute another number of instructions.
-        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", *map(str, command)],
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={function}",
+                               f"--callgrind-out-file={file}", *map(str, command)],
                               env=dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1"),
                               capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise SystemExit(done.stderr[-2000:])
-        return parsed(file)
+        counts = parsed(file)
+        if counts[0] == 0:
+            raise SystemExit(f"{function} was never called")
+        return counts
 
 
 def parsed(file):

@@ -78,7 +78,6 @@ final class Service {
 
     /// Revokes this many logins that no request names.
     func revoke(_ count: Int) {
-        guard revocations.count < count else { return }
         let app = Array("123456789012345".utf8)
         for number in 0..<count {
             let user = Array("\(1_000_000_000_000 + number)".utf8)

@@ -22,6 +22,7 @@ struct Stages {
         let keys = [UInt8](try Data(contentsOf: URL(fileURLWithPath: arguments[4])))
         let set = try JSONWebKeySet(parsing: keys.span)
         let service = try Service(keys: arguments[4], appID: arguments[5], isIssuing: stage == .exchange)
+        if stage == .revocations { service.revoke(100_000) }
         let prepared = try Prepared(inputs, keySet: set, appID: arguments[5])
         let stages = StageRunner(prepared, inputs: inputs, service: service)
         let start = MonotonicClock.now()

@@ -224,7 +224,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             return
         }
         response.addField("Content-Type: application/json")
-        response.body = TokenMinter.jsonWebKeySet(published)
+        response.body = TokenMinter.jwkSet(published)
     }
 
     private func json(_ text: String, _ response: inout HTTPResponse) {

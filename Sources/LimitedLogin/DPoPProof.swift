@@ -138,15 +138,15 @@ public struct DPoPProof: Equatable, Sendable {
 
     /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
     /// that it is the right key.
-    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> P256JSONWebKey {
+    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> P256JWK {
         let header = try part(proof, range)
         guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .proofOfWrongType }
         guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .proofOfUnsupportedAlgorithm }
         // RFC 7515 section 4.1.11 and RFC 7797 section 6: no extension is understood.
         guard header.member("crit") == nil, header.member("b64") == nil else { throw .proofWithCriticalHeader }
         guard let node = header.member("jwk") else { throw .proofOfInvalidKey }
-        do throws(JSONWebKeyError) {
-            return try P256JSONWebKey(header, node)
+        do throws(JWKError) {
+            return try P256JWK(header, node)
         } catch {
             throw .proofOfInvalidKey
         }
@@ -156,7 +156,7 @@ public struct DPoPProof: Equatable, Sendable {
     private static func checkSignature(
         _ signature: [UInt8],
         of message: Span<UInt8>,
-        _ key: P256JSONWebKey
+        _ key: P256JWK
     ) throws(Rejection) {
         guard let digest = try? SHA256.digest(of: message) else { throw .proofNotVerifiable }
         guard let verifier = try? P256PublicKey(x: key.x, y: key.y) else { throw .proofOfInvalidKey }

@@ -12,20 +12,20 @@ public struct LoginVerifier: Sendable {
     /// Judges a token when its keys are there.
     public let verifier: TokenVerifier
     /// Provides the keys of the policy's issuers alone.
-    public let keys: any JSONWebKeySetProvider
+    public let keys: any JWKSetProvider
     private let clock: @Sendable () -> Double
 
     /// A verifier of one policy.
     /// - Parameters:
     ///   - policy: The rules of the verdict.
     ///   - keys: The keys of the policy's issuers: a `JWKSetCache` of the `LimitedLoginKeys` library, or a
-    ///     `JSONWebKeySet`.
+    ///     `JWKSet`.
     ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
     ///   - clock: Returns the current time in seconds since 1970; the system's clock by default. If the value is
     ///     negative or not a number, no token is judged: ``Unavailable/clock``.
     public init(
         policy: VerificationPolicy,
-        keys: any JSONWebKeySetProvider,
+        keys: any JWKSetProvider,
         nonces: NonceIssuer? = nil,
         clock: @escaping @Sendable () -> Double = NumericDate.systemSeconds
     ) {
@@ -116,7 +116,7 @@ public struct LoginVerifier: Sendable {
         }
     }
 
-    private nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
+    private nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JWKSet {
         do {
             return try await keys.keySet(containing: keyID)
         } catch {

@@ -152,11 +152,11 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     public var status: Int { isOverload ? 429 : 503 }
 
     /// True if clients ask more than the source of the keys may be asked; false if something has failed.
-    public var isOverload: Bool { (underlyingError as? any JSONWebKeySetOutage)?.isOverload ?? false }
+    public var isOverload: Bool { (underlyingError as? any JWKSetOutage)?.isOverload ?? false }
 
     /// The seconds after which another attempt makes sense, for the field `Retry-After` (RFC 9110 section 10.2.3).
     public var retryAfterSeconds: Int {
-        let ofProvider = (underlyingError as? any JSONWebKeySetOutage)?.retryAfter
+        let ofProvider = (underlyingError as? any JWKSetOutage)?.retryAfter
         return ofProvider.map { max(1, Int($0.components.seconds)) } ?? rejection.context.retryAfterSeconds
             ?? Self.standardRetryAfterSeconds
     }

@@ -79,7 +79,7 @@ public struct SigningKey: Sendable, Redacted {
             keyID = try Self.thumbprint(#"{"e":"\#(exponent)","kty":"RSA","n":"\#(modulus)"}"#)
         case .p256(let key):
             algorithm = .es256
-            let point = try P256JSONWebKey(x: key.coordinates.x, y: key.coordinates.y)
+            let point = try P256JWK(x: key.coordinates.x, y: key.coordinates.y)
             let (x, y) = (Base64URL.encode(point.x), Base64URL.encode(point.y))
             numbers =
                 #","crv":"P-256","x":"\#(String(decoding: x, as: UTF8.self))","y":"\#(String(decoding: y, as: UTF8.self))""#
@@ -202,5 +202,5 @@ public struct SigningKeySet: Sendable {
     var first: SigningKey { keys[0] }
 
     /// The JWK Set (RFC 7517 section 5) of all public keys: one JSON object.
-    public var jsonWebKeySet: String { #"{"keys":["# + keys.map(\.jsonWebKey).joined(separator: ",") + "]}" }
+    public var jwkSet: String { #"{"keys":["# + keys.map(\.jsonWebKey).joined(separator: ",") + "]}" }
 }

@@ -162,7 +162,7 @@ extension TokenVerifier {
         if let key = try keys.key(withID: workspace.keyID) { return key }
         let refusal = Rejection.unknownKey(workspace.keyID)
         // No set has a longer key ID, so a fetch for it would be useless.
-        if workspace.keyID.count > JSONWebKey.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
+        if workspace.keyID.count > JWK.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
         throw refusal
     }
 

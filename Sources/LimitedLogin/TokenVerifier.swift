@@ -147,7 +147,7 @@ extension TokenVerifier {
     public func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
-        keys: JSONWebKeySet,
+        keys: JWKSet,
         now: NumericDate
     ) throws -> VerifiedToken {
         let session = sessions.take()
@@ -170,7 +170,7 @@ extension TokenVerifier {
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
         let keyID = session.workspace.keyID
         // No set has a longer name, so a fetch for it would be useless.
-        guard keyID.count <= JSONWebKey.Limits.keyIDByteCount else { throw .unknownKey(keyID) }
+        guard keyID.count <= JWK.Limits.keyIDByteCount else { throw .unknownKey(keyID) }
         return (jws, String(decoding: keyID, as: UTF8.self))
     }
 
@@ -179,7 +179,7 @@ extension TokenVerifier {
         _ token: String,
         _ jws: JWSCompactSerialization,
         _ expectation: TokenExpectation,
-        keys: JSONWebKeySet,
+        keys: JWKSet,
         now: NumericDate,
         _ session: VerificationSession
     ) throws(Rejection) -> VerifiedToken {
@@ -215,10 +215,10 @@ package final class VerificationKeys {
 
     private let entries: [Entry]
     /// The same keys as they were published. Other workers share their memory, so no request touches them.
-    private let published: [JSONWebKey]
+    private let published: [JWK]
 
     /// Prepares each key of the set.
-    package init(_ set: JSONWebKeySet) {
+    package init(_ set: JWKSet) {
         published = set.keys
         entries = published.map { key in
             let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)

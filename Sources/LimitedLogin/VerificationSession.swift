@@ -6,10 +6,10 @@ internal import LLJOSE
 /// Only the verdict that took the session out of its ``VerificationSessions`` touches it; hence `@unchecked Sendable`.
 final class VerificationSession: @unchecked Sendable {
     var workspace = VerificationWorkspace()
-    private var last: (set: JSONWebKeySet, keys: VerificationKeys)?
+    private var last: (set: JWKSet, keys: VerificationKeys)?
 
     /// The prepared keys of a set; those of the latest set are kept if OpenSSL could prepare all.
-    func keys(of set: JSONWebKeySet) -> VerificationKeys {
+    func keys(of set: JWKSet) -> VerificationKeys {
         if let last, last.set == set { return last.keys }
         let keys = VerificationKeys(set)
         if keys.isWhole { last = (set, keys) }

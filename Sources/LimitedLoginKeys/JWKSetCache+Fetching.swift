@@ -123,7 +123,7 @@ extension JWKSetCache {
     }
 
     /// Publishes keys with their times in the cache's state.
-    func publish(_ keySet: JSONWebKeySet, version: UInt64, source: String, in storage: inout Storage) {
+    func publish(_ keySet: JWKSet, version: UInt64, source: String, in storage: inout Storage) {
         published.publish(
             JWKSetSnapshot(
                 epoch: published.epoch + 1,
@@ -138,7 +138,7 @@ extension JWKSetCache {
 }
 
 extension JWKSetEvent {
-    static func keySetChange(from before: JSONWebKeySet, to after: JSONWebKeySet, source: String) -> JWKSetEvent {
+    static func keySetChange(from before: JWKSet, to after: JWKSet, source: String) -> JWKSetEvent {
         .keySetChanged(
             source: source,
             added: after.keys.map(\.keyID).filter { before.key(withID: $0) == nil },
@@ -154,7 +154,7 @@ struct SourceAnswer {
     let source: Int
     let freshness: JWKSetFreshness
     /// Nil for 304.
-    var found: (keySet: JSONWebKeySet, document: JWKSetDocument)?
+    var found: (keySet: JWKSet, document: JWKSetDocument)?
 }
 
 extension JWKSetCache {
@@ -229,14 +229,14 @@ extension JWKSetCache {
     }
 
     /// Parses a source's document. A set without a usable key is a failure of its source: the good keys stay.
-    func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JSONWebKeySet {
+    func judge(_ document: JWKSetDocument) throws(JWKSetSourceError) -> JWKSet {
         guard document.bytes.count <= JWKSetCacheLimits.keySetBytes else {
             let size = DecimalNumber.grouped(JWKSetCacheLimits.keySetBytes)
             throw JWKSetSourceError("the answer is larger than \(size) bytes")
         }
-        let keySet: JSONWebKeySet
+        let keySet: JWKSet
         do {
-            keySet = try JSONWebKeySet(parsing: document.bytes.span)
+            keySet = try JWKSet(parsing: document.bytes.span)
         } catch {
             throw JWKSetSourceError(error.description)
         }

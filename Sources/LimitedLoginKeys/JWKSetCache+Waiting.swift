@@ -11,7 +11,7 @@ extension JWKSetCache {
     ///   ``JWKSetCacheError/exhausted(retryAfter:)`` if too many tasks wait already.
     public nonisolated(nonsending) func keySet(
         containing keyID: String
-    ) async throws(JWKSetCacheError) -> JSONWebKeySet {
+    ) async throws(JWKSetCacheError) -> JWKSet {
         let began = clock()
         var now = began
         var hasWaited = false

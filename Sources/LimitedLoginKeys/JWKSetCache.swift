@@ -169,7 +169,7 @@ public final class JWKSetCache: Sendable {
 }
 
 /// A cache provides keys to a verifier of tokens, such as `LimitedLogin.LoginVerifier`.
-extension JWKSetCache: JSONWebKeySetProvider {
+extension JWKSetCache: JWKSetProvider {
     /// Facebook's JWK Set for id tokens.
     public static let facebookURL = "https://limited.facebook.com/.well-known/oauth/openid/jwks/"
 }
@@ -220,7 +220,7 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-extension JWKSetCacheError: JSONWebKeySetOutage {
+extension JWKSetCacheError: JWKSetOutage {
     /// True for ``exhausted(retryAfter:)``.
     public var isOverload: Bool { retryAfter != nil }
 

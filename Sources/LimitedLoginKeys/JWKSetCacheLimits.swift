@@ -48,7 +48,7 @@ public struct JWKSetCacheLimits: Sendable, Equatable {
     /// does.
     static let maximumBackOff: Duration = .seconds(60)
     /// Bytes of a JWK Set. 64 KiB: Facebook's takes 1 KiB, and a larger one is not parsed.
-    package static let keySetBytes = JSONWebKeySet.Limits.byteCount
+    package static let keySetBytes = JWKSet.Limits.byteCount
 
     /// The time that one source may take. 10 s: a source that takes longer stops the cache's other work, and the
     /// service reports itself as not alive.

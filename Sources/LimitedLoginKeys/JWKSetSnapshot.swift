@@ -9,7 +9,7 @@ public final class JWKSetSnapshot: Sendable {
     /// built from ``keySet`` stays valid while this number is the same.
     public let keySetVersion: UInt64
     /// The keys; none before the first publication.
-    public let keySet: JSONWebKeySet
+    public let keySet: JWKSet
     /// Name of the source of the keys; nil before the first publication.
     public let source: String?
     /// The moments at which they were confirmed, are due again and end; nil before the first publication.
@@ -19,7 +19,7 @@ public final class JWKSetSnapshot: Sendable {
     init(
         epoch: UInt64 = 0,
         keySetVersion: UInt64 = 0,
-        keySet: JSONWebKeySet = JSONWebKeySet(keys: []),
+        keySet: JWKSet = JWKSet(keys: []),
         source: String? = nil,
         times: JWKSetCacheState.Times? = nil,
         clock: @escaping @Sendable () -> MonotonicInstant = { MonotonicClock.now() }

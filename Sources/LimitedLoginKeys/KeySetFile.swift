@@ -138,7 +138,7 @@ extension JWKSetCache {
             guard isTaken else { return }
             queue.async {
                 self.events(.seedLoaded(file: seedFile, age: seed.age))
-                self.events(.keySetChange(from: JSONWebKeySet(keys: []), to: keySet, source: seedFile))
+                self.events(.keySetChange(from: JWKSet(keys: []), to: keySet, source: seedFile))
                 self.announcePhase(at: now)
             }
         } catch {

@@ -42,7 +42,7 @@ package struct TokenMinter: Sendable {
     }
 
     /// The JWK Set of these minters' public keys, in this order.
-    package static func jsonWebKeySet(_ minters: [TokenMinter]) -> [UInt8] {
+    package static func jwkSet(_ minters: [TokenMinter]) -> [UInt8] {
         Array("{\"keys\":[".utf8) + Array(minters.map(\.jsonWebKey).joined(separator: [UInt8(ascii: ",")]))
             + Array("]}".utf8)
     }

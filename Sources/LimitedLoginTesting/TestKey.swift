@@ -33,17 +33,17 @@ public struct TestKey: Sendable, Redacted {
     public var keyID: String { minter.keyID }
 
     /// The JWK Set that holds this key alone.
-    public var keySet: JSONWebKeySet { Self.keySet([self]) }
+    public var keySet: JWKSet { Self.keySet([self]) }
 
     /// The JWK Set of these keys.
-    public static func keySet(_ keys: [TestKey]) -> JSONWebKeySet {
+    public static func keySet(_ keys: [TestKey]) -> JWKSet {
         // The text is made here, so it can be parsed. If it could not be, the tests would fail for lack of a key.
-        (try? JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet(keys.map(\.minter)).span)) ?? JSONWebKeySet(keys: [])
+        (try? JWKSet(parsing: TokenMinter.jwkSet(keys.map(\.minter)).span)) ?? JWKSet(keys: [])
     }
 
     /// The JWK Set of these keys as the JSON text of an issuer's answer, for tests of a `JWKSetSource`.
     public static func keySetJSON(_ keys: [TestKey]) -> String {
-        String(decoding: TokenMinter.jsonWebKeySet(keys.map(\.minter)), as: UTF8.self)
+        String(decoding: TokenMinter.jwkSet(keys.map(\.minter)), as: UTF8.self)
     }
 
     /// A token with these claims in Facebook's format.
@@ -151,7 +151,7 @@ public struct TestKey: Sendable, Redacted {
 }
 
 /// A provider of fixed keys, or of none; it replaces a `JWKSetCache` in tests.
-public struct FixedKeys: JSONWebKeySetProvider {
+public struct FixedKeys: JWKSetProvider {
     /// The error of the provider ``unavailable``.
     public struct Unavailable: Error, Equatable {}
 
@@ -159,18 +159,18 @@ public struct FixedKeys: JSONWebKeySetProvider {
     /// answers 503.
     public static let unavailable = FixedKeys(keySet: nil)
 
-    private let keySet: JSONWebKeySet?
+    private let keySet: JWKSet?
 
-    private init(keySet: JSONWebKeySet?) { self.keySet = keySet }
+    private init(keySet: JWKSet?) { self.keySet = keySet }
 
     /// A provider of this set.
-    public init(_ keySet: JSONWebKeySet) { self.init(keySet: keySet) }
+    public init(_ keySet: JWKSet) { self.init(keySet: keySet) }
 
     /// A provider of these keys.
     public init(_ keys: TestKey...) { self.init(keySet: TestKey.keySet(keys)) }
 
     /// The same set for every key ID.
-    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JSONWebKeySet {
+    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(Unavailable) -> JWKSet {
         guard let keySet else { throw Unavailable() }
         return keySet
     }

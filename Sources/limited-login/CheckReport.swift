@@ -148,7 +148,7 @@ extension CheckReport {
     static func ofIDToken(
         _ token: [UInt8],
         _ expectation: TokenExpectation,
-        keySet: JSONWebKeySet,
+        keySet: JWKSet,
         configuration: ServiceConfiguration,
         now moment: NumericDate,
         verifier: TokenVerifier? = nil

@@ -142,7 +142,7 @@ struct WriteCatalogue: ParsableCommand {
             let folder = URL(filePath: out, directoryHint: .isDirectory)
             let tokens = folder.appending(path: "tokens")
             try FileManager.default.createDirectory(at: tokens, withIntermediateDirectories: true)
-            try Data(TokenMinter.jsonWebKeySet(keys.published)).write(to: folder.appending(path: "keys.json"))
+            try Data(TokenMinter.jwkSet(keys.published)).write(to: folder.appending(path: "keys.json"))
             for entry in CatalogueEntry.all {
                 try Data(try entry.token(workshop).utf8).write(to: tokens.appending(path: "\(entry.name).jwt"))
             }

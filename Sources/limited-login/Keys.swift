@@ -40,7 +40,7 @@ struct Keys: ParsableCommand {
 
 /// Gets the keys for one verdict on the command line: from a file, a URL, or the configured sources in order.
 enum KeySetLoader {
-    static func load(_ place: String?, _ configuration: ServiceConfiguration) throws -> JSONWebKeySet {
+    static func load(_ place: String?, _ configuration: ServiceConfiguration) throws -> JWKSet {
         if let place, !place.contains("://") { return try file(place) }
         var configuration = configuration
         if let place { configuration.jwksURLs = [place] }
@@ -56,7 +56,7 @@ enum KeySetLoader {
     /// if a fetch takes longer than a moment.
     static func fetch(
         _ configuration: ServiceConfiguration
-    ) throws -> (keys: JSONWebKeySet, status: JWKSetCacheStatus) {
+    ) throws -> (keys: JWKSet, status: JWKSetCacheStatus) {
         let cache = try cache(configuration)
         defer { cache.stop() }
         // The queues of the keys and of their source, two name look-ups, and Dispatch's own.
@@ -83,11 +83,11 @@ enum KeySetLoader {
         }
     }
 
-    private static func file(_ path: String) throws -> JSONWebKeySet {
+    private static func file(_ path: String) throws -> JWKSet {
         let limit = JWKSetCacheLimits.keySetBytes
         let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.unavailable)
-        do throws(JSONWebKeySetError) {
-            return try JSONWebKeySet(parsing: bytes.span)
+        do throws(JWKSetError) {
+            return try JWKSet(parsing: bytes.span)
         } catch {
             StandardError.write("limited-login: \(path) is no JWK Set: \(error)")
             throw Exit.unavailable

@@ -51,7 +51,7 @@ struct SigningKeyCommand: ParsableCommand {
                     "signing_keys_file: no keys are configured; 'limited-login signing-key new' makes one"
                 )
             }
-            StandardOutput.write(keys.jsonWebKeySet)
+            StandardOutput.write(keys.jwkSet)
             if json { return }
             for key in keys.keys {
                 StandardOutput.write(line: "")

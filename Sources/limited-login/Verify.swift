@@ -114,11 +114,11 @@ struct Verify: ParsableCommand {
             StandardError.write("limited-login: warning: a nonce of fewer than \(least) characters can be guessed")
         }
         let now = try time.moment()
-        func report(_ keySet: JSONWebKeySet) throws -> CheckReport {
+        func report(_ keySet: JWKSet) throws -> CheckReport {
             try .ofIDToken(text, expectation, keySet: keySet, configuration: configuration, now: now)
         }
         // Without keys only the shape is judged: a token of another kind needs no keys.
-        var verdict = try report(JSONWebKeySet(keys: []))
+        var verdict = try report(JWKSet(keys: []))
         if verdict.lacksKey { verdict = try report(KeySetLoader.load(jwks, configuration)) }
         try tell(verdict)
     }

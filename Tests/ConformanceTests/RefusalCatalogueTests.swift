@@ -40,7 +40,7 @@ struct RefusalCatalogueTests {
                 tracking: entry.setting?.name == "tracking" ? .limited : .any
             )
         )
-        let keySet = try JSONWebKeySet(parsing: TokenMinter.jsonWebKeySet(try #require(keys).published).span)
+        let keySet = try JWKSet(parsing: TokenMinter.jwkSet(try #require(keys).published).span)
         do {
             _ = try verifier.verify(
                 try entry.token(workshop),

@@ -39,7 +39,7 @@ struct TokensCVETests {
         }
     }
 
-    private func rejection(of token: String, keys: JSONWebKeySet = StandInKeys.set) throws -> Rejection? {
+    private func rejection(of token: String, keys: JWKSet = StandInKeys.set) throws -> Rejection? {
         var judge = try Judge()
         do throws(Rejection) {
             _ = try judge.verify(token, VerificationKeys(keys))
@@ -85,9 +85,9 @@ struct TokensCVETests {
     )
     func keyWithoutAlgorithm(algorithm: String) throws {
         let minter = StandInKeys.current
-        let text = String(decoding: TokenMinter.jsonWebKeySet([minter]), as: UTF8.self)
+        let text = String(decoding: TokenMinter.jwkSet([minter]), as: UTF8.self)
             .replacing("\"alg\":\"RS256\",", with: "")
-        let keys = try JSONWebKeySet(parsing: text)
+        let keys = try JWKSet(parsing: text)
         #expect(keys.keys.count == 1)
         let header = "{\"alg\":\"\(algorithm)\",\"kid\":\"\(minter.keyID)\"}"
         let token = try minter.mint(header: Array(header.utf8), payload: claims().payload)
@@ -97,10 +97,10 @@ struct TokensCVETests {
 
     @Test("A key for RS512 does not verify RS256")
     func downgrade() throws {
-        let text = String(decoding: TokenMinter.jsonWebKeySet([StandInKeys.current]), as: UTF8.self)
+        let text = String(decoding: TokenMinter.jwkSet([StandInKeys.current]), as: UTF8.self)
             .replacing("RS256", with: "RS512")
         #expect(
-            try rejection(of: StandInKeys.current.mint(claims()), keys: JSONWebKeySet(parsing: text))
+            try rejection(of: StandInKeys.current.mint(claims()), keys: JWKSet(parsing: text))
                 == .keysUnavailable
         )
     }
@@ -169,7 +169,7 @@ struct TokensCVETests {
                 "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"k\",\"e\":\"AQAB\",\"n\":\""
                 + String(decoding: Base64URL.encode(modulus), as: UTF8.self) + "\"}]}"
             let start = ContinuousClock.now
-            let reasons = try JSONWebKeySet(parsing: text).ignoredKeys.map(\.reason)
+            let reasons = try JWKSet(parsing: text).ignoredKeys.map(\.reason)
             #expect(reasons == [.modulusTooLong])
             #expect(ContinuousClock.now - start < timeBound(.milliseconds(200)))
         }

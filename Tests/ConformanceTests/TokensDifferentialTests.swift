@@ -71,7 +71,7 @@ enum IndependentJudge {
     static func verdicts(on tokens: [String]) throws -> [String] {
         let setup: [String: Any] = [
             "keys": try JSONSerialization.jsonObject(
-                with: Data(TokenMinter.jsonWebKeySet([StandInKeys.current, StandInKeys.previous]))
+                with: Data(TokenMinter.jwkSet([StandInKeys.current, StandInKeys.previous]))
             ),
             "now": TokenGenerator.now, "skew": 60, "issuers": VerificationPolicy.defaultIssuers,
             "app": TokenGenerator.appID, "nonce": TokenGenerator.nonce,

@@ -16,7 +16,7 @@ struct TokensFacebookTests {
     )
     func keySets(name: String) throws {
         let text = try VectorFolder.bytes("facebook/jwks-snapshots/\(name).json")
-        let set = try JSONWebKeySet(parsing: text.span)
+        let set = try JWKSet(parsing: text.span)
         #expect(set.keys.count == 2 && set.ignoredKeys.isEmpty)
         for key in set.keys {
             #expect(key.keyID.utf8.count == 40 && key.modulusBitCount == 2048 && key.publicExponent == [1, 0, 1])
@@ -27,10 +27,10 @@ struct TokensFacebookTests {
     @Test("Each set from 2024-06 to 2024-10 has one new key and keeps one key of the set before")
     func rotation() throws {
         let names = ["2024-06-05", "2024-07-02", "2024-08-02", "2024-09-02", "2024-10-01"]
-        var sets: [JSONWebKeySet] = []
+        var sets: [JWKSet] = []
         for name in names {
             let text = try VectorFolder.bytes("facebook/jwks-snapshots/\(name).json")
-            sets.append(try JSONWebKeySet(parsing: text.span))
+            sets.append(try JWKSet(parsing: text.span))
         }
         for (older, newer) in zip(sets, sets.dropFirst()) {
             #expect(newer.keys[1] == older.keys[0])

@@ -102,7 +102,7 @@ struct TokensRFCTests {
             var mixed = set
             mixed.keys.insert(good, at: position)
             let text = Array(try JSONEncoder().encode(mixed))
-            let parsed = try JSONWebKeySet(parsing: text.span)
+            let parsed = try JWKSet(parsing: text.span)
             #expect(parsed.keys.count == 1 && parsed.ignoredKeys.count == badCount)
             #expect(try SignatureLayer().rejection(of: token, keySet: text) == nil)
         }

@@ -15,7 +15,7 @@ struct SignatureLayer {
 
     /// The reason for the refusal of a JWS under a JWK Set; nil if its signature verifies.
     func rejection(of jws: String, keySet: [UInt8]) throws -> Rejection? {
-        let keys = VerificationKeys(try JSONWebKeySet(parsing: keySet.span))
+        let keys = VerificationKeys(try JWKSet(parsing: keySet.span))
         // OpenSSL's error queue is empty in every case.
         defer { #expect(OpenSSLError.isQueueEmpty) }
         do throws(Rejection) {

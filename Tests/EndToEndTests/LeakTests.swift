@@ -158,7 +158,7 @@ struct LeakTests {
 
     @Test("Nothing of marked tokens, nonces, users and keys is in the logs, the metrics or the answers")
     func marks() throws {
-        let set = TokenMinter.jsonWebKeySet([StandInKeys.current])
+        let set = TokenMinter.jwkSet([StandInKeys.current])
         let issuer = try ScriptedIssuer(.plain) { _, peer in
             try peer.answer(fields: ["Content-Type: application/json", "Cache-Control: max-age=600"], set)
         }

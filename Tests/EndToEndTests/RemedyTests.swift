@@ -56,7 +56,7 @@ struct RemedyTests {
 
     @Test("Each bad token has its code and a sentence that names the remedy, as text and as JSON")
     func remedies() throws {
-        let keys = String(decoding: TokenMinter.jsonWebKeySet([StandInKeys.current]), as: UTF8.self)
+        let keys = String(decoding: TokenMinter.jwkSet([StandInKeys.current]), as: UTF8.self)
         let folder = try ShortFolder()
         let file = try folder.write("keys.json", keys)
         for (claims, header, flags, code, words) in Self.cases {

@@ -147,7 +147,7 @@ struct ServiceLifeTests {
     )
     func privateAuthority() throws {
         let certificates = try TestCertificates.shared.get()
-        let set = TokenMinter.jsonWebKeySet([StandInKeys.current, StandInKeys.previous])
+        let set = TokenMinter.jwkSet([StandInKeys.current, StandInKeys.previous])
         let token = try StandInKeys.current.mint(
             MintedClaims(audience: RunningService.appID, subject: "1", nonce: "n-1", issuedAt: WallClock.unixSeconds())
         )

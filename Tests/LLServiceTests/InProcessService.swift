@@ -27,7 +27,7 @@ final class ScriptedSource: JWKSetSource {
             return state.minters
         }
         guard let minters else { throw JWKSetSourceError("the test's source is down") }
-        return .fetched(JWKSetDocument(bytes: TokenMinter.jsonWebKeySet(minters)))
+        return .fetched(JWKSetDocument(bytes: TokenMinter.jwkSet(minters)))
     }
 
     func cancel() {}

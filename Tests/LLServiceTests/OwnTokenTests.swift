@@ -334,7 +334,7 @@ struct OwnTokenTests {
         let login = try service.answer("GET", "/authorize", fields: [])
         #expect(login.status == 404 && login.detail.contains("No login begins at this path"), "\(login.text)")
         let keys = try service.answer("GET", "/.well-known/jwks.json", fields: [])
-        #expect(keys.text == (try OwnTokens.settings()).issuer.keys.jsonWebKeySet)
+        #expect(keys.text == (try OwnTokens.settings()).issuer.keys.jwkSet)
         let plain = try await InProcessService()
         #expect(try plain.answer("GET", "/.well-known/jwks.json", fields: []).status == 404)
         #expect(try plain.answer("POST", "/token", fields: [Self.form], body: "").status == 404)

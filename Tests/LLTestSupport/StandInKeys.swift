@@ -14,12 +14,12 @@ package enum StandInKeys {
     package static let set = makeSet([current, previous])
 
     /// The key set of these minters.
-    package static func makeSet(_ minters: [TokenMinter]) -> JSONWebKeySet {
-        let text = TokenMinter.jsonWebKeySet(minters)
+    package static func makeSet(_ minters: [TokenMinter]) -> JWKSet {
+        let text = TokenMinter.jwkSet(minters)
         do {
-            return try JSONWebKeySet(parsing: text.span)
+            return try JWKSet(parsing: text.span)
         } catch {
-            return JSONWebKeySet(keys: [])
+            return JWKSet(keys: [])
         }
     }
 

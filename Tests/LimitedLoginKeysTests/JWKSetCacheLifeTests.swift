@@ -78,7 +78,7 @@ struct JWKSetCacheLifeTests {
         let snapshot = JWKSetSnapshot(
             epoch: 1,
             keySetVersion: 1,
-            keySet: JSONWebKeySet(keys: []),
+            keySet: JWKSet(keys: []),
             source: nil,
             times: .init(confirmedAt: now, refreshAt: now, expiresAt: now, usableUntil: now + .seconds(seconds))
         )

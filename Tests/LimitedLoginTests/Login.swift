@@ -89,7 +89,7 @@ struct Login {
         with verifier: TokenVerifier? = nil,
         binding: TokenBinding? = nil,
         appID: String? = nil,
-        keys: JSONWebKeySet = StandInKeys.set,
+        keys: JWKSet = StandInKeys.set,
         at now: Int64 = now
     ) throws -> VerifiedToken {
         let expected = try binding ?? .nonce(nonce())
@@ -107,7 +107,7 @@ struct Login {
         with verifier: TokenVerifier? = nil,
         binding: TokenBinding? = nil,
         appID: String? = nil,
-        keys: JSONWebKeySet = StandInKeys.set,
+        keys: JWKSet = StandInKeys.set,
         at now: Int64 = now
     ) throws -> Rejection? {
         do {

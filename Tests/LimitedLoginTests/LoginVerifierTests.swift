@@ -12,7 +12,7 @@ struct LoginVerifierTests {
     private static let now: Int64 = 1_700_000_000
 
     private static func verifier(
-        _ keys: any JSONWebKeySetProvider,
+        _ keys: any JWKSetProvider,
         clock: @escaping @Sendable () -> Double = { 1_700_000_000 }
     ) throws -> LoginVerifier {
         LoginVerifier(policy: try VerificationPolicy(appIDs: [appID, "42"]), keys: keys, clock: clock)
@@ -27,14 +27,14 @@ struct LoginVerifierTests {
     }
 
     /// Gives the test's key set, and keeps the key IDs that it was asked for.
-    private final class Provider: JSONWebKeySetProvider {
+    private final class Provider: JWKSetProvider {
         struct Down: Error {}
         let asked = Mutex<[String]>([])
-        let set: JSONWebKeySet?
+        let set: JWKSet?
 
-        init(_ set: JSONWebKeySet?) { self.set = set }
+        init(_ set: JWKSet?) { self.set = set }
 
-        func keySet(containing keyID: String) async throws(Down) -> JSONWebKeySet {
+        func keySet(containing keyID: String) async throws(Down) -> JWKSet {
             asked.withLock { $0.append(keyID) }
             guard let set else { throw Down() }
             return set
@@ -125,8 +125,8 @@ struct LoginVerifierTests {
 
     @Test("A task that is cancelled while it waits for a key refuses no token")
     func cancellation() async throws {
-        struct Waiting: JSONWebKeySetProvider {
-            func keySet(containing keyID: String) async throws -> JSONWebKeySet {
+        struct Waiting: JWKSetProvider {
+            func keySet(containing keyID: String) async throws -> JWKSet {
                 while true {
                     try Task.checkCancellation()
                     await Task.yield()
@@ -141,10 +141,10 @@ struct LoginVerifierTests {
     }
 
     /// Gives a key set that the test may replace at any time.
-    private final class Rotating: JSONWebKeySetProvider {
-        let set: Mutex<JSONWebKeySet>
-        init(_ set: JSONWebKeySet) { self.set = Mutex(set) }
-        func keySet(containing keyID: String) async throws(Never) -> JSONWebKeySet { set.withLock { $0 } }
+    private final class Rotating: JWKSetProvider {
+        let set: Mutex<JWKSet>
+        init(_ set: JWKSet) { self.set = Mutex(set) }
+        func keySet(containing keyID: String) async throws(Never) -> JWKSet { set.withLock { $0 } }
     }
 
     @Test("A key that is replaced under its ID or removed verifies nothing afterwards")
@@ -161,7 +161,7 @@ struct LoginVerifierTests {
         provider.set.withLock { $0 = StandInKeys.makeSet([StandInKeys.stranger]) }
         let refused = await #expect(throws: Rejection.self) { try await verifier.verify(after, nonce: "n-1") }
         #expect(refused?.code == .unknownKey)
-        provider.set.withLock { $0 = JSONWebKeySet(keys: []) }
+        provider.set.withLock { $0 = JWKSet(keys: []) }
         await #expect(throws: Unavailable.keys) { try await verifier.verify(after, nonce: "n-1") }
     }
 

@@ -209,8 +209,8 @@ struct TokenIssuerTests {
         let set = try SigningKeySet(pem: text)
         #expect(set.keys.map(\.keyID) == [rsa.keyID, p256.keyID])
         #expect(set.keys.map(\.algorithm) == [.rs256, .es256])
-        #expect(set.jsonWebKeySet.contains(#""kty":"RSA","use":"sig","alg":"RS256","kid":"\#(rsa.keyID)","n":"#))
-        #expect(!set.jsonWebKeySet.contains(#""d""#))
+        #expect(set.jwkSet.contains(#""kty":"RSA","use":"sig","alg":"RS256","kid":"\#(rsa.keyID)","n":"#))
+        #expect(!set.jwkSet.contains(#""d""#))
         var dumped = "\(set)"
         dump(set, to: &dumped)
         for line in try (rsa.privatePEM() + p256.privatePEM()).split(separator: "\n") where !line.hasPrefix("-----") {
@@ -271,7 +271,7 @@ struct TokenIssuerTests {
             let pem = try key.publicPEM()
             signers += [pem, String(pem.dropLast()), key.jsonWebKey, key.keyID].map { Self.mac(under: $0) }
         }
-        signers += ["", issuer.keys.jsonWebKeySet].map { Self.mac(under: $0) }
+        signers += ["", issuer.keys.jwkSet].map { Self.mac(under: $0) }
         let algorithms = [
             "RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "ES512", "ES256K", "EdDSA", "HS256", "HS384", "none",
             "None", "NONE", "nOnE", "rs256", "RS256 ", "",

@@ -12,7 +12,7 @@ import Testing
 struct LibraryTests {
     private static let key = Result { try TestKey() }
 
-    private func verifier(_ keys: any JSONWebKeySetProvider) throws -> LoginVerifier {
+    private func verifier(_ keys: any JWKSetProvider) throws -> LoginVerifier {
         LoginVerifier(policy: try VerificationPolicy(appIDs: [TestKey.appID]), keys: keys)
     }
 
@@ -153,13 +153,13 @@ struct LibraryTests {
 
     @Test("An error tells the answer: 401, 429, 503 or 500")
     func answers() async throws {
-        struct Limited: JSONWebKeySetProvider {
-            func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JSONWebKeySet {
+        struct Limited: JWKSetProvider {
+            func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JWKSet {
                 throw .exhausted(retryAfter: .seconds(7))
             }
         }
         let token = try Self.key.get().token(claims: ["nonce": "n-1"])
-        func answer(_ keys: any JSONWebKeySetProvider, _ token: String, _ nonce: String) async -> [Int] {
+        func answer(_ keys: any JWKSetProvider, _ token: String, _ nonce: String) async -> [Int] {
             do {
                 _ = try await verifier(keys).verify(token, nonce: nonce)
                 return [200]

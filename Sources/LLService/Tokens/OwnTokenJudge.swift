@@ -16,7 +16,7 @@ package final class TokenSettings: Sendable {
 
     package init(_ issuer: TokenIssuer) {
         self.issuer = issuer
-        keySet = Array(issuer.keys.jsonWebKeySet.utf8)
+        keySet = Array(issuer.keys.jwkSet.utf8)
         let base = issuer.policy.issuer
         path = Array(base.utf8.dropFirst("https://".utf8.count).drop { $0 != UInt8(ascii: "/") })
         let algorithms = Set(issuer.keys.keys.map(\.algorithm.rawValue)).sorted()

@@ -15,7 +15,7 @@ struct Prepared {
     let claims: VerifiedClaims
     let keyID: [UInt8]
 
-    init(_ inputs: Inputs, keySet: JSONWebKeySet, appID: String) throws {
+    init(_ inputs: Inputs, keySet: JWKSet, appID: String) throws {
         keys = VerificationKeys(keySet)
         verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
         guard let now = NumericDate(secondsSince1970: WallClock.unixSeconds()) else { throw Failure("clock") }
@@ -40,7 +40,7 @@ struct Prepared {
     }
 
     private static func signer(
-        _ set: JSONWebKeySet,
+        _ set: JWKSet,
         _ signature: [UInt8],
         _ digest: SHA256Digest
     ) throws -> RSAPublicKey {

@@ -20,7 +20,7 @@ struct Stages {
         }
         let inputs = try Inputs(arguments[3], atMost: 500)
         let keys = [UInt8](try Data(contentsOf: URL(fileURLWithPath: arguments[4])))
-        let set = try JSONWebKeySet(parsing: keys.span)
+        let set = try JWKSet(parsing: keys.span)
         let service = try Service(keys: arguments[4], appID: arguments[5], isIssuing: stage == .exchange)
         if stage == .revocations { service.revoke(100_000) }
         let prepared = try Prepared(inputs, keySet: set, appID: arguments[5])

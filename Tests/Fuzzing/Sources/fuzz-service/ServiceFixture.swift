@@ -26,7 +26,7 @@ final class ServiceFixture {
         // The access token is the one of OpenID Connect Core appendix A.4.
         claims.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
         token = Array(try minter.mint(claims).utf8)
-        let cache = try JWKSetCache(sources: [FixedSource(bytes: TokenMinter.jsonWebKeySet([minter]))])
+        let cache = try JWKSetCache(sources: [FixedSource(bytes: TokenMinter.jwkSet([minter]))])
         _ = await cache.refresh()
         guard let (key, line) = ClientKeys.make(name: "backend") else { throw NoCaller() }
         callerKey = key

@@ -174,7 +174,7 @@ final class CapabilityFixture {
         do {
             device = try P256PrivateKey()
             let (x, y) = device.coordinates
-            let key = try P256JSONWebKey(x: x, y: y)
+            let key = try P256JWK(x: x, y: y)
             thumbprint = try SHA256.digest(of: key.thumbprintInput.span).base64URL
             header = Array(#"{"typ":"dpop+jwt","alg":"ES256","jwk":"#.utf8) + key.thumbprintInput + Array("}".utf8)
             guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64),

@@ -60,7 +60,7 @@ func fuzzJWS(_ input: [UInt8]) {
 
 /// Reads any bytes as a JWK Set; every accepted key must be usable and obey the limits.
 func fuzzJWKSet(_ input: [UInt8]) {
-    guard let set = try? JSONWebKeySet(parsing: input.span) else { return }
+    guard let set = try? JWKSet(parsing: input.span) else { return }
     require(set.keys.count + set.ignoredKeys.count <= 64, "a set keeps its limit")
     for key in set.keys {
         require((2048...8192).contains(key.modulusBitCount), "a modulus keeps its limits")
@@ -151,7 +151,7 @@ final class TokenFixture {
     private init() {
         do {
             // The public key of RFC 7515 appendix A.2 under the key ID `k`.
-            let keySet = try JSONWebKeySet(
+            let keySet = try JWKSet(
                 parsing: """
                     {"keys":[{"kty":"RSA","kid":"k","e":"AQAB","n":"ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26m\
                     PddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_\

@@ -34,7 +34,7 @@ func makeKeys(url: String = JWKSetCache.facebookURL) throws -> JWKSetCache {
 // end
 
 // snippet: verifier
-func makeVerifier(appID: String, keys: any JSONWebKeySetProvider) throws -> LoginVerifier {
+func makeVerifier(appID: String, keys: any JWKSetProvider) throws -> LoginVerifier {
     let policy = try VerificationPolicy(appIDs: [appID])
     return LoginVerifier(policy: policy, keys: keys)
 }

@@ -5,12 +5,12 @@ import LLTestSupport
 import Testing
 
 @Suite("A JWK Set")
-struct JSONWebKeySetTests {
+struct JWKSetTests {
     private static let good = String(decoding: StandInKeys.current.jsonWebKey, as: UTF8.self)
     private static let other = String(decoding: StandInKeys.previous.jsonWebKey, as: UTF8.self)
 
-    private func set(_ keys: String...) throws -> JSONWebKeySet {
-        try JSONWebKeySet(parsing: "{\"keys\":[" + keys.joined(separator: ",") + "]}")
+    private func set(_ keys: String...) throws -> JWKSet {
+        try JWKSet(parsing: "{\"keys\":[" + keys.joined(separator: ",") + "]}")
     }
 
     /// The good key with one member replaced; nil removes it.
@@ -47,7 +47,7 @@ struct JSONWebKeySetTests {
     @Test("Unknown members are ignored")
     func unknownMembers() throws {
         let key = Self.bent("x5t", "\"abc\"")
-        let set = try JSONWebKeySet(parsing: "{\"version\":[1],\"keys\":[\(key)],\"next\":null}")
+        let set = try JWKSet(parsing: "{\"version\":[1],\"keys\":[\(key)],\"next\":null}")
         #expect(set.keys.count == 1)
     }
 
@@ -72,9 +72,9 @@ struct JSONWebKeySetTests {
             ("e", "\"AQ\"", .unsafeExponent), ("e", "\"Ag\"", .unsafeExponent), ("e", "\"AQAA\"", .unsafeExponent),
             ("e", "\"AgAAAAE\"", .unsafeExponent), ("e", "\"AQEBAQEB\"", .unsafeExponent),
             ("n", "\"_w\"", .modulusTooShort),
-        ] as [(String, String?, JSONWebKeyError)]
+        ] as [(String, String?, JWKError)]
     )
-    func ignoredKeys(member: String, json: String?, reason: JSONWebKeyError) throws {
+    func ignoredKeys(member: String, json: String?, reason: JWKError) throws {
         let set = try set(Self.bent(member, json), Self.other)
         #expect(set.keys.map(\.keyID) == [StandInKeys.previous.keyID])
         #expect(set.ignoredKeys.map(\.reason) == [reason])
@@ -125,7 +125,7 @@ struct JSONWebKeySetTests {
             bytes[bytes.count - 1] = last
             return Self.number(bytes)
         }
-        func reason(_ json: String) throws -> JSONWebKeyError? {
+        func reason(_ json: String) throws -> JWKError? {
             try set(Self.bent("n", json)).ignoredKeys.first?.reason
         }
         #expect(try reason(modulus(bits: 2047)) == .modulusTooShort)
@@ -169,7 +169,7 @@ struct JSONWebKeySetTests {
         ]
     )
     func notASet(text: String) {
-        #expect(throws: JSONWebKeySetError.notAKeySet) { try JSONWebKeySet(parsing: text) }
+        #expect(throws: JWKSetError.notAKeySet) { try JWKSet(parsing: text) }
     }
 
     @Test(
@@ -177,8 +177,8 @@ struct JSONWebKeySetTests {
         arguments: ["", "<html>", "{\"keys\":[", "{\"keys\":[]} x"]
     )
     func notJSON(text: String) {
-        #expect { try JSONWebKeySet(parsing: text) } throws: { error in
-            error is JSONWebKeySetError && "\(error)".contains("at byte") && "\(error)".contains("not JSON")
+        #expect { try JWKSet(parsing: text) } throws: { error in
+            error is JWKSetError && "\(error)".contains("at byte") && "\(error)".contains("not JSON")
         }
     }
 
@@ -186,27 +186,27 @@ struct JSONWebKeySetTests {
     func bounds() throws {
         func keys(_ count: Int) -> String { Array(repeating: "{}", count: count).joined(separator: ",") }
         #expect(try set(keys(64)).ignoredKeys.count == 64)
-        #expect(throws: JSONWebKeySetError.tooManyKeys) { try set(keys(65)) }
-        #expect(throws: JSONWebKeySetError.tooManyKeys) { try set(keys(10_000)) }
+        #expect(throws: JWKSetError.tooManyKeys) { try set(keys(65)) }
+        #expect(throws: JWKSetError.tooManyKeys) { try set(keys(10_000)) }
         let padded = "{\"keys\":[]" + String(repeating: " ", count: 65_536 - 11) + "}"
-        #expect(try JSONWebKeySet(parsing: padded).keys.isEmpty)
-        #expect(throws: JSONWebKeySetError.tooLong) { try JSONWebKeySet(parsing: padded + " ") }
-        #expect(JSONWebKeySetError.tooManyKeys.description.contains("64"))
-        #expect(JSONWebKeySetError.tooLong.description.contains("65,536"))
-        #expect(JSONWebKeySetError.notAKeySet.description.contains("keys"))
+        #expect(try JWKSet(parsing: padded).keys.isEmpty)
+        #expect(throws: JWKSetError.tooLong) { try JWKSet(parsing: padded + " ") }
+        #expect(JWKSetError.tooManyKeys.description.contains("64"))
+        #expect(JWKSetError.tooLong.description.contains("65,536"))
+        #expect(JWKSetError.notAKeySet.description.contains("keys"))
     }
 
     @Test("A set made from keys checks them like a parsed set")
     func madeSet() throws {
-        let key = try JSONWebKey(
+        let key = try JWK(
             keyID: "a",
             modulus: StandInKeys.current.key.modulus,
             publicExponent: StandInKeys.current.key.publicExponent
         )
-        #expect(JSONWebKeySet(keys: [key]).keys == [key])
-        #expect(JSONWebKeySet(keys: [key, key]).keys == [key])
-        #expect(throws: JSONWebKeyError.missingKeyID) {
-            try JSONWebKey(keyID: "", modulus: key.modulus, publicExponent: key.publicExponent)
+        #expect(JWKSet(keys: [key]).keys == [key])
+        #expect(JWKSet(keys: [key, key]).keys == [key])
+        #expect(throws: JWKError.missingKeyID) {
+            try JWK(keyID: "", modulus: key.modulus, publicExponent: key.publicExponent)
         }
     }
 

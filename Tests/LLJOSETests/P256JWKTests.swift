@@ -2,18 +2,18 @@ import LLJOSE
 import Testing
 
 @Suite("A P-256 key as a JWK")
-struct P256JSONWebKeyTests {
+struct P256JWKTests {
     /// The key of RFC 9449, figure 2.
     private static let published = #"""
         {"kty":"EC","x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs","y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA",\#
         "crv":"P-256"}
         """#
 
-    private static func key(_ text: String) throws -> P256JSONWebKey {
+    private static func key(_ text: String) throws -> P256JWK {
         var json = JSONObject(marksRepeatedMembers: true)
         json.bytes = Array(text.utf8)
         _ = try json.read()
-        return try P256JSONWebKey(json, json.document.root)
+        return try P256JWK(json, json.document.root)
     }
 
     @Test("The thumbprint is the one in RFC 9449 section 6.1")
@@ -54,9 +54,9 @@ struct P256JSONWebKeyTests {
             (published.replacing("WBFs", with: "WBFs="), .malformedCoordinate),
             (published.replacing("WBFs", with: "WBFt"), .malformedCoordinate),
             (published.replacing("l8tF", with: "l8t+"), .malformedCoordinate),
-        ] as [(String, JSONWebKeyError)]
+        ] as [(String, JWKError)]
     )
-    func refused(text: String, reason: JSONWebKeyError) {
+    func refused(text: String, reason: JWKError) {
         #expect(throws: reason) { try Self.key(text) }
     }
 }

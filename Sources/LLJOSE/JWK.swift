@@ -1,7 +1,7 @@
 internal import LLBytes
 
 /// An RSA public key for RS256, read from a JWK (RFC 7517, RFC 7518 section 6.3) and checked for use in verification.
-public struct JSONWebKey: Equatable, Hashable, Sendable {
+public struct JWK: Equatable, Hashable, Sendable {
     /// `kid`: the key ID by which tokens name this key; 1 to 256 bytes.
     public let keyID: String
     /// `n`: the modulus, big-endian, without leading zeros; odd, 2048 to 8192 bits.
@@ -21,8 +21,8 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     }
 
     /// A key from its parts, checked by the same rules as a JWK.
-    /// - Throws: `JSONWebKeyError` if a part is out of its range.
-    public init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
+    /// - Throws: `JWKError` if a part is out of its range.
+    public init(keyID: String, modulus: [UInt8], publicExponent: [UInt8]) throws(JWKError) {
         guard !keyID.isEmpty else { throw .missingKeyID }
         guard keyID.utf8.count <= Limits.keyIDByteCount else { throw .keyIDTooLong }
         try RSAParameters.check(modulus: modulus, publicExponent: publicExponent)
@@ -42,9 +42,9 @@ public struct JSONWebKey: Equatable, Hashable, Sendable {
     }
 }
 
-extension JSONWebKey {
+extension JWK {
     /// Reads the JWK at `node`. It checks all members together and refuses the key if one check fails.
-    init(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
+    init(_ json: borrowing JSONObject, _ node: Int) throws(JWKError) {
         try Self.checkType(json, node, "RSA")
         try Self.checkPurpose(json, node, algorithm: "RS256")
         try Self.checkIsPublic(json, node)
@@ -63,7 +63,7 @@ extension JSONWebKey {
     ///
     /// Here and below `==` acts as a comparison of bytes: no letter in these words has another spelling in Unicode, as
     /// K has.
-    static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JSONWebKeyError) {
+    static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JWKError) {
         guard json.document.isObject(node) else { throw .notAnObject }
         guard !json.document.isRepeating(node) else { throw .repeatedMember }
         guard let type = json.string("kty", of: node) else { throw .malformedKeyType }
@@ -71,7 +71,7 @@ extension JSONWebKey {
     }
 
     /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member discloses the key.
-    static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JSONWebKeyError) {
+    static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JWKError) {
         for name in privateMembers where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
     }
 
@@ -82,7 +82,7 @@ extension JSONWebKey {
         _ json: borrowing JSONObject,
         _ node: Int,
         algorithm expected: String
-    ) throws(JSONWebKeyError) {
+    ) throws(JWKError) {
         guard json.member("use", of: node) == nil || json.string("use", of: node) == "sig" else {
             throw .notForSignatures
         }
@@ -94,7 +94,7 @@ extension JSONWebKey {
 
     /// RFC 7517 section 4.3: an array of distinct strings. `sign` beside `verify` has no use in a public key but does
     /// no harm. Any other operation means that the key serves another purpose.
-    private static func checkOperations(_ json: borrowing JSONObject, _ list: Int) throws(JSONWebKeyError) {
+    private static func checkOperations(_ json: borrowing JSONObject, _ list: Int) throws(JWKError) {
         guard json.document.kind(list) == .array else { throw .notForVerifying }
         let operations = json.strings(list).sorted()
         guard operations.count == json.document.children(of: list).count,
@@ -112,7 +112,7 @@ extension JSONWebKey {
 }
 
 /// Why one JWK cannot be used to verify signatures. Later versions may add reasons.
-public struct JSONWebKeyError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct JWKError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason as a clause that can follow a colon.
     public let description: String
 
@@ -170,10 +170,10 @@ enum RSAParameters {
     ]
 
     /// Refuses values that an honest issuer never publishes. Both numbers are big-endian without leading zeros.
-    static func check(modulus: [UInt8], publicExponent: [UInt8]) throws(JSONWebKeyError) {
+    static func check(modulus: [UInt8], publicExponent: [UInt8]) throws(JWKError) {
         let bitCount = bitCount(modulus)
-        guard bitCount >= JSONWebKey.Limits.leastModulusBitCount else { throw .modulusTooShort }
-        guard bitCount <= JSONWebKey.Limits.greatestModulusBitCount else { throw .modulusTooLong }
+        guard bitCount >= JWK.Limits.leastModulusBitCount else { throw .modulusTooShort }
+        guard bitCount <= JWK.Limits.greatestModulusBitCount else { throw .modulusTooLong }
         try checkExponent(publicExponent)
         guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
         let remainders = smallPrimes.map { remainder(of: modulus, by: $0) }
@@ -185,11 +185,11 @@ enum RSAParameters {
     }
 
     /// RFC 8017 section 3.1 requires 3 or more; an even exponent has no inverse.
-    private static func checkExponent(_ exponent: [UInt8]) throws(JSONWebKeyError) {
+    private static func checkExponent(_ exponent: [UInt8]) throws(JWKError) {
         guard exponent.count <= 5, let last = exponent.last, last & 1 == 1 else { throw .unsafeExponent }
         // The exponent has at most five bytes, so the value fits 64 bits.
         let value = exponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard value >= 3, value <= JSONWebKey.Limits.greatestPublicExponent else { throw .unsafeExponent }
+        guard value >= 3, value <= JWK.Limits.greatestPublicExponent else { throw .unsafeExponent }
     }
 
     /// The number of bits of a big-endian number without leading zeros.

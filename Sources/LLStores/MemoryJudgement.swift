@@ -99,13 +99,15 @@ enum MemoryJudgement: Equatable {
             least = isIntact ? nil : reported.now
         }
         let present = reported.now + reported.lead
-        if let run = reported.run, run.completeSince >= reported.data?.completeSince ?? 0 {
+        // An older key is from a time when the data were here before.
+        let run = reported.run.flatMap { $0.completeSince >= reported.data?.completeSince ?? 0 ? $0 : nil }
+        if let run {
             if isIntact, continues(run, known, reported, moved) { return .continues(run) }
             // Another replica noticed the loss first. It may have noticed only an earlier one if the clock jumped since.
             if let least, run.isAfterLoss, run.completeSince >= max(least, isIntact ? 0 : present) {
                 return .continues(run)
             }
-        } else if reported.run == nil, isIntact, let data = reported.data, isMovedIntact(known, reported, moved) {
+        } else if isIntact, let data = reported.data, isMovedIntact(known, reported, moved) {
             var all = [data]
             if let known { all.append(known.start) }
             if case .start(let last) = reported.last { all.append(last) }
@@ -134,10 +136,11 @@ enum MemoryJudgement: Equatable {
 
     /// True if a new run has all data of the last memory.
     private static func isMovedIntact(_ known: Known?, _ reported: Reported, _ moved: Move) -> Bool {
-        guard known != nil else { return isOnDisk(reported, moved) }
+        let isOnDisk = reported.run == nil && isOnDisk(reported, moved)
+        guard known != nil else { return isOnDisk }
         // The data are handed over once: if another replica marked the last run, this run's key was lost since.
         guard case .start = reported.last else { return false }
-        return moved == .proven || isOnDisk(reported, moved)
+        return moved == .proven || isOnDisk
     }
 
     /// True if the server started again with all its data.

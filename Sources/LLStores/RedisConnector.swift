@@ -38,7 +38,7 @@ struct RedisConnector {
     private mutating func connect() throws(RedisFailure) -> RedisSession {
         let deadline = MonotonicClock.now() + limits.connectTimeout
         let before = memory.last?.known
-        let found = try finder.find(after: memory.last, until: deadline)
+        let found = try finder.find(after: memory.recent(at: MonotonicClock.now()), until: deadline)
         let session: RedisSession
         do throws(RedisFailure) {
             session = try RedisSession(over: found, &memory, limits: limits, until: deadline)
@@ -118,7 +118,8 @@ struct RedisConnector {
     /// Remembers that the slot of the keys is on its way, until a node that owns it alone has been judged.
     private mutating func note(_ failure: RedisFailure, at node: RedisNode) throws(RedisFailure) {
         guard case .slotMoves(let target) = failure else { return }
-        _ = try memory.handle(.slotMoves(from: node, to: target, now: MonotonicClock.now()))
+        let identity = memory.slotMove == nil ? finder.identity(of: target) : nil
+        _ = try memory.handle(.slotMoves(from: node, to: target, identity: identity, now: MonotonicClock.now()))
     }
 
     private mutating func wait(after failure: RedisFailure) {

@@ -30,11 +30,11 @@ final class RedisFinder {
         places = RedisPlaces(order: configuration.url.places)
     }
 
-    /// - Parameter last: the server that held the keys last.
+    /// - Parameter last: the server that held the keys last, if that is not long ago.
     func find(after last: RedisLastServer?, until deadline: MonotonicInstant) throws(RedisFailure) -> Found {
         var starts = places.order
         // Only the last owner can tell that it handed the keys over.
-        if let last, starts.contains(last.node), isRecent(last) { starts.prefer(last.node) }
+        if let last, starts.contains(last.node) { starts.prefer(last.node) }
         var failure: RedisFailure?
         for start in starts.prefix(Self.startLimit) {
             do throws(RedisFailure) {
@@ -53,9 +53,11 @@ final class RedisFinder {
         throw failure ?? .timedOut
     }
 
-    /// True if no third server can have had the keys since.
-    private func isRecent(_ last: RedisLastServer) -> Bool {
-        MonotonicClock.now() < last.answeredAt + configuration.limits.handOverTime
+    /// The run and history of a node of the cluster; nil if it does not tell.
+    func identity(of node: RedisNode) -> String? {
+        let end = soon(.never)
+        let info = try? server(node, through: urlPlace(for: node), until: end).info(until: end)
+        return info.flatMap { try? RedisServerFacts(info: $0, isInCluster: true).identity }
     }
 
     /// The time at which a search goes on with the next node or sentinel if one hangs.
@@ -170,7 +172,6 @@ final class RedisFinder {
         _ channel: RedisChannel,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> String? {
-        guard isRecent(last) else { return nil }
         let info = try channel.info(until: deadline)
         return (try? RedisServerFacts(info: info, isInCluster: true)).flatMap(last.handedOver)
     }

@@ -29,8 +29,8 @@ struct RedisMemory: Hashable {
         case answered([RedisReply])
         /// The answers of a batch, with those to ``checks`` at its end.
         case checked([RedisReply], sentAt: MonotonicInstant, now: MonotonicInstant, unixMilliseconds: UInt64)
-        /// The node tells that the slot of the keys is on its way to another.
-        case slotMoves(from: RedisNode, to: RedisNode, now: MonotonicInstant)
+        /// The node tells that the slot of the keys is on its way to another, which has this identity if it tells one.
+        case slotMoves(from: RedisNode, to: RedisNode, identity: String?, now: MonotonicInstant)
     }
 
     private struct Opening: Hashable {
@@ -52,12 +52,13 @@ struct RedisMemory: Hashable {
     let keys: RedisKeys
     let isInCluster: Bool
     private let clockJump: Duration
+    private let handOverTime: Duration
     /// With Sentinel the same as ``ReplayLimits/leavingTime``, otherwise zero: a cluster's nodes hand a slot over in one
     /// step, and a single server has no successor.
     private let leavingTime: Duration
     /// The server that this process used last, or uses.
     private(set) var last: RedisLastServer?
-    private var slotMove: SlotMove?
+    private(set) var slotMove: SlotMove?
     private var opening: Opening?
     /// A new server that is not trusted yet, because other replicas may still use the former one.
     private var arrival: Arrival?
@@ -67,12 +68,17 @@ struct RedisMemory: Hashable {
     init(_ kind: ReplayStoreURL.Kind, _ limits: ReplayLimits) {
         keys = RedisKeys(kind)
         isInCluster = kind == .cluster
-        clockJump = limits.clockJump
+        (clockJump, handOverTime) = (limits.clockJump, limits.handOverTime)
         if case .sentinel = kind { leavingTime = limits.leavingTime } else { leavingTime = .zero }
     }
 
     /// The start by which nonces are dated: the memory of the server that will judge them.
     var start: MemoryStart? { arrival?.start ?? last?.known.start }
+
+    /// The last server if no third one can have had the keys since.
+    func recent(at now: MonotonicInstant) -> RedisLastServer? {
+        last.flatMap { now < $0.answeredAt + handOverTime ? $0 : nil }
+    }
 
     /// The answer about an entry if the server need not be asked.
     func answer(about entry: ReplayEntry, now: UInt64) -> ReplayAnswer? {
@@ -104,9 +110,10 @@ struct RedisMemory: Hashable {
             guard replies.allSatisfy({ $0.redirect == nil }) else { return [] }
             last?.answeredAt = now
             last?.known.answeredAt = unixMilliseconds
-        case .slotMoves(let node, let target, let now):
+        case .slotMoves(let node, let target, let identity, let now):
             if slotMove == nil {
-                slotMove = SlotMove(target: target, since: last?.answeredAt ?? now)
+                let first = recent(at: now) == nil ? nil : identity
+                slotMove = SlotMove(target: target, identity: first, since: last?.answeredAt ?? now)
             } else if slotMove?.target != target {
                 slotMove?.isBroken = true
             }
@@ -273,6 +280,8 @@ struct ServerClock: Hashable {
 /// again once the target owns the slot, if it had no restart and took over from no other server since.
 struct SlotMove: Hashable {
     let target: RedisNode
+    /// The target's run and history when the move was noticed; nil if unknown.
+    let identity: String?
     /// The last time at which the slot was not on its way, by the monotonic clock.
     let since: MonotonicInstant
     /// True if the owner named another target meanwhile, so an earlier move was cancelled.
@@ -281,7 +290,8 @@ struct SlotMove: Hashable {
     /// True if entries may be lost on the way to this node.
     func isBroken(at node: RedisNode, _ facts: RedisServerFacts, now: MonotonicInstant) -> Bool {
         let needed = now.nanoseconds(since: since) / 1_000_000_000 + 2
-        return isBroken || node != target || facts.history != nil || facts.uptime < needed
+        let tookOver = facts.history != nil && facts.identity != identity
+        return isBroken || node != target || tookOver || facts.uptime < needed
     }
 }
 

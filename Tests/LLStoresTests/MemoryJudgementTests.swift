@@ -158,6 +158,14 @@ struct MemoryJudgementTests {
             inherited(&$0)
             $0.run = start(1_000)
         },
+        Row("proven, and this run's key is from an earlier stay", .movedIntact(start(1_000)), moved: .proven) {
+            inherited(&$0)
+            $0.run = start(500)
+        },
+        Row("not proven, and this run's key is from an earlier stay", lost(), moved: .unproven) {
+            inherited(&$0)
+            $0.run = start(500)
+        },
         Row("marked by another replica", .continues(start(1_000)), moved: .unproven) {
             ($0.run, $0.data, $0.last) = (start(1_000), start(1_000), .moved)
         },
@@ -187,17 +195,19 @@ struct MemoryJudgementTests {
     @Test(
         "A slot arrives whole only at its target, if that had no restart and took over from no server since",
         arguments: [
-            (true, true, 12, true), (false, true, 100, false), (true, false, 100, false), (true, true, 11, false),
-            (true, true, 0, false),
-        ] as [(Bool, Bool, UInt64, Bool)]
+            (true, nil, nil, 12, true), (false, nil, nil, 100, false), (true, nil, nil, 11, false),
+            (true, nil, nil, 0, false), (true, "c", "b:c", 12, true), (true, "c", nil, 100, false),
+            (true, "c", "b", 100, false), (true, "c", "b:d", 100, false), (true, "c", "a:c", 100, false),
+            (true, "c", "b:c", 11, false), (false, "c", "b:c", 100, false),
+        ] as [(Bool, String?, String?, UInt64, Bool)]
     )
-    func slots(isTarget: Bool, hasOwnData: Bool, uptime: UInt64, isWhole: Bool) {
+    func slots(isTarget: Bool, history: String?, identity: String?, uptime: UInt64, isWhole: Bool) {
         let (target, other) = (RedisNode(host: "a", port: 1), RedisNode(host: "a", port: 2))
         let begun = MonotonicInstant(nanoseconds: 1_000_000_000)
-        var move = SlotMove(target: target, since: begun)
+        var move = SlotMove(target: target, identity: identity, since: begun)
         func isBroken() -> Bool {
             let node = isTarget ? target : other
-            let facts = RedisServerFacts("b", history: hasOwnData ? nil : "c", uptime: uptime)
+            let facts = RedisServerFacts("b", history: history, uptime: uptime)
             return move.isBroken(at: node, facts, now: begun + .seconds(10))
         }
         #expect(isBroken() != isWhole)

@@ -95,15 +95,14 @@ struct RedisFinderTests {
         let found = try finder.find(after: nil, until: Self.end)
         var memory = RedisMemory(.cluster, .patient)
         _ = try RedisSession(over: found, &memory, limits: .patient, until: Self.end)
-        var last = try #require(memory.last)
+        let last = try #require(memory.last)
+        #expect(memory.recent(at: last.answeredAt + .milliseconds(9_999)) == last)
+        #expect(memory.recent(at: last.answeredAt + .seconds(10)) == nil)
         for node in nodes { node.setScript(Self.node(nodes[2].port)) }
         #expect(try finder.find(after: last, until: Self.end).handedOverBy == "\(owner.port)a")
         // The search starts at the last owner, although the new owner is the preferred place now.
         #expect(try finder.find(after: last, until: Self.end).handedOverBy == "\(owner.port)a")
-        // The last contact with the owner was long ago.
-        last.answeredAt = MonotonicInstant(nanoseconds: 1)
-        #expect(try finder.find(after: last, until: Self.end).handedOverBy == nil)
-        last.answeredAt = MonotonicClock.now()
+        #expect(try finder.find(after: nil, until: Self.end).handedOverBy == nil)
         // The last owner names a node that names another node.
         owner.setScript(Self.node(nodes[1].port))
         #expect(try finder.find(after: last, until: Self.end).handedOverBy == nil)

@@ -56,13 +56,15 @@ struct StoreModel: Hashable {
     }
 
     private static let base: UInt64 = 1_000_000_000
+    /// The time between two faults. After a second loss within the time by which clocks differ, a replica that missed the first
+    /// one accepts a nonce that was dated ahead for it.
+    private static let pace: UInt64 = 100
     private static let nodes = [1, 2].map { RedisNode(host: "s", port: $0) }
 
     let kind: ReplayStoreURL.Kind
     /// True if writes are on the disk before their answer.
     let writesThrough: Bool
     private let leavingTime: Duration
-    /// The lead of the second replica's clock.
     private let skew: Int64
     private(set) var now: UInt64 = 100_000
     private(set) var servers = [Server(run: "a0"), Server(run: "b0", isPrimary: false)]
@@ -76,19 +78,24 @@ struct StoreModel: Hashable {
     private(set) var nonces: [Nonce] = []
     private var names = 0xC0
 
-    /// - Parameter isMoving: the second server is no replica, but a node to which the slot may move.
+    /// - Parameters:
+    ///   - skew: the lead of the second replica's clock.
+    ///   - isMoving: the second server is no replica, but a node to which the slot may move.
+    ///   - tookOver: that node took over from another server long ago.
     init(
         _ kind: ReplayStoreURL.Kind,
         leaving: Duration = ReplayLimits().leavingTime,
         skew: Int64 = 0,
         writesThrough: Bool = false,
-        isMoving: Bool = false
+        isMoving: Bool = false,
+        tookOver: Bool = false
     ) {
         (self.kind, self.skew, self.writesThrough) = (kind, skew, writesThrough)
         leavingTime = leaving
         services = []
         services = [makeService(0), makeService(1)]
         if isMoving { (servers[1].isPrimary, isReplicating) = (true, false) }
+        if tookOver { servers[1].history = "b1" }
         // Both replicas have used the first server for long.
         for _ in 0..<2 {
             for service in services.indices { open(service) }
@@ -130,7 +137,9 @@ extension StoreModel {
     private mutating func note(_ failure: RedisFailure, _ service: Int, _ node: Int) {
         services[service].session = nil
         guard case .slotMoves(let target) = failure else { return }
-        _ = try? services[service].memory.handle(.slotMoves(from: Self.nodes[node], to: target, now: instant))
+        let identity = facts(Int(target.port) - 1).identity
+        let event = RedisMemory.Event.slotMoves(from: Self.nodes[node], to: target, identity: identity, now: instant)
+        _ = try? services[service].memory.handle(event)
     }
 
     private mutating func find(_ service: Int) -> (Int, String?)? {
@@ -148,13 +157,12 @@ extension StoreModel {
             }
             return nil
         case .cluster:
-            let last = services[service].memory.last
-            let isRecent = last.map { instant < $0.answeredAt + limits.handOverTime } ?? false
-            for start in (isRecent ? [last?.node].compactMap(\.self) : []) + Self.nodes {
+            let last = services[service].memory.recent(at: instant)
+            for start in (last.map { [$0.node] } ?? []) + Self.nodes {
                 let first = Int(start.port) - 1
                 let owner = servers[first].owner
                 guard servers[first].isUp, servers[owner].isUp, servers[owner].owner == owner else { continue }
-                let isProof = first != owner && isRecent && last?.node == start && servers[first].isPrimary
+                let isProof = first != owner && last?.node == start && servers[first].isPrimary
                 return (owner, isProof ? last?.handedOver(facts(first)) : nil)
             }
             return nil
@@ -314,7 +322,7 @@ extension StoreModel {
     }
 
     private mutating func change(_ event: Event) {
-        now += 1
+        now += Self.pace
         let (old, new) = (primary, 1 - primary)
         switch event {
         case .takeOver:

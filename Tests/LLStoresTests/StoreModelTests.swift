@@ -70,8 +70,11 @@ struct StoreModelTests {
         Run(testDescription: "single", depth: 5) { StoreModel(.single) },
         Run(testDescription: "single, late answers", depth: 5, isSplit: true) { StoreModel(.single) },
         Run(testDescription: "single, on disk", depth: 5) { StoreModel(.single, writesThrough: true) },
-        Run(testDescription: "cluster", depth: 5) { StoreModel(.cluster) },
-        Run(testDescription: "cluster, a slot moves", depth: 5) { StoreModel(.cluster, isMoving: true) },
+        Run(testDescription: "cluster", depth: 5) { StoreModel(.cluster, skew: 90) },
+        Run(testDescription: "cluster, a slot moves", depth: 5) { StoreModel(.cluster, skew: 90, isMoving: true) },
+        Run(testDescription: "cluster, a slot moves to a node that took over", depth: 5) {
+            StoreModel(.cluster, isMoving: true, tookOver: true)
+        },
         Run(testDescription: "sentinel", depth: 4) { StoreModel(sentinel) },
         Run(testDescription: "sentinel, late answers", depth: 4, isSplit: true) { StoreModel(sentinel) },
         Run(testDescription: "sentinel, a clock 4 s ahead", depth: 4, prefix: switched) {
@@ -92,6 +95,19 @@ struct StoreModelTests {
         if Self.more > 0 { print("\(run.testDescription): depth \(run.depth + Self.more), \(finding.states) states") }
         #expect(finding.fault == nil)
         #expect(finding.states > 1_000)
+    }
+
+    @Test("A slot that moves there and back loses nothing, also if a node took over from another one before")
+    func moves() {
+        var model = StoreModel(.cluster, isMoving: true, tookOver: true)
+        let starts = model.services.map(\.memory.start)
+        let events: [StoreModel.Event] = [.new(issuer: 0, at: 1), .beginMove, .pass(1_000), .endMove, .pass(1_000)]
+        for round in 0..<4 {
+            for event in events { model.apply(event) }
+            for service in 0..<2 { model.apply(.again(round, at: service)) }
+        }
+        #expect(model.services.map(\.memory.start) == starts)
+        #expect(model.nonces.map(\.accepted) == [1, 1, 1, 1])
     }
 
     @Test(

@@ -3,12 +3,13 @@
 killed, writes are lost, and all servers are down. No nonce is accepted twice, no revocation is forgotten, and logins go on. While
 a slot is on its way logins get 503.
 
-usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [NAME...]     (default: every test, 20 rounds)
+usage: managed_redis_test.py [--binary FILE] [--rounds N] [--patient] [--planned] [NAME...]     (default: every test, 20 rounds)
   cluster       three primaries with a replica each
   sentinel      a primary with a replica, three sentinels, passwords for both
-  sentinel-planned  the same, with planned failovers alone
   cluster-tls   one round with a cluster that speaks TLS alone, and a server with a wrong name in its certificate
   sentinel-tls  the same with Sentinel
+--planned runs only planned failovers, with the two replicas of the service started 0 to 3 s apart:
+  cluster-planned, cluster-force, cluster-takeover (`CLUSTER FAILOVER` with that option), sentinel-planned, sentinel-two (two replicas)
 --patient allows longer times, for a busy machine.
 The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER may name another, such as valkey-server) the tests
 are named and skipped.
@@ -30,8 +31,6 @@ from replicas import Fleet, Logins, outcome, revoke
 MOVE_SECONDS, ANSWER_SECONDS, RECOVERY_SECONDS = 2, 2, 15
 # A revocation counts at every replica within this time, also after the first good login that follows a failover.
 REVOCATION_SECONDS = 2
-# Every replica has found a new primary after this time.
-DISCOVERY_SECONDS = 6
 # A replica notices the beginning and the end of a move within this time, even without a request.
 NOTICE_SECONDS = 3
 PATIENT_FACTOR = 6
@@ -54,7 +53,8 @@ class Rounds:
         self.fleet = Fleet(binary, 2, **self.settings)
         self.users = []
         self.worst = {}
-        self.nonces = self.refused_logins = 0
+        self.nonces = self.refused_logins = self.switches = 0
+        self.apart = []
 
     def stop(self):
         self.fleet.stop()
@@ -186,22 +186,27 @@ class Rounds:
         owner.start()
         self.group.wait_until_whole()
 
-    def switch(self):
-        """Orders the sentinels to replace the primary, which takes writes for some seconds more."""
-        successor = self.group.replicas(self.group.owner())[0]
+    def switch(self, *options, is_staggered=False):
+        """Orders a replica to replace the primary, which may take writes for some seconds more."""
+        if is_staggered:
+            self.fleet.stagger(self.switches % 7 / 2)
+        self.switches += 1
         with Logins(self.fleet) as logins:
-            wait_for(lambda: self.group.sentinels[0].ask("SENTINEL", "FAILOVER", "main") == "OK", "a failover may begin")
-            wait_for(lambda: self.group.told(self.group.sentinels[0]) is successor, "the replica takes over")
+            self.group.replace(*options)
             began = time.monotonic()
             PAUSES.take()
-            # The replicas look at the sentinels every 3 s, and the new primary is used 7 s later.
-            time.sleep(DISCOVERY_SECONDS)
+            time.sleep(self.group.discovery_seconds)
             self.settle()
             self.within("from a planned failover to good logins", time.monotonic() - began, RECOVERY_SECONDS)
             logins.wait_for_more()
+            longest, lost, _ = logins.take()
+            self.within("the longest wait of a login around a planned failover", longest, RECOVERY_SECONDS)
         self.nonces += logins.finished
-        self.refused_logins += len(logins.take()[1])
-        self.never("nonces accepted twice around a planned failover", logins.twice + logins.again())
+        self.refused_logins += len(lost)
+        self.never("nonces accepted twice around a planned failover", logins.twice + logins.again(logins.finished))
+        if is_staggered and self.group.sentinels:
+            told = [service.find(r'"time":"\d+-\d+-\d+T\d+:\d+:(\d+\.\d+)Z".*name a new primary') for service in self.fleet.services]
+            self.apart.append((float(told[1]) - float(told[0])) % 3)
         self.group.wait_until_whole()
 
     def down(self):
@@ -300,6 +305,8 @@ def rounds_of(name, binary, rounds, factor, make, steps):
     figures = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in rounds_here.worst.items())
     if rounds_here.nonces:
         figures += f"; around planned failovers: {rounds_here.nonces} nonces, {rounds_here.refused_logins} logins refused for ever"
+    if rounds_here.apart:
+        figures += "; distances of the looks at the sentinels in s: " + " ".join(f"{s:.1f}" for s in rounds_here.apart)
     check(len(failures) == before, f"{name}: rounds: {rounds}, revocations: {len(rounds_here.users)}; {figures}")
 
 
@@ -311,16 +318,28 @@ def over(cuts):
 TESTS = {
     "cluster": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.cancel, over(False), over(True), Rounds.down]),
     "sentinel": (redis_groups.Watched, [Rounds.switch, over(False), over(True), Rounds.down]),
-    "sentinel-planned": (redis_groups.Watched, [Rounds.switch]),
     "cluster-tls": (redis_groups.Cluster, [Rounds.move, Rounds.move, Rounds.wrong_place, Rounds.wrong_node, over(False)]),
     "sentinel-tls": (redis_groups.Watched, [Rounds.wrong_place, over(False), over(True)]),
 }
 
 
+def planned(*options):
+    return [lambda test: test.switch(*options, is_staggered=True)]
+
+
+PLANNED = {
+    "cluster-planned": (redis_groups.Cluster, planned()), "cluster-force": (redis_groups.Cluster, planned("FORCE")),
+    "cluster-takeover": (redis_groups.Cluster, planned("TAKEOVER")), "sentinel-planned": (redis_groups.Watched, planned()),
+    "sentinel-two": (lambda security: redis_groups.Watched(security, 2), planned()),
+}
+
+
 def main():
-    chosen = harness.arguments(__doc__, TESTS, rounds=20, patient=False)
+    chosen = harness.arguments(__doc__, TESTS | PLANNED, rounds=20, patient=False, planned=False)
     for name in chosen.names:
-        group, steps = TESTS[name]
+        if (name in PLANNED) != chosen.planned:
+            continue
+        group, steps = (TESTS | PLANNED)[name]
         is_secure = name.endswith("-tls")
         rounds_of(name, chosen.binary, 1 if is_secure else chosen.rounds, PATIENT_FACTOR if chosen.patient else 1,
                   lambda: group(redis_groups.Security() if is_secure else None), steps)

@@ -166,7 +166,9 @@ class Cluster:
     """Three primaries with a replica each; every node may become a primary."""
 
     node_timeout_ms = 2000
-    password = None
+    password, sentinels = None, ()
+    # Every replica of the service has found a new owner after this time.
+    discovery_seconds = 2
 
     def __init__(self, security=None):
         ports = free_ports(12)
@@ -227,6 +229,12 @@ class Cluster:
 
     def primaries(self):
         return [node for node in self.nodes if node.process and node.role() == "master"]
+
+    def replace(self, *options):
+        """Orders a replica to replace the owner of the keys."""
+        successor = self.replicas(self.owner())[0]
+        successor.ask("CLUSTER", "FAILOVER", *options)
+        wait_for(lambda: self.owner() is successor, "the replica takes over")
 
     def begin_move(self, source, target):
         target.ask("CLUSTER", "SETSLOT", SLOT, "IMPORTING", source.ask("CLUSTER", "MYID"))
@@ -291,20 +299,23 @@ sentinel failover-timeout main 4000
 
 
 class Watched:
-    """A primary with a replica, and three sentinels; passwords for both."""
+    """A primary with replicas, and three sentinels; passwords for both."""
 
     password = NODE_PASSWORD
+    # Each replica of the service looks at the sentinels every 3 s.
+    discovery_seconds = 6
 
-    def __init__(self, security=None):
-        ports = free_ports(5)
+    def __init__(self, security=None, replicas=1):
+        ports = free_ports(4 + replicas)
         self.security = security
-        self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD, security=security) for port in ports[:2]]
-        self.sentinels = [Sentinel(port, ports[0], security) for port in ports[2:]]
+        self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD, security=security) for port in ports[3:]]
+        self.sentinels = [Sentinel(port, ports[3], security) for port in ports[:3]]
         try:
             for node in self.nodes:
                 node.start()
-            self.nodes[1].ask("REPLICAOF", "127.0.0.1", ports[0])
-            wait_for(self.nodes[1].is_synchronised, "the replica follows")
+            for node in self.nodes[1:]:
+                node.ask("REPLICAOF", "127.0.0.1", ports[3])
+                wait_for(node.is_synchronised, "the replica follows")
             for sentinel in self.sentinels:
                 sentinel.start()
             self.wait_until_whole()
@@ -323,9 +334,15 @@ class Watched:
     def wait_until_whole(self):
         for sentinel in self.sentinels:
             wait_for(lambda sentinel=sentinel: len(sentinel.ask("SENTINEL", "SENTINELS", "main")) == 2, "three sentinels")
-            wait_for(lambda sentinel=sentinel: len(sentinel.ask("SENTINEL", "REPLICAS", "main")) == 1, "a known replica")
+            wait_for(lambda sentinel=sentinel: len(sentinel.ask("SENTINEL", "REPLICAS", "main")) == len(self.nodes) - 1, "known replicas")
             wait_for(lambda sentinel=sentinel: "OK" in sentinel.ask("SENTINEL", "CKQUORUM", "main"), "a quorum")
-        wait_for(lambda: self.owner() is not None and len(self.replicas(self.owner())) == 1, "the replica follows")
+        wait_for(lambda: self.owner() is not None and len(self.replicas(self.owner())) == len(self.nodes) - 1, "the replicas follow")
+
+    def replace(self):
+        """Orders the sentinels to replace the primary."""
+        former = self.owner()
+        wait_for(lambda: self.sentinels[0].ask("SENTINEL", "FAILOVER", "main") == "OK", "a failover may begin")
+        wait_for(lambda: self.told(self.sentinels[0]) is not former, "the replica takes over")
 
     def owner(self):
         """The primary that all sentinels name, if it has that role itself."""

@@ -16,10 +16,21 @@ class Fleet:
 
     def __init__(self, binary, count, waits=True, **settings):
         self.folder, self.issuer = harness.Folder(), live.Issuer(binary)
-        self.services = [live.Service(binary, self.issuer.jwks_url, folder=self.folder, **settings) for _ in range(count)]
-        self.ports = [service.port for service in self.services]
-        for service in self.services if waits else []:
+        self.make = lambda: live.Service(binary, self.issuer.jwks_url, folder=self.folder, **settings)
+        self.use_services([self.make() for _ in range(count)], waits)
+
+    def use_services(self, services, waits=True):
+        self.services, self.ports = services, [service.port for service in services]
+        for service in services if waits else []:
             service.wait_until_ready()
+
+    def stagger(self, seconds):
+        """Starts two replicas anew, the second one later, so that they look at the store at times that lie so far apart."""
+        for service in self.services:
+            service.stop()
+        first = self.make()
+        time.sleep(seconds)
+        self.use_services([first, self.make()])
 
     def nonce(self, replica=0):
         """A nonce; None while the store has not been reached since the start."""
@@ -116,10 +127,10 @@ class Logins:
             self.waits, self.lost, self.slow = [], [], []
         return taken
 
-    def again(self):
-        """The number of used nonces that are accepted once more."""
+    def again(self, count=300):
+        """The number of the last used nonces that are accepted once more."""
         with self.lock:
-            bodies = self.bodies[-300:]
+            bodies = self.bodies[-count:]
         return sum(outcome(port, body) == "accepted" for body in bodies for port in self.fleet.ports)
 
     def __enter__(self):

@@ -95,6 +95,11 @@ extension Worker {
         return true
     }
 
+    /// OpenSSL's reasons for first bytes that are no record of TLS.
+    private static let reasonsOfNoTLS = ["http request", "https proxy request", "wrong version number"]
+    private static let answerToNoTLS: StaticString =
+        "HTTP/1.1 400 Bad Request\r\nContent-Length: 33\r\nConnection: close\r\n\r\nThis port speaks TLS: use https.\n"
+
     private mutating func continueHandshake(_ connection: Connection) {
         guard let tls = connection.tls else { return }
         do throws(TLSError) {
@@ -109,9 +114,9 @@ extension Worker {
             }
             updateInterest(connection)
         } catch {
-            // OpenSSL's reasons for first bytes that are no record of TLS.
-            if case .protocolFailure(let reason) = error, ["http request", "wrong version number"].contains(reason) {
+            if case .protocolFailure(let reason) = error, Self.reasonsOfNoTLS.contains(reason) {
                 host.handler.didReceiveNoTLS(at: now)
+                host.output.append(Self.answerToNoTLS)
             }
             // The alert with the reason is being sent; a close with unread bytes would cause a reset that overtakes it.
             connection.tls = nil

@@ -44,8 +44,8 @@ final class RedisChannel {
                 let count: Int
                 switch try stream.receive(into: &input) {
                 case .bytes(let received): count = received
-                case .wouldBlock: return
-                case .endOfStream: throw .closed
+                case .closed: throw .closed
+                default: return
                 }
                 reader.feed(input, count: count)
                 // A short read means that the socket is empty.

@@ -65,15 +65,9 @@ struct Application {
         limits.trustedPeers = configuration.trustedPeers
         let free = try Need(configuration).freeDescriptors(of: descriptors)
         limits.leaveDescriptors(of: descriptors, workers: Need(configuration).workers, free: free)
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [configuration.listen],
-                socketMode: configuration.listenMode,
-                workerCount: configuration.workers,
-                limits: limits,
-                tls: tls
-            )
-        ) { [core] _ in
+        var listener = HTTPServerConfiguration(addresses: [configuration.listen], workerCount: configuration.workers)
+        (listener.socketMode, listener.limits, listener.tls) = (configuration.listenMode, limits, tls)
+        server = HTTPServer(configuration: listener) { [core] _ in
             guard isForThisMachineAlone else { return ServiceHandler(core: core, listener: .service) }
             return ServiceHandler(core: core, listener: .service) { SameOrigin.refusesHost(&$0, $1) }
         }
@@ -82,13 +76,11 @@ struct Application {
         // The metrics are longer than any answer of the service; only a few slow readers of them are allowed.
         limits.connectionBytes = memory / 16
         limits.waitingAnswerBytes = limits.connectionBytes / 4
-        administration = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [.network(configuration.adminListen)],
-                workerCount: 1,
-                limits: limits
-            )
-        ) { [core] _ in ServiceHandler(core: core, listener: .administration) }
+        listener = HTTPServerConfiguration(addresses: [.network(configuration.adminListen)], workerCount: 1)
+        listener.limits = limits
+        administration = HTTPServer(configuration: listener) { [core] _ in
+            ServiceHandler(core: core, listener: .administration)
+        }
         cache.onUpdate { [server] in server.wakeParked() }
         process.observe(self)
     }

@@ -269,7 +269,7 @@ struct ScenarioRun {
 
     private mutating func send(_ request: HTTPSRequest, _ sentence: String) throws -> HTTPSResponse {
         let answer = try demo.client.send(request)
-        note("\(request.method.rawValue) \(request.url.target)", "\(answer.status)", sentence)
+        note("\(request.method.name) \(request.url.target)", "\(answer.status)", sentence)
         return answer
     }
 

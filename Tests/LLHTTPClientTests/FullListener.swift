@@ -8,10 +8,7 @@ final class FullListener {
     private var fillers: [SocketBox] = []
 
     init(port: UInt16) throws {
-        guard let address = SocketAddress(bytes: [127, 0, 0, 3], port: port) else {
-            throw TestSupportError("no address")
-        }
-        self.address = address
+        address = SocketAddress(bytes: [127, 0, 0, 3], port: port)
         listener = SocketBox(try Socket.listener(on: address, backlog: 0, sharesPort: false))
         for _ in 0..<4 {
             let socket = try Socket.make(for: address)

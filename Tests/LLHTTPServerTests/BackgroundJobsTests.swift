@@ -1,7 +1,8 @@
 import LLBytes
-import LLHTTP
 import LLTestSupport
 import Testing
+
+@testable import LLHTTP
 
 @Suite("Jobs on other threads, and the requests that wait for them", .live)
 struct BackgroundJobsTests {

@@ -15,9 +15,9 @@ struct UnixListenerTests {
     }
 
     func server(mode: UnixSocketMode = .standard, workers: Int = 1) -> HTTPServer {
-        HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.unix(path)], socketMode: mode, workerCount: workers)
-        ) { _ in TestHandler.probe() }
+        var configuration = HTTPServerConfiguration(addresses: [.unix(path)], workerCount: workers)
+        configuration.socketMode = mode
+        return HTTPServer(configuration: configuration) { _ in TestHandler.probe() }
     }
 
     /// The kind and the permissions of a file; nil if there is no file.

@@ -50,13 +50,9 @@ final class LoopbackServer: Sendable {
             webhooks: webhooks,
             exposition: { registry.render() }
         )
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [.loopback(port: 0)],
-                workerCount: workerCount,
-                limits: .patient
-            )
-        ) { _ in ServiceHandler(core: core, listener: .service) }
+        var configuration = HTTPServerConfiguration(addresses: [.loopback(port: 0)], workerCount: workerCount)
+        configuration.limits = .patient
+        server = HTTPServer(configuration: configuration) { _ in ServiceHandler(core: core, listener: .service) }
         (self.core, self.cache, self.registry, log) = (core, cache, registry, tools.log)
         try server.start()
     }

@@ -44,12 +44,12 @@ final class TLSPair {
 
     /// Runs both handshakes to their end; throws the client's error before the server's.
     func handshake() throws {
-        var clientStep = TLSConnection.Step.wantRead
-        var serverStep = TLSConnection.Step.wantRead
+        var clientStep: Socket.Transfer? = .wantRead
+        var serverStep: Socket.Transfer? = .wantRead
         var serverError: (any Error)?
         for _ in 0..<100 {
-            if clientStep != .done { clientStep = try client.handshake() }
-            if serverStep != .done, serverError == nil {
+            if clientStep != nil { clientStep = try client.handshake() }
+            if serverStep != nil, serverError == nil {
                 do {
                     serverStep = try server.handshake()
                 } catch {
@@ -57,14 +57,14 @@ final class TLSPair {
                     serverError = error
                 }
             }
-            if clientStep == .done, serverStep == .done { return }
-            if let serverError, clientStep == .done { throw serverError }
+            if clientStep == nil, serverStep == nil { return }
+            if let serverError, clientStep == nil { throw serverError }
         }
         throw serverError ?? TestSupportError("the handshake does not end")
     }
 
     /// Reads the available bytes on one side.
-    static func read(_ connection: TLSConnection, count: Int = 4096) throws -> (TLSConnection.Transfer, [UInt8]) {
+    static func read(_ connection: TLSConnection, count: Int = 4096) throws -> (Socket.Transfer, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: count)
         var span = buffer.mutableSpan
         let result = try connection.read(into: &span)

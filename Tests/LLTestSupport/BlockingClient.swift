@@ -29,7 +29,7 @@ package final class BlockingClient {
     }
 
     package init(_ address: SocketAddress, from source: [UInt8]? = nil) throws {
-        let source = source.flatMap { SocketAddress(bytes: $0, port: 0) }
+        let source = source.map { SocketAddress(bytes: $0, port: 0) }
         let socket = if let source { try Socket.bound(to: source) } else { try Socket.make(for: address) }
         if try !socket.connect(to: address) {
             _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)

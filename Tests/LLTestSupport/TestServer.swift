@@ -36,15 +36,10 @@ package final class TestServer: Sendable {
         makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler = { _ in TestHandler.probe() }
     ) throws {
         folder = kind == .unix ? try ShortFolder() : nil
-        server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [try folder?.socketAddress() ?? .loopback(port: 0)],
-                workerCount: workerCount,
-                limits: limits,
-                tls: tls
-            ),
-            makeHandler: makeHandler
-        )
+        let address = try folder?.socketAddress() ?? .loopback(port: 0)
+        var configuration = HTTPServerConfiguration(addresses: [address], workerCount: workerCount)
+        (configuration.limits, configuration.tls) = (limits, tls)
+        server = HTTPServer(configuration: configuration, makeHandler: makeHandler)
         if let faults { try faults.follow(server.start) } else { try server.start() }
     }
 

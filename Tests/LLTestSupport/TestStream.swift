@@ -27,8 +27,7 @@ final class TestStream {
     /// - Returns: False if the deadline passes first.
     func startTLS(_ connection: TLSConnection, until deadline: MonotonicInstant) throws -> Bool {
         while true {
-            let step = try connection.handshake()
-            if step == .done { break }
+            guard let step = try connection.handshake() else { break }
             guard socket.wait(forWriting: step == .wantWrite, until: deadline) else { return false }
         }
         tls = connection
@@ -52,31 +51,24 @@ final class TestStream {
         return true
     }
 
-    private func step(_ bytes: [UInt8], _ sent: Int) throws -> TLSConnection.Transfer {
+    private func step(_ bytes: [UInt8], _ sent: Int) throws -> Socket.Transfer {
         if let tls { return try tls.write(bytes.span.extracting(sent..<bytes.count)) }
-        return switch try socket.send(bytes, from: sent) {
-        case .bytes(let count): .bytes(count)
-        case .wouldBlock: .wantWrite
-        case .endOfStream: .closed
-        }
+        return try socket.send(bytes, from: sent)
     }
 
     /// Receives available bytes into the start of `buffer`.
     /// - Returns: The bytes or the end of the stream; nil if the deadline passes first.
     func receive(into buffer: inout [UInt8], until deadline: MonotonicInstant) throws -> Socket.Transfer? {
         while true {
+            let transfer: Socket.Transfer
             if let tls {
                 var span = buffer.mutableSpan
-                switch try tls.read(into: &span) {
-                case .bytes(let count): return .bytes(count)
-                case .closed: return .endOfStream
-                case let wait: guard socket.wait(forWriting: wait == .wantWrite, until: deadline) else { return nil }
-                }
+                transfer = try tls.read(into: &span)
             } else {
-                let transfer = try socket.receive(into: &buffer)
-                guard transfer == .wouldBlock else { return transfer }
-                guard socket.wait(forWriting: false, until: deadline) else { return nil }
+                transfer = try socket.receive(into: &buffer)
             }
+            guard [.wantRead, .wantWrite].contains(transfer) else { return transfer }
+            guard socket.wait(forWriting: transfer == .wantWrite, until: deadline) else { return nil }
         }
     }
 }

@@ -6,10 +6,17 @@
 #ifndef LIMITED_LOGIN_CSYSTEM_H
 #define LIMITED_LOGIN_CSYSTEM_H
 
+/* Swift sees the names of these headers too, from glibc as from musl. */
+#include <errno.h>
+#include <netdb.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
 /* A socket address without the casts: IPv4 uses the first 4 bytes of address. */
 struct platform_address {

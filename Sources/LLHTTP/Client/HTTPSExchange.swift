@@ -64,10 +64,10 @@ struct HTTPSExchange {
         do throws(StreamError) {
             var sent = 0
             while sent < bytes.count {
-                switch try stream.send(bytes, from: sent) {
-                case .bytes(let count): sent += count
-                case .wouldBlock: try stream.wait(phase, cancelledBy: client.cancellation, until: deadline)
-                case .endOfStream: throw .closed
+                if case .bytes(let count) = try stream.send(bytes, from: sent) {
+                    sent += count
+                } else {
+                    try stream.wait(phase, cancelledBy: client.cancellation, until: deadline)
                 }
             }
         } catch {
@@ -85,8 +85,8 @@ struct HTTPSExchange {
                 guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
                 switch try stream.receive(into: &buffer) {
                 case .bytes(let count): return count
-                case .wouldBlock: try stream.wait(.receiving, cancelledBy: client.cancellation, until: deadline)
-                case .endOfStream: return 0
+                case .closed: return 0
+                default: try stream.wait(.receiving, cancelledBy: client.cancellation, until: deadline)
                 }
             }
         } catch {

@@ -1,14 +1,7 @@
 internal import LLBytes
 
 package struct HTTPSRequest: Sendable {
-    package enum Method: String, Sendable {
-        case get = "GET"
-        case post = "POST"
-        case delete = "DELETE"
-
-        /// True if sending the request twice has the same effect as sending it once (RFC 9110, 9.2.2).
-        package var isIdempotent: Bool { self != .post }
-    }
+    package typealias Method = HTTPMethod
 
     package struct Body: Sendable, Equatable {
         package let mediaType: String
@@ -24,13 +17,13 @@ package struct HTTPSRequest: Sendable {
         }
     }
 
-    package let method: Method
+    package let method: HTTPMethod
     package let url: HTTPURL
     package let headers: [HTTPSResponse.Field]
     package let body: Body?
 
     package init(
-        _ method: Method,
+        _ method: HTTPMethod,
         _ url: HTTPURL,
         headers: [HTTPSResponse.Field] = [],
         body: Body? = nil
@@ -44,7 +37,7 @@ package struct HTTPSRequest: Sendable {
     /// The bytes of the request. A field that could split the request is refused (RFC 9110, 5.5).
     func encoded() throws(HTTPSClientError) -> [UInt8] {
         var lines = [
-            "\(method.rawValue) \(url.target) HTTP/1.1",
+            "\(method.name) \(url.target) HTTP/1.1",
             "Host: \(url.authority)",
             "User-Agent: limited-login",
             "Accept: */*",

@@ -59,12 +59,7 @@ extension HTTPURL {
         rest = rest[authorityEnd...]
         // RFC 9110, 4.2.4: user information in a URL mainly serves deception.
         guard !authority.contains(UInt8(ascii: "@")) else { throw .userInformation }
-        let place: HostAndPort
-        do throws(HostAndPort.ParsingError) {
-            place = try HostAndPort(parsing: authority)
-        } catch {
-            throw error == .invalidHost ? .invalidHost : .invalidPort
-        }
+        let place = try HostAndPort(parsing: authority)
         self.scheme = scheme
         host = place.host
         port = place.port ?? scheme.defaultPort

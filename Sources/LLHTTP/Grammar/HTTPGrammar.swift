@@ -66,7 +66,7 @@ package struct FieldName: Sendable, Equatable {
 
 /// Iterates over a comma-separated list (RFC 9110 §5.6.1). Empty elements are skipped, as §5.6.1.2 requires. The
 /// value's length bounds their number.
-struct ListElements {
+package struct ListElements {
     private var index: Int
     private let end: Int
 
@@ -79,12 +79,11 @@ struct ListElements {
     /// The next element that is not empty, without white space around it; nil at the end.
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         while index < end {
-            let start = Self.skipWhitespace(bytes, index, end)
-            var comma = start
-            while comma < end, bytes[comma] != UInt8(ascii: ",") { comma += 1 }
-            index = comma + 1
-            let last = Self.dropWhitespace(bytes, start, comma)
-            if last > start { return start..<last }
+            let start = index
+            while index < end, bytes[index] != UInt8(ascii: ",") { index += 1 }
+            let element = Self.trimmed(bytes, start..<index)
+            index += 1
+            if !element.isEmpty { return element }
         }
         return nil
     }
@@ -101,6 +100,12 @@ struct ListElements {
         var end = end
         while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
         return end
+    }
+
+    /// The range without white space around it.
+    package static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+        let start = skipWhitespace(bytes, range.lowerBound, range.upperBound)
+        return start..<dropWhitespace(bytes, start, range.upperBound)
     }
 }
 

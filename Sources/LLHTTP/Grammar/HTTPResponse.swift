@@ -1,10 +1,5 @@
+internal import CLLSystem
 internal import LLBytes
-
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
 
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
 ///
@@ -219,30 +214,9 @@ package enum HTTPDate {
         var date = unsafe tm()
         // Both are values of this function.
         _ = unsafe gmtime_r(&seconds, &date)
-        let (weekday, day, month) = unsafe (Int(date.tm_wday), date.tm_mday, Int(date.tm_mon))
-        let (year, hour, minute, second) = unsafe (date.tm_year + 1_900, date.tm_hour, date.tm_min, date.tm_sec)
-        output.append(days[weekday])
-        output.append(", ")
-        appendTwoDigits(day, to: &output)
-        output.append(ASCII.space)
-        output.append(months[month])
-        output.append(ASCII.space)
-        appendTwoDigits(year / 100, to: &output)
-        appendTwoDigits(year, to: &output)
-        for (separator, part) in [(" ", hour), (":", minute), (":", second)] as [(StaticString, Int32)] {
-            output.append(separator)
-            appendTwoDigits(part, to: &output)
-        }
-        output.append(" GMT")
+        // The names are English, since a service sets no locale. 29 bytes and a final NUL fit into the text.
+        var text = [CChar](repeating: 0, count: 30)
+        let count = unsafe strftime(&text, text.count, "%a, %d %b %Y %H:%M:%S GMT", &date)
+        output += text[..<count].map { UInt8(bitPattern: $0) }
     }
-
-    private static func appendTwoDigits(_ value: Int32, to output: inout [UInt8]) {
-        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10 % 10))
-        output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
-    }
-
-    private static let days: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months: [StaticString] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }

@@ -113,45 +113,48 @@ package struct RequestParser: ~Copyable {
 extension RequestParser {
     /// RFC 9112 §3.1: the method is a token, followed by exactly one space.
     mutating func parseMethod(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        let end = min(bytes.count, lineStart + limits.requestLineBytes)
-        while position < end {
-            let byte = bytes[position]
-            if byte == ASCII.space {
-                guard position > tokenStart else { throw .malformedRequestLine }
-                head.method = HTTPMethod(bytes, tokenStart..<position)
-                position += 1
-                tokenStart = position
-                state = .target
-                return
-            }
-            guard FieldGrammar.isTokenByte(byte) else { throw .malformedRequestLine }
-            position += 1
-        }
-        try checkRequestLineLength()
+        let method = try parsePart(bytes, .malformedRequestLine) { byte, _ in FieldGrammar.isTokenByte(byte) }
+        guard let method else { return }
+        head.method = HTTPMethod(bytes, method)
+        state = .target
     }
 
     /// RFC 9112 §3.2: the target has no white space and no byte outside the grammar of URIs. An invalid target is
     /// refused with 400, not repaired.
     mutating func parseTarget(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
+        let target = try parsePart(bytes, .malformedTarget) { byte, needsCheck in
+            let kind = URIGrammar.kind(byte)
+            if kind == .needsCheck { needsCheck = true }
+            return kind != .forbidden
+        }
+        guard let target else { return }
+        self.target = target
+        state = .version
+    }
+
+    /// Reads a part of the request line, and the space behind it.
+    /// - Returns: The part; nil if it needs more bytes.
+    @inline(__always)
+    private mutating func parsePart(
+        _ bytes: Span<UInt8>,
+        _ refusal: HTTPRefusal,
+        _ isAllowed: (_ byte: UInt8, _ targetNeedsCheck: inout Bool) -> Bool
+    ) throws(HTTPRefusal) -> Range<Int>? {
         let end = min(bytes.count, lineStart + limits.requestLineBytes)
         while position < end {
             let byte = bytes[position]
-            if byte == ASCII.space {
-                guard position > tokenStart else { throw .malformedTarget }
-                target = tokenStart..<position
-                position += 1
-                tokenStart = position
-                state = .version
-                return
-            }
-            switch URIGrammar.kind(byte) {
-            case .plain: break
-            case .needsCheck: targetNeedsCheck = true
-            case .forbidden: throw .malformedTarget
-            }
             position += 1
+            if byte == ASCII.space {
+                let part = tokenStart..<position - 1
+                guard !part.isEmpty else { throw refusal }
+                tokenStart = position
+                return part
+            }
+            guard isAllowed(byte, &targetNeedsCheck) else { throw refusal }
         }
-        try checkRequestLineLength()
+        // RFC 9112 §3: a request line longer than the server is willing to parse is 414.
+        if position - lineStart >= limits.requestLineBytes { throw .targetTooLong }
+        return nil
     }
 
     /// RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, directly followed by the line end.
@@ -182,11 +185,6 @@ extension RequestParser {
         try RequestTarget.split(bytes, target, needsCheck: targetNeedsCheck, into: &head)
         lines.begin(countingFrom: position)
         state = .fields
-    }
-
-    /// RFC 9112 §3: a request line longer than the server is willing to parse is 414.
-    private func checkRequestLineLength() throws(HTTPRefusal) {
-        if position - lineStart >= limits.requestLineBytes { throw .targetTooLong }
     }
 }
 
@@ -256,6 +254,9 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
     case get, head, post, put, delete, connect, options, trace, patch, query
     /// A valid token that is not a method of RFC 9110, RFC 5789 (PATCH) or the QUERY extension.
     case unrecognized
+
+    /// True if a request of this method may be sent twice (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool { self != .post }
 
     /// The method's name; `_OTHER` for an unrecognised one, as in OpenTelemetry.
     package var name: StaticString {

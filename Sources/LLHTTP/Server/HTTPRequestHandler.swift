@@ -112,30 +112,12 @@ package struct RequestContext: Sendable {
     package let firstByteAt: MonotonicInstant
     /// The present moment, read at the last event of this worker.
     package var now: MonotonicInstant
-    package var visit: RequestVisit
+    package var visit = RequestVisit.first
     package let worker: Int
     /// The identity of this request, used to wake it once it is parked.
     package let request: ParkedRequest
     package let isDraining: Bool
     let descriptor: Int32
-
-    package init(
-        firstByteAt: MonotonicInstant,
-        now: MonotonicInstant,
-        visit: RequestVisit = .first,
-        worker: Int,
-        request: ParkedRequest,
-        isDraining: Bool,
-        descriptor: Int32
-    ) {
-        self.firstByteAt = firstByteAt
-        self.now = now
-        self.visit = visit
-        self.worker = worker
-        self.request = request
-        self.isDraining = isDraining
-        self.descriptor = descriptor
-    }
 
     /// The client's address; each read costs a system call. Nil if the client has disconnected, if there is no socket,
     /// or if it is a Unix socket, since clients have no address there.
@@ -177,13 +159,7 @@ package struct ParkedRequest: Hashable, Sendable {
     package let requestsBefore: Int
     /// The slot in which the worker finds the connection without a search. Another connection may use the slot later,
     /// hence the two numbers above.
-    let slot: Int
-
-    package init(connectionID: UInt64, requestsBefore: Int, slot: Int = -1) {
-        self.connectionID = connectionID
-        self.requestsBefore = requestsBefore
-        self.slot = slot
-    }
+    var slot = -1
 }
 
 /// Wakes single parked requests of one worker, from any thread.

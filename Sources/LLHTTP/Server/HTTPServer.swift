@@ -32,7 +32,7 @@ package final class HTTPServer: Sendable {
         let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
         var handles: [WorkerHandle] = []
         do throws(SocketError) {
-            for listeners in listening.listeners { handles.append(try prepare(listeners)) }
+            for listeners in listening.listeners { handles.append(try WorkerHandle(listeners)) }
         } catch {
             for listener in listening.listeners.joined() { listener.close() }
             for handle in handles {
@@ -52,19 +52,6 @@ package final class HTTPServer: Sendable {
                 shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
             }
         }
-    }
-
-    private func prepare(_ listeners: [Listener]) throws(SocketError) -> WorkerHandle {
-        let poll = platform_epoll_create()
-        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
-        let wake = WakeSignal()
-        let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners)
-        if let failure {
-            platform_close(poll)
-            throw failure
-        }
-        let spare = platform_spare_descriptor()
-        return WorkerHandle(wake: wake, poll: poll, listeners: listeners, spareDescriptor: spare)
     }
 
     /// The bound addresses, with the ports the system chose; empty before ``start()``.
@@ -163,9 +150,7 @@ struct ListenerSet {
     }
 
     private mutating func add(_ path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
-        let made = try UnixListener(on: path, mode: mode, backlog: backlog)
-        let file = made.file
-        listeners[0].append(Listener(descriptor: made.release(), file: file))
+        listeners[0].append(try Listener(on: path, mode: mode, backlog: backlog))
         addresses.append(.unix(path))
     }
 }

@@ -2,28 +2,19 @@ package struct HTTPServerConfiguration: Sendable {
     /// The addresses to listen on; port 0 lets the system choose (see ``HTTPServer/localAddresses``).
     package var addresses: [ListenAddress]
     /// The permissions of Unix sockets among them.
-    package var socketMode: UnixSocketMode
+    package var socketMode = UnixSocketMode.standard
     /// The number of workers, at least 1; nil: one for each processor this process may use.
     package var workerCount: Int?
-    package var limits: HTTPServerLimits
+    package var limits = HTTPServerLimits()
     /// The TLS settings of the listeners; nil: they speak plain HTTP.
     package var tls: Published<TLSContext>?
 
     /// The number of workers that the server will start.
     package var plannedWorkers: Int { max(1, workerCount ?? ProcessLimits.processorCount()) }
 
-    package init(
-        addresses: [ListenAddress],
-        socketMode: UnixSocketMode = .standard,
-        workerCount: Int? = nil,
-        limits: HTTPServerLimits = HTTPServerLimits(),
-        tls: Published<TLSContext>? = nil
-    ) {
+    package init(addresses: [ListenAddress], workerCount: Int? = nil) {
         self.addresses = addresses
-        self.socketMode = socketMode
         self.workerCount = workerCount
-        self.limits = limits
-        self.tls = tls
     }
 }
 

@@ -103,15 +103,12 @@ extension Worker {
     private mutating func continueHandshake(_ connection: Connection) {
         guard let tls = connection.tls else { return }
         do throws(TLSError) {
-            switch try tls.handshake() {
-            case .done:
+            guard let wanted = try tls.handshake() else {
                 connection.tlsInterest = nil
                 connection.secured(clientIsVerified: tls.verifiesClient, host)
-                flush(connection)
-                return
-            case .wantRead: connection.tlsInterest = .input
-            case .wantWrite: connection.tlsInterest = .outputSpace
+                return flush(connection)
             }
+            connection.tlsInterest = wanted == .wantWrite ? .outputSpace : .input
             updateInterest(connection)
         } catch {
             if case .protocolFailure(let reason) = error, Self.reasonsOfNoTLS.contains(reason) {

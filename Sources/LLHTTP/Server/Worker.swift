@@ -38,7 +38,7 @@ struct Worker: ~Copyable {
     var polledAt: MonotonicInstant
     private var events: ReadyEvents
     private var drainedAt: MonotonicInstant
-    var isDraining = false
+    var isDraining: Bool { host.isDraining }
     var listenersCloseAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
     var listenersAreRefusing = false
@@ -220,7 +220,6 @@ extension Worker {
         if !tasks.isEmpty { publish() }
         if !isDraining {
             guard shared.isDraining.load(ordering: .acquiring) else { return true }
-            isDraining = true
             host.isDraining = true
             listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
         }
@@ -334,11 +333,16 @@ final class WorkerHandle: Sendable {
     /// The worker's counts; it writes them once a turn.
     let counters = Locked(HTTPServerCounters())
 
-    init(wake: WakeSignal, poll: Int32, listeners: [Listener], spareDescriptor: Int32) {
-        self.wake = wake
-        self.poll = poll
+    init(_ listeners: [Listener]) throws(SocketError) {
+        poll = platform_epoll_create()
+        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
+        wake = WakeSignal()
+        if let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners) {
+            platform_close(poll)
+            throw failure
+        }
         self.listeners = listeners
-        self.spareDescriptor = spareDescriptor
+        spareDescriptor = platform_spare_descriptor()
     }
 
     /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later

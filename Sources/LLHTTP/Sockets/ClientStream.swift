@@ -19,15 +19,11 @@ package final class ClientStream {
     ) throws(StreamError) {
         do {
             let tls = try TLSConnection(client: context, descriptor: socket.descriptor, hostName: hostName)
-            while true {
-                let progress = try tls.handshake()
-                if progress == .done {
-                    self.tls = tls
-                    return
-                }
-                wantsSpace = progress == .wantWrite
+            while let wanted = try tls.handshake() {
+                wantsSpace = wanted == .wantWrite
                 try wait(.handshaking, cancelledBy: cancellation, until: deadline)
             }
+            self.tls = tls
         } catch {
             throw Self.translated(error)
         }
@@ -36,14 +32,11 @@ package final class ClientStream {
     /// Sends as many of `bytes`, from `offset` (0 … `bytes.count`) on, as the connection takes now.
     package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
         do {
-            guard let tls else { return blocked(try socket.send(bytes, from: offset)) }
+            guard let tls else { return noted(try socket.send(bytes, from: offset)) }
             guard offset >= 0, offset < bytes.count else { return .bytes(0) }
-            switch try tls.write(bytes.span.extracting(offset..<bytes.count)) {
-            case .bytes(let count): return .bytes(count)
-            case .wantWrite: return blocked(.wouldBlock)
-            case .wantRead: return .wouldBlock
-            case .closed: throw StreamError.closed
-            }
+            let transfer = noted(try tls.write(bytes.span.extracting(offset..<bytes.count)))
+            if transfer == .closed { throw StreamError.closed }
+            return transfer
         } catch {
             throw Self.translated(error)
         }
@@ -54,19 +47,14 @@ package final class ClientStream {
         do {
             guard let tls else { return try socket.receive(into: &buffer) }
             var target = buffer.mutableSpan
-            switch try tls.read(into: &target) {
-            case .bytes(let count): return .bytes(count)
-            case .wantRead: return .wouldBlock
-            case .wantWrite: return blocked(.wouldBlock)
-            case .closed: return .endOfStream
-            }
+            return noted(try tls.read(into: &target))
         } catch {
             throw Self.translated(error)
         }
     }
 
-    private func blocked(_ transfer: Socket.Transfer) -> Socket.Transfer {
-        wantsSpace = wantsSpace || transfer == .wouldBlock
+    private func noted(_ transfer: Socket.Transfer) -> Socket.Transfer {
+        wantsSpace = wantsSpace || transfer == .wantWrite
         return transfer
     }
 

@@ -1,11 +1,6 @@
+internal import CLLSystem
 internal import Dispatch
 internal import Synchronization
-
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
 
 /// Finds the addresses of hosts and never blocks its caller beyond a deadline.
 ///
@@ -100,15 +95,10 @@ extension NameResolver {
     /// RFC 8305, 4: the families alternate, beginning with that of the resolver's first address, so that a dead family
     /// costs one attempt.
     private static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
-        guard let first = addresses.first else { return [] }
-        let favoured = addresses.filter { $0.isIPv6 == first.isIPv6 }
-        let others = addresses.filter { $0.isIPv6 != first.isIPv6 }
-        var result: [SocketAddress] = []
-        for index in 0..<max(favoured.count, others.count) {
-            if index < favoured.count { result.append(favoured[index]) }
-            if index < others.count { result.append(others[index]) }
+        let families = [true, false].map { isFirst in
+            addresses.filter { ($0.isIPv6 == addresses[0].isIPv6) == isFirst }
         }
-        return result
+        return addresses.indices.flatMap { index in families.compactMap { $0.dropFirst(index).first } }
     }
 
     private static func sentence(for code: Int32) -> String {

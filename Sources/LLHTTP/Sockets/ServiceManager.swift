@@ -1,23 +1,17 @@
 internal import CLLSystem
 
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
-
 /// The service manager that started this process (systemd, or a program with the same protocol). It is told when the
 /// service is ready, reloads and stops. Each message is a datagram of `NAME=VALUE` lines to the socket in
 /// `NOTIFY_SOCKET` (sd_notify(3)).
 package struct ServiceManager: Sendable {
-    package enum State: Sendable, Equatable {
-        case ready
+    package enum State: String, Sendable {
+        case ready = "READY=1"
         /// The configuration is being read again.
-        case reloading
+        case reloading = "RELOADING=1"
         /// The service has begun to stop.
-        case stopping
+        case stopping = "STOPPING=1"
         /// Every thread makes progress: the manager's watchdog begins its time anew.
-        case alive
+        case alive = "WATCHDOG=1"
     }
 
     private let socketName: [UInt8]
@@ -43,15 +37,9 @@ package struct ServiceManager: Sendable {
     /// - Parameter time: The time that the step may take, if it may exceed the manager's timeout.
     /// - Throws: An error if the manager does not listen; the service continues.
     package func notify(_ state: State, status: String? = nil, within time: Duration? = nil) throws(SocketError) {
-        var text: String
-        switch state {
-        case .ready: text = "READY=1"
-        case .reloading:
-            // The manager uses the time to tell this reload from an older one (systemd.service(5), Type=notify-reload).
-            text = "RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)"
-        case .stopping: text = "STOPPING=1"
-        case .alive: text = "WATCHDOG=1"
-        }
+        var text = state.rawValue
+        // The manager uses the time to tell this reload from an older one (systemd.service(5), Type=notify-reload).
+        if state == .reloading { text += "\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)" }
         if let time { text += "\nEXTEND_TIMEOUT_USEC=\(time.components.seconds * 1_000_000)" }
         // A line feed would begin another assignment.
         if let status { text += "\nSTATUS=" + String(status.map { $0.isNewline ? " " : $0 }) }

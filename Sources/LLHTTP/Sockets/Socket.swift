@@ -17,10 +17,10 @@ package struct Socket: ~Copyable {
     package enum Transfer: Equatable, Sendable {
         /// This number of bytes was transferred (at least 1).
         case bytes(Int)
-        /// No byte can be transferred now: wait for readiness.
-        case wouldBlock
-        /// The peer has ended its direction (receiving only).
-        case endOfStream
+        /// No byte can be transferred now: wait until the descriptor is readable or writable, then repeat the call.
+        case wantRead, wantWrite
+        /// The peer has ended its direction; under TLS with close_notify, so that the stream is whole.
+        case closed
     }
 
     /// Makes an unconnected socket for the family of `address`.
@@ -125,25 +125,26 @@ package struct Socket: ~Copyable {
 extension Socket {
     /// Receives the available bytes, at most `buffer.count`, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        let transfer = try Self.transfer(.receive) { SystemCalls.receive(descriptor, into: &buffer) }
-        return transfer == .bytes(0) ? .endOfStream : transfer
+        let transfer = try Self.transfer(.receive, .wantRead) { SystemCalls.receive(descriptor, into: &buffer) }
+        return transfer == .bytes(0) ? .closed : transfer
     }
 
     /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a disconnected peer causes an error, never a
     /// signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        try Self.transfer(.send) { SystemCalls.send(descriptor, bytes, from: offset) }
+        try Self.transfer(.send, .wantWrite) { SystemCalls.send(descriptor, bytes, from: offset) }
     }
 
     private static func transfer(
         _ operation: SocketError.Operation,
+        _ wait: Transfer,
         _ call: () -> Int
     ) throws(SocketError) -> Transfer {
         while true {
             let result = call()
             if result >= 0 { return .bytes(result) }
             if result == -Int(ErrorNumber.interrupted) { continue }
-            if result == -Int(ErrorNumber.again) { return .wouldBlock }
+            if result == -Int(ErrorNumber.again) { return wait }
             throw SocketError(operation, errorNumber: Int32(truncatingIfNeeded: -result))
         }
     }

@@ -12,32 +12,26 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { bytes.count == 16 }
 
-    /// An address of 4 or 16 bytes; nil for any other number.
-    package init?(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
-        guard bytes.count == 4 || bytes.count == 16 else { return nil }
-        self.init(validated: bytes, port: port, scope: scope)
+    /// - Parameter bytes: The 4 or 16 bytes of an address.
+    package init(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
+        self.bytes = bytes
+        self.port = port
+        self.scope = scope
     }
 
     init(_ system: platform_address) {
         // The tuple is 16 UInt8 without padding, so its bytes are the address; they are copied at once.
         let all = unsafe withUnsafeBytes(of: system.address) { unsafe Array($0) }
-        bytes = system.is_ipv6 != 0 ? all : Array(all.prefix(4))
-        port = system.port
-        scope = system.scope
+        let bytes = system.is_ipv6 != 0 ? all : Array(all.prefix(4))
+        self.init(bytes: bytes, port: system.port, scope: system.scope)
     }
 
     package static func loopback(port: UInt16) -> SocketAddress {
-        SocketAddress(validated: [127, 0, 0, 1], port: port)
+        SocketAddress(bytes: [127, 0, 0, 1], port: port)
     }
 
     package static func loopbackIPv6(port: UInt16) -> SocketAddress {
-        SocketAddress(validated: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
-    }
-
-    private init(validated bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
-        self.bytes = bytes
-        self.port = port
-        self.scope = scope
+        SocketAddress(bytes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], port: port)
     }
 
     /// True for 127.0.0.0/8, ::1 and ::ffff:127.0.0.0/104.
@@ -55,7 +49,7 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     package func with(port: UInt16) -> SocketAddress {
-        SocketAddress(validated: bytes, port: port, scope: scope)
+        SocketAddress(bytes: bytes, port: port, scope: scope)
     }
 
     var system: platform_address {
@@ -89,7 +83,7 @@ extension SocketAddress {
     package init?(host: String, port: UInt16 = 0) {
         let text = Array((host == "localhost" ? "127.0.0.1" : host).utf8)
         guard let bytes = IPAddress.bytes(text.span, text.indices) else { return nil }
-        self.init(validated: bytes, port: port)
+        self.init(bytes: bytes, port: port)
     }
 
     /// The address without its port, in its usual short form (RFC 5952 for IPv6).
@@ -133,16 +127,13 @@ package struct AddressPrefix: Sendable, Equatable {
 
 /// A host with or without a port: the authority of a URL (RFC 3986, 3.2) without user information.
 package struct HostAndPort: Sendable, Equatable {
-    /// The reason why a text is refused.
-    package enum ParsingError: Error, Equatable, Sendable { case invalidHost, invalidPort }
-
     /// Lower case; an IPv6 address without its brackets.
     package let host: String
     /// 1 … 65535; nil if the text has none.
     package let port: UInt16?
 
     /// Reads `host`, `host:port`, `[address]` or `[address]:port`.
-    package init(parsing bytes: ArraySlice<UInt8>) throws(ParsingError) {
+    package init(parsing bytes: ArraySlice<UInt8>) throws(HTTPURL.ParsingError) {
         let (host, port) = try Self.split(bytes)
         self.host = try Self.validated(host)
         self.port = if let port { try Self.port(port) } else { nil }
@@ -151,7 +142,7 @@ package struct HostAndPort: Sendable, Equatable {
     /// Separates host and port without checking either.
     static func split(
         _ authority: ArraySlice<UInt8>
-    ) throws(ParsingError) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
+    ) throws(HTTPURL.ParsingError) -> (host: ArraySlice<UInt8>, port: ArraySlice<UInt8>?) {
         if authority.first == UInt8(ascii: "[") {
             guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { throw .invalidHost }
             let host = authority[(authority.startIndex + 1)..<end]
@@ -166,7 +157,7 @@ package struct HostAndPort: Sendable, Equatable {
     }
 
     /// A DNS name (RFC 1123, 2.1, with the underscore that private zones use) or an address.
-    private static func validated(_ host: ArraySlice<UInt8>) throws(ParsingError) -> String {
+    private static func validated(_ host: ArraySlice<UInt8>) throws(HTTPURL.ParsingError) -> String {
         let lowered = host.map(ASCII.lowercased)
         let text = String(decoding: lowered, as: UTF8.self)
         guard (1...253).contains(lowered.count) else { throw .invalidHost }
@@ -189,7 +180,7 @@ package struct HostAndPort: Sendable, Equatable {
         return text
     }
 
-    private static func port(_ digits: ArraySlice<UInt8>) throws(ParsingError) -> UInt16 {
+    private static func port(_ digits: ArraySlice<UInt8>) throws(HTTPURL.ParsingError) -> UInt16 {
         guard let port = DecimalNumber.parse(digits).flatMap(UInt16.init(exactly:)), port > 0 else {
             throw .invalidPort
         }

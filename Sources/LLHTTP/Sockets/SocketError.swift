@@ -1,8 +1,4 @@
-#if canImport(Musl)
-internal import Musl
-#else
-internal import Glibc
-#endif
+internal import CLLSystem
 
 package struct SocketError: Error, Equatable, CustomStringConvertible {
     package enum Operation: String, Sendable {

@@ -13,14 +13,7 @@ internal import Glibc
 /// repeat the same call. A connection belongs to one thread at a time. OpenSSL's error queue is empty when a call
 /// returns.
 @safe package final class TLSConnection {
-    package enum Step: Sendable, Equatable { case done, wantRead, wantWrite }
-
-    package enum Transfer: Sendable, Equatable {
-        case bytes(Int)
-        case wantRead, wantWrite
-        /// The peer sent close_notify: the stream is whole.
-        case closed
-    }
+    package typealias Transfer = Socket.Transfer
 
     let pointer: OpaquePointer
     // Keeps the settings alive as long as the connection. OpenSSL counts a reference of its own as well.
@@ -71,16 +64,15 @@ internal import Glibc
 nonisolated(unsafe) private let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()
 
 extension TLSConnection {
-    package func handshake() throws(TLSError) -> Step {
+    /// - Returns: `wantRead` or `wantWrite`; nil once the handshake is done.
+    package func handshake() throws(TLSError) -> Transfer? {
         ERR_clear_error()
         unsafe CLLOpenSSL_SSL_begin_reading(pointer)
         let result = unsafe SSL_do_handshake(pointer)
-        if result == 1 { return .done }
-        switch try outcome(of: result, errno: errno) {
-        case .wantRead: return .wantRead
-        case .wantWrite: return .wantWrite
-        case .closed, .bytes: throw .truncated
-        }
+        if result == 1 { return nil }
+        let outcome = try outcome(of: result, errno: errno)
+        if outcome == .closed { throw .truncated }
+        return outcome
     }
 
     /// Reads the available bytes, at most the buffer's size and at most `most` bytes.

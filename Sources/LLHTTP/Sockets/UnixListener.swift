@@ -1,15 +1,12 @@
 internal import CLLSystem
 
 /// A listening Unix socket with its file.
-package struct UnixListener: ~Copyable {
-    private let socket: Socket
-    package let file: UnixSocketFile
-
+extension Listener {
     /// Takes a path: makes the file, or replaces a socket that no process listens on any more. Only one process may
     /// start on a path at a time.
     ///
     /// A socket refuses every connection until it listens, so no client connects before the permissions are right.
-    package init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
+    init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let socket = try Self.bound(to: path)
         guard let file = UnixSocketFile(at: path) else {
             throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
@@ -21,12 +18,8 @@ package struct UnixListener: ~Copyable {
             file.remove()
             throw error
         }
-        self.socket = socket
-        self.file = file
+        self.init(descriptor: socket.release(), file: file)
     }
-
-    /// Returns the descriptor without closing it: the caller closes it.
-    package consuming func release() -> Int32 { socket.release() }
 
     private static func bound(to path: UnixSocketPath) throws(SocketError) -> Socket {
         let socket = try Socket.makeUnix(for: path)

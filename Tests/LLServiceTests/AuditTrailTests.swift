@@ -10,7 +10,7 @@ import Testing
 @Suite("The audit of /auth, /verify and /token", .live)
 struct AuditTrailTests {
     private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
-    private static let person = AuditTrail.hash(appID: InProcessService.appID, userID: "2954873201847263")
+    private static let person = WorkerContext.hash(appID: InProcessService.appID, userID: "2954873201847263")
 
     /// A service, and the JSON lines that its audit writes.
     private static func service() async throws -> (InProcessService, Locked<[String]>) {

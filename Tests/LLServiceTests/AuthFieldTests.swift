@@ -119,7 +119,7 @@ struct AuthFieldTests {
         ]
     )
     func refused(text: String) {
-        #expect(throws: AuthField.Fault.self) { try AuthField(text) }
+        #expect(throws: SettingFault.self) { try AuthField(text) }
     }
 
     @Test("Field names of common gateways are accepted, and the default list stays the same")

@@ -6,7 +6,7 @@ import Testing
 struct BasicCredentialsTests {
     private func decode(_ text: String) -> [String]? {
         let bytes = Array("Basic \(text)".utf8)
-        guard let decoded = BasicCredentials.decode(bytes.span, 6..<bytes.count) else { return nil }
+        guard let decoded = CallerCredentials.decodeBasic(bytes.span, 6..<bytes.count) else { return nil }
         return [decoded.name, decoded.key].map { String(decoding: $0, as: UTF8.self) }
     }
 

@@ -66,23 +66,19 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         [ClaimName.subject, .audience, .issuer, .expiration, .issuedAt, .tokenID].map { ($0.spelling, $0) }
         + PersonalClaim.told.map { ("\($0.name)", $0.claim) } + [("cnf.jkt", .confirmation)]
 
-    package struct Fault: Error, Sendable, Equatable {
-        package let reason: String
-    }
-
     package let claim: ClaimName
     let fieldName: FieldName
     package var name: String { String(decoding: fieldName.bytes, as: UTF8.self) }
 
-    package init(_ text: String) throws(Fault) {
+    init(_ text: String) throws(SettingFault) {
         guard let equals = text.firstIndex(of: "=") else {
-            throw Fault(reason: "is not FIELD=CLAIM, such as X-Auth-Subject=sub")
+            throw SettingFault(text, "is not FIELD=CLAIM, such as X-Auth-Subject=sub")
         }
         let name = String(text[..<equals])
         let claimName = text[text.index(after: equals)...]
         guard let claim = Self.claims.first(where: { $0.name == claimName })?.claim else {
             let known = Self.claims.map(\.name).joined(separator: ", ")
-            throw Fault(reason: "names none of the claims \(known)")
+            throw SettingFault(text, "names none of the claims \(known)")
         }
         // A name has letters, digits and hyphens (RFC 9110 section 5.1). WSGI, CGI and Rack read `_` as `-`, and PHP
         // also reads `.` so: with these characters a client's field could replace this one.
@@ -90,13 +86,15 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
             name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }),
             let fieldName = FieldName(name)
         else {
-            throw Fault(
-                reason:
-                    "has no field name: 1 to \(Self.nameByteLimit) letters, digits and hyphens, a letter or digit first"
+            throw SettingFault(
+                text,
+                "has no field name: 1 to \(Self.nameByteLimit) letters, digits and hyphens, a letter or digit first"
             )
         }
-        guard !ReservedFieldNames.contain(name) else {
-            throw Fault(reason: "has the name of a field that means something else to HTTP, a gateway or this service")
+        let lowered = name.lowercased()
+        guard !Self.reservedNames.contains(lowered), !Self.reservedPrefixes.contains(where: lowered.hasPrefix) else {
+            let fault = "has the name of a field that means something else to HTTP, a gateway or this service"
+            throw SettingFault(text, fault)
         }
         self.claim = claim
         self.fieldName = fieldName
@@ -109,19 +107,13 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
     package static let standard = [
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
     ].compactMap { try? AuthField($0) }
-}
 
-/// Field names that must not be used for a claim, because a gateway adds the fields to its client's request.
-enum ReservedFieldNames {
-    static func contain(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return names.contains(name) || prefixes.contains { name.hasPrefix($0) }
-    }
+    // Field names that must not be used for a claim, because a gateway adds the fields to its client's request.
 
     /// The fields of HTTP itself, including the hop-by-hop ones (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112
     /// section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797, RFC 7239), the fields with which gateways describe the
     /// client, and the service's own.
-    private static let names: Set<String> = [
+    private static let reservedNames: Set<String> = [
         "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
         "connection", "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires",
         "forwarded", "from", "host", "http2-settings", "keep-alive", "last-modified", "link", "location",
@@ -132,7 +124,9 @@ enum ReservedFieldNames {
         "x-forwarded-port", "x-forwarded-proto", "x-forwarded-uri", "x-http-method-override", "x-real-ip",
         "x-request-id",
     ]
-    private static let prefixes = ["accept-", "access-control-", "content-", "if-", "proxy-", "sec-", "x-accel-"]
+    private static let reservedPrefixes = [
+        "accept-", "access-control-", "content-", "if-", "proxy-", "sec-", "x-accel-",
+    ]
 }
 
 enum AuthFieldValue {

@@ -123,12 +123,24 @@ enum CallerCredentials {
         if let key = Self.rest(of: value, after: "bearer ", bytes) {
             self = .key(key)
         } else if let rest = Self.rest(of: value, after: "basic ", bytes),
-            let (name, key) = BasicCredentials.decode(bytes, rest)
+            let (name, key) = Self.decodeBasic(bytes, rest)
         {
             self = .named(name: name, key: key)
         } else {
             return nil
         }
+    }
+
+    /// Greatest length of the text behind `Basic`, in characters: a name of 64, a key of 512, and their form-encoding.
+    private static let basicLimit = 2_048
+
+    /// Name and key of `Authorization: Basic`: base64 of both with a colon between (RFC 7617 section 2). Nil if the text is
+    /// no strict base64 or has no colon.
+    static func decodeBasic(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
+        guard range.count <= basicLimit, let text = Base64.decode(bytes, range),
+            let colon = text.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (Array(text[..<colon]), Array(text[(colon + 1)...]))
     }
 
     /// The number of credentials in a head, valid or not.
@@ -165,19 +177,5 @@ extension ClientKeys {
             else { return nil }
             return client
         }
-    }
-}
-
-/// Name and key of `Authorization: Basic` (RFC 7617 section 2): base64 of both with a colon between.
-enum BasicCredentials {
-    /// Greatest length of the text, in characters: a name of 64, a key of 512, and their form-encoding.
-    static let lengthLimit = 2_048
-
-    /// Decodes the text after the scheme; nil if it is no strict base64 or has no colon.
-    static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> (name: [UInt8], key: [UInt8])? {
-        guard range.count <= lengthLimit, let text = Base64.decode(bytes, range),
-            let colon = text.firstIndex(of: UInt8(ascii: ":"))
-        else { return nil }
-        return (Array(text[..<colon]), Array(text[(colon + 1)...]))
     }
 }

@@ -21,6 +21,14 @@ package enum ConfigurationValue: Sendable, Equatable {
     case list([String])
     case text(String)
     case integer(Int)
+
+    var payload: any Sendable {
+        switch self {
+        case .list(let texts): texts
+        case .text(let text): text
+        case .integer(let number): number
+        }
+    }
 }
 
 package struct ConfigurationSetting: Sendable, Equatable {

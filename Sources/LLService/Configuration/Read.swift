@@ -88,10 +88,6 @@ enum Read {
         }
     }
 
-    static func authField(_ text: String) throws(SettingFault) -> AuthField {
-        do throws(AuthField.Fault) { return try AuthField(text) } catch { throw SettingFault(text, error.reason) }
-    }
-
     /// Nil for the store in memory. No message repeats the value: it may hold a password.
     static func storeURL(_ text: String) throws(SettingFault) -> ReplayStoreURL? {
         if text == "memory" { return nil }

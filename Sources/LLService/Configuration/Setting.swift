@@ -167,36 +167,6 @@ extension SettingKind {
     }
 }
 
-/// The types of values that need no reading beyond their kind.
-protocol PlainSettingValue: Sendable {
-    init?(_ value: ConfigurationValue)
-    var asValue: ConfigurationValue { get }
-}
-
-extension Int: PlainSettingValue {
-    init?(_ value: ConfigurationValue) {
-        guard case .integer(let number) = value else { return nil }
-        self = number
-    }
-    var asValue: ConfigurationValue { .integer(self) }
-}
-
-extension String: PlainSettingValue {
-    init?(_ value: ConfigurationValue) {
-        guard case .text(let text) = value else { return nil }
-        self = text
-    }
-    var asValue: ConfigurationValue { .text(self) }
-}
-
-extension [String]: PlainSettingValue {
-    init?(_ value: ConfigurationValue) {
-        guard case .list(let values) = value else { return nil }
-        self = values
-    }
-    var asValue: ConfigurationValue { .list(self) }
-}
-
 extension Setting {
     private init(
         _ name: String,
@@ -215,12 +185,16 @@ extension Setting {
         self.standard = standard
     }
 
-    init(_ name: String, _ kind: SettingKind, _ standard: Value)
-    where Value: PlainSettingValue { self.init(name, kind, standard, standard.asValue, "") { Value($0) } }
+    init(_ name: String, _ kind: SettingKind, _ standard: Int) where Value == Int {
+        self.init(name, kind, standard, .integer(standard), "") { $0.payload as? Int }
+    }
 
-    init<Some: PlainSettingValue>(_ name: String, _ kind: SettingKind, none: String = "none")
-    where Value == Some? {
-        self.init(name, kind, nil, nil, none) { Some($0) }
+    init(_ name: String, _ kind: SettingKind, _ standard: String) where Value == String {
+        self.init(name, kind, standard, .text(standard), "") { $0.payload as? String }
+    }
+
+    init<Some: Sendable>(_ name: String, _ kind: SettingKind, none: String = "none") where Value == Some? {
+        self.init(name, kind, nil, nil, none) { ($0.payload as? Some).map { .some($0) } }
         row.isOptional = true
     }
 

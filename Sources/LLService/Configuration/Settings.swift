@@ -111,7 +111,7 @@ package struct Settings: Sendable {
     package let dpop = Setting("dpop", DPoPDemand.ifSent)
         .atOnce("Whether /auth judges DPoP proofs, and whether it refuses a token without one that is bound to a key.")
         .fromStrictest([DPoPDemand.requiredIfBound, .ifSent, .ignored].map(\.rawValue))
-    package let authHeaders = Setting("auth_headers", AuthField.standard, each: Read.authField)
+    package let authHeaders = Setting("auth_headers", AuthField.standard, each: AuthField.init)
         .atOnce("The fields in which /auth tells claims: a list of FIELD=CLAIM, in place of the default one.")
         .part(of: .gateway)
     /// The wanted number; ``ServiceConfiguration/signaturesPerWorker`` is the number that fits into memory.

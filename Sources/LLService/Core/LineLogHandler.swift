@@ -80,19 +80,16 @@ package struct LineLogHandler: LogHandler {
 
 /// The lowest level that is logged. All handlers share it, so that a reload can change it.
 package final class LogLevelSwitch: Sendable {
-    private let position: Atomic<Int>
+    /// Its place among all levels.
+    private let place = Atomic<Int>(0)
 
-    package init(_ level: Logger.Level) { position = Atomic(Self.position(of: level)) }
+    package init(_ level: Logger.Level) { set(level) }
 
-    package var level: Logger.Level {
-        let all = Logger.Level.allCases
-        let index = position.load(ordering: .relaxed)
-        return all.indices.contains(index) ? all[index] : .info
+    package var level: Logger.Level { Logger.Level.allCases[place.load(ordering: .relaxed)] }
+
+    package func set(_ level: Logger.Level) {
+        place.store(Logger.Level.allCases.firstIndex(of: level) ?? 0, ordering: .relaxed)
     }
-
-    package func set(_ level: Logger.Level) { position.store(Self.position(of: level), ordering: .relaxed) }
-
-    private static func position(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
 /// Makes text from outside safe for a terminal. A claim, a key ID or an argument may contain any character; the

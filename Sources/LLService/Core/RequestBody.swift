@@ -78,19 +78,9 @@ package enum MediaType {
     private static func split(_ bytes: Span<UInt8>, _ value: Range<Int>) -> (type: Range<Int>, parameters: Range<Int>) {
         var end = value.lowerBound
         while end < value.upperBound, bytes[end] != UInt8(ascii: ";") { end += 1 }
-        let parameters = trimmed(bytes, min(end + 1, value.upperBound)..<value.upperBound)
-        return (trimmed(bytes, value.lowerBound..<end), parameters)
+        let parameters = ListElements.trimmed(bytes, min(end + 1, value.upperBound)..<value.upperBound)
+        return (ListElements.trimmed(bytes, value.lowerBound..<end), parameters)
     }
-
-    private static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
-        var start = range.lowerBound
-        var end = range.upperBound
-        while start < end, isBlank(bytes[start]) { start += 1 }
-        while end > start, isBlank(bytes[end - 1]) { end -= 1 }
-        return start..<end
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }
 
 extension JSONLimits {

@@ -122,46 +122,36 @@ enum Caller: Sendable {
     case knownByForm
 }
 
-/// The configuration that enables a route.
-enum Requirement: Sendable {
+/// The configuration that enables a route, and the 404 without it.
+struct Requirement: Sendable {
+    let sentence: String
+    var hint: String?
+    let isMet: @Sendable (RuntimeSettings) -> Bool
+
+    var problem: Rejection { Rejection(.notFound, sentence, hint: hint) }
+
     /// The gateway routes are disabled by default, because a bearer token is tied to no login.
-    case gateway
-    case nonceIssuer
-    case tokenIssuer
-    case permissions
-    case callbacks
-    /// Without a configured backend no data would be deleted.
-    case dataDeletion
-
-    func isMet(_ settings: RuntimeSettings) -> Bool { row.isMet(settings) }
-
-    /// The 404 if the configuration is missing.
-    var problem: Rejection { Rejection(.notFound, row.sentence, hint: row.hint) }
-
-    private var row: (isMet: (RuntimeSettings) -> Bool, sentence: String, hint: String?) {
-        switch self {
-        case .gateway: ({ $0.gateway != nil }, "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.", nil)
-        case .tokenIssuer: ({ $0.tokens != nil }, "No tokens are issued here; see LIMITED_LOGIN_ISSUER.", nil)
-        case .nonceIssuer:
-            (
-                { $0.verifier.nonces != nil }, "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.",
-                "Make a secret with limited-login nonce secret --out FILE, name the file in "
-                    + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again."
-            )
-        case .permissions:
-            (
-                { $0.appSecrets != nil },
-                "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE.", nil
-            )
-        case .callbacks:
-            ({ $0.appSecrets != nil }, "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE.", nil)
-        case .dataDeletion:
-            (
-                { $0.appSecrets != nil && $0.webhook != nil },
-                "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL.", nil
-            )
-        }
+    static let gateway = Requirement(sentence: "The routes for gateways are disabled; see LIMITED_LOGIN_GATEWAY.") {
+        $0.gateway != nil
     }
+    static let tokenIssuer = Requirement(sentence: "No tokens are issued here; see LIMITED_LOGIN_ISSUER.") {
+        $0.tokens != nil
+    }
+    static let nonceIssuer = Requirement(
+        sentence: "No nonces are issued here; see LIMITED_LOGIN_NONCE_SECRET_FILE.",
+        hint: "Make a secret with limited-login nonce secret --out FILE, name the file in "
+            + "LIMITED_LOGIN_NONCE_SECRET_FILE, and start the service again."
+    ) { $0.verifier.nonces != nil }
+    static let permissions = Requirement(
+        sentence: "The routes for permissions are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+    ) { $0.appSecrets != nil }
+    static let callbacks = Requirement(
+        sentence: "Facebook's callbacks are disabled; see LIMITED_LOGIN_APP_SECRETS_FILE."
+    ) { $0.appSecrets != nil }
+    /// Without a configured backend no data would be deleted.
+    static let dataDeletion = Requirement(
+        sentence: "Data deletion needs LIMITED_LOGIN_APP_SECRETS_FILE and LIMITED_LOGIN_CALLBACKS_URL."
+    ) { $0.appSecrets != nil && $0.webhook != nil }
 }
 
 package enum ListenerRole: Sendable {

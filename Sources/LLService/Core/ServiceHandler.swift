@@ -13,7 +13,6 @@ package final class ServiceHandler: HTTPRequestHandler {
     private let core: ServiceCore
     private let refuses: HeadRefusal?
     private let worker: WorkerContext
-    private let audit: AuditTrail?
     private let routes: [Route]
     private var requestID: [UInt8] = []
     /// The request that `requestID` and `place` belong to: its connection and its position there.
@@ -29,7 +28,6 @@ package final class ServiceHandler: HTTPRequestHandler {
         self.core = core
         self.refuses = refuses
         worker = WorkerContext(core: core, listener: listener)
-        audit = core.auditLogger.map { AuditTrail(logger: $0) }
         routes = Route.table.filter { $0.listeners.contains(listener) }
         durations = RequestDurations(metrics: core.metrics)
     }
@@ -85,7 +83,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             case .accepted(let credential, let person):
                 if let credential { core.metrics.count(credential, nil) }
                 if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
-                audit?.record(nil, person, routes[place], exchange.head, bytes, requestID: requestID)
+                audit(nil, person, exchange.head, bytes)
                 if isDebugging { log("verification accepted", nil, exchange.head, bytes) }
             case .inactive(let code):
                 core.metrics.count(.idToken, code)
@@ -174,7 +172,10 @@ package final class ServiceHandler: HTTPRequestHandler {
     private func findBelowIssuer(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
         guard let rest = worker.settings.tokens?.routePath(in: path, bytes) else { return nil }
         let isIntrospection = bytes.equal(rest, "/introspect")
-        return routes.firstIndex { ($0.requirement == .tokenIssuer || isIntrospection) && $0.matches(rest, bytes) }
+        let ofIssuer = Requirement.tokenIssuer.sentence
+        return routes.firstIndex { route in
+            (route.requirement?.sentence == ofIssuer || isIntrospection) && route.matches(rest, bytes)
+        }
     }
 
     /// Checks a request's head against its route's row.
@@ -221,9 +222,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             requestID: requestID,
             to: &exchange.response
         )
-        if let place {
-            audit?.record(problem, nil, routes[place], exchange.head, bytes, requestID: requestID)
-        }
+        audit(problem, nil, exchange.head, bytes)
         noteRefusal(problem.answer, reason: problem.loggedReason, &exchange, bytes)
         if isDebugging { log(message, problem, exchange.head, bytes) }
     }
@@ -239,13 +238,11 @@ package final class ServiceHandler: HTTPRequestHandler {
         guard core.logger.logLevel <= .info else { return }
         reportUntold(exchange.context.now)
         guard refusals.admits(at: exchange.context.now) else { return }
-        var facts: Logger.Metadata = [
-            "code": "\(code.rawValue)", "request_id": "\(String(decoding: requestID, as: UTF8.self))",
-        ]
+        var facts = facts(exchange.head, bytes)
+        facts["code"] = "\(code.rawValue)"
         facts["reason"] = reason.map { "\($0)" }
         facts["route"] = place.map { "\(routes[$0].path)" }
         facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
-        facts["trace_id"] = TraceParent.traceIDText(exchange.head, bytes).map { "\($0)" }
         core.logger.info("refused", metadata: facts)
     }
 
@@ -264,15 +261,43 @@ package final class ServiceHandler: HTTPRequestHandler {
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>
     ) {
-        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
+        var facts = facts(head, bytes)
         if let problem {
             facts["code"] = "\(problem.answer.rawValue)"
             facts["claim"] = problem.claim.map { "\($0)" }
             facts["fbtrace_id"] = problem.context.traceID.map { "\($0)" }
             for (name, text) in problem.context.logged { facts[name] = "\(text)" }
         }
-        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
         core.logger.debug(message, metadata: facts)
+    }
+
+    /// Writes the audit line of an answer of `/auth`, `/verify` or `/token`, if the setting `audit_log` is on. `log_level`
+    /// has no effect on it. It has the caller, the person, the outcome and the request's id; it never contains a part of a
+    /// token, a name or an e-mail address.
+    /// - Parameters:
+    ///   - problem: Nil for a good token.
+    ///   - person: The ``WorkerContext/hash(appID:userID:)`` of a good token's person. A refused token proves no person.
+    private func audit(
+        _ problem: Rejection?,
+        _ person: String?,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>
+    ) {
+        guard let logger = core.auditLogger, let route = place.map({ routes[$0] }),
+            route === Route.verify || route === Route.auth || route === Route.token
+        else { return }
+        var facts = facts(head, bytes)
+        facts["route"] = "\(route.path)"
+        facts["method"] = "\(head.method.name)"
+        facts["outcome"] = "\(problem?.answer.rawValue ?? "accepted")"
+        facts["user"] = person.map { "\($0)" }
+        logger.info("audit", metadata: facts)
+    }
+
+    private func facts(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Logger.Metadata {
+        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
+        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        return facts
     }
 }
 

@@ -156,15 +156,10 @@ package struct AccessTokenQuestion: Sendable {
     package let subject: String?
     var nonce: NonceExpectation?
 
-    private let maximumTokenAgeSeconds: Int?
-    private let clockSkewSeconds: Int
+    private let policy: VerificationPolicy
 
     package init(token: GraphAccessToken, apps: [AppSecret], subject: String?, policy: VerificationPolicy) {
-        self.token = token
-        self.apps = apps
-        self.subject = subject
-        maximumTokenAgeSeconds = policy.maximumTokenAgeSeconds
-        clockSkewSeconds = policy.clockSkewSeconds
+        (self.token, self.apps, self.subject, self.policy) = (token, apps, subject, policy)
     }
 
     /// The question about a text that may be no access token.
@@ -210,8 +205,8 @@ package struct AccessTokenQuestion: Sendable {
                 debugToken: answer,
                 appIDs: apps.map(\.appID),
                 subject: subject,
-                maximumTokenAgeSeconds: maximumTokenAgeSeconds,
-                clockSkewSeconds: clockSkewSeconds,
+                maximumTokenAgeSeconds: policy.maximumTokenAgeSeconds,
+                clockSkewSeconds: policy.clockSkewSeconds,
                 now: moment
             )
         }

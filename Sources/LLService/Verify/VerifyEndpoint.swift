@@ -119,8 +119,6 @@ package struct VerifyRequestReader: ~Copyable {
     private var hasIssuedNonce = false
     private var texts = Texts()
     package private(set) var permissions: PermissionSet?
-    /// The request about an id token, which a parked request keeps.
-    var parts: ([UInt8], TokenExpectation, PermissionSet?) { (token, expectation, permissions) }
     /// The request about an access token; nil if there is an id token.
     private(set) var accessToken: AccessTokenRequest?
     private var permissionName: [UInt8] = []

@@ -35,8 +35,7 @@ struct Application {
         replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
         let graph = GraphWorkers(
             client: try ServiceFactory.graphClient(configuration),
-            metrics: metrics,
-            revocations: replayStore.revocations
+            metrics: metrics
         )
         core = ServiceCore(
             settings: try ServiceFactory.settings(configuration),

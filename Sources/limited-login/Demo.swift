@@ -200,7 +200,7 @@ final class DemonstrationFiles {
     deinit { for descriptor in descriptors { close(descriptor) } }
 }
 
-/// The app's backend in `demo`. It receives the webhooks of Facebook's callbacks, verifies them as any backend must,
+/// The app's backend in `demo`. It receives the webhooks of callbacks and revocations, verifies them as any backend must,
 /// prints them, and serves the page that shows a person the state of a data deletion.
 final class DemonstrationBackend: HTTPRequestHandler {
     private let secrets: WebhookSecrets
@@ -255,10 +255,9 @@ final class DemonstrationBackend: HTTPRequestHandler {
     /// Performs the event: prints it, and remembers the user of a data deletion.
     private func take(_ body: Span<UInt8>) -> Bool {
         guard let event = JSONObject(body.indices.map { body[$0] }), let type = event.string("type"),
-            let data = event.object("data"), let userID = event.string("user_id", of: data),
-            let code = event.string("confirmation_code", of: data)
+            let data = event.object("data"), let userID = event.string("user_id", of: data)
         else { return false }
-        if type == "user.data_deletion_requested" {
+        if type == "user.data_deletion_requested", let code = event.string("confirmation_code", of: data) {
             deletions = deletions.suffix(99) + [("code=\(code)", userID)]
         }
         StandardOutput.write(line: "webhook: \(type), user \(userID)")

@@ -23,7 +23,7 @@ export function verify(secret, headers, body) {
 
 /** Put the work into a queue here and return at once. The queue should drop an identifier that it knows. */
 function handle(id, { type, data }) {
-  if (type === "login.deauthorized") console.log("log out", data.app_id, data.user_id, id);
+  if (type === "login.deauthorized" || type === "login.revoked") console.log("log out", data.app_id, data.user_id, id);
   if (type === "user.data_deletion_requested") console.log("delete", data.app_id, data.user_id, data.confirmation_code, id);
 }
 

@@ -38,7 +38,7 @@ def verify(secret: str, headers, body: bytes) -> dict:
 def handle(identifier: str, event: dict):
     """Put the work into a queue here and return at once. The queue should drop an identifier that it knows."""
     data = event["data"]
-    if event["type"] == "login.deauthorized":
+    if event["type"] in ("login.deauthorized", "login.revoked"):
         print("log out", data["app_id"], data["user_id"], identifier, flush=True)
     elif event["type"] == "user.data_deletion_requested":
         print("delete", data["app_id"], data["user_id"], data["confirmation_code"], identifier, flush=True)

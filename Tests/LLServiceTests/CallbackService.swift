@@ -44,12 +44,7 @@ final class CallbackService: Sendable {
     ) async throws {
         backend = try ScriptedIssuer(manner, script: script)
         let tools = LoopbackServer.Tools()
-        sender = WebhookSender(
-            client: HTTPSClient(trust: .authorities(file: try TestCertificates.shared.get().authorityFile)),
-            limits: limits,
-            metrics: tools.metrics,
-            logger: tools.logger
-        )
+        sender = try Self.sender(tools, limits: limits)
         // The address avoids a name lookup, which would use up part of an attempt's time. Only TLS needs the name.
         let url = backend.url.replacing("http://localhost", with: "http://127.0.0.1")
         live = try LoopbackServer(
@@ -67,13 +62,24 @@ final class CallbackService: Sendable {
             verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: appIDs + [InProcessService.appID])),
             clients: nil,
             appSecrets: hasSecrets ? try AppSecrets(parsing: Array(lines.utf8), place: "secrets", appIDs: appIDs) : nil,
-            webhook: try url.map {
-                WebhookTarget(
-                    url: try HTTPURL(parsing: $0),
-                    secrets: try WebhookSecrets(parsing: Array(Self.secret.utf8), place: "webhooks"),
-                    statusURL: try HTTPURL(parsing: statusURL)
-                )
-            }
+            webhook: try url.map(target)
+        )
+    }
+
+    static func target(_ url: String) throws -> WebhookTarget {
+        WebhookTarget(
+            url: try HTTPURL(parsing: url),
+            secrets: try WebhookSecrets(parsing: Array(Self.secret.utf8), place: "webhooks"),
+            statusURL: try HTTPURL(parsing: statusURL)
+        )
+    }
+
+    static func sender(_ tools: LoopbackServer.Tools, limits: WebhookLimits = limits()) throws -> WebhookSender {
+        WebhookSender(
+            client: HTTPSClient(trust: .authorities(file: try TestCertificates.shared.get().authorityFile)),
+            limits: limits,
+            metrics: tools.metrics,
+            logger: tools.logger
         )
     }
 

@@ -29,6 +29,7 @@ final class GraphService: Sendable {
     ///   - secrets: The text of the secrets file; nil if none is configured.
     ///   - moreClients: More lines of the callers' file.
     ///   - callTimeout: The time limit of one call of Graph, including pauses.
+    ///   - hasBackend: True to send webhooks to `/webhooks` of the server that plays Graph.
     init(
         appIDs: [String] = [InProcessService.appID],
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
@@ -44,6 +45,7 @@ final class GraphService: Sendable {
         binding: VerificationPolicy.Binding = .required,
         gateway: GatewaySettings? = nil,
         tokens: TokenSettings? = nil,
+        hasBackend: Bool = false,
         manner: ScriptedIssuer.Manner = .plain,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
@@ -59,8 +61,7 @@ final class GraphService: Sendable {
                 callTimeout: callTimeout,
                 random: { _ in 0 }
             ),
-            metrics: tools.metrics,
-            revocations: store.revocations
+            metrics: tools.metrics
         )
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
         let policy = try VerificationPolicy(
@@ -75,6 +76,7 @@ final class GraphService: Sendable {
             rejectsReplays: rejectsReplays,
             appSecrets: try secrets.map { try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs) },
             acceptsAccessTokens: acceptsAccessTokens,
+            webhook: hasBackend ? try CallbackService.target(base + "/webhooks") : nil,
             tokens: tokens
         )
         live = try LoopbackServer(
@@ -83,7 +85,8 @@ final class GraphService: Sendable {
             cache: await LoopbackServer.loadedCache(),
             store: store,
             workerCount: workerCount,
-            graph: workers
+            graph: workers,
+            webhooks: hasBackend ? try CallbackService.sender(tools) : nil
         )
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import LLHTTP
 import LLStandIn
 import LLTestSupport
@@ -220,6 +221,75 @@ struct RevocationRouteTests {
             let verify = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
             #expect(verify.code == (ends ? "login_revoked" : nil), "\(method) \(target)")
         }
+    }
+
+    /// The routes that end a login, and two that end none; each with its body for a token.
+    private static let routes = [
+        ("POST", "/revocations", #"{"user_id":"\#(user)"}"#, true), ("DELETE", "/users/\(user)/permissions", "", true),
+        ("POST", "/uninstall", #"{"id_token":"TOKEN"}"#, true),
+        ("DELETE", "/users/\(user)/permissions/email", "", false),
+        ("GET", "/users/\(user)/permissions", "", false),
+    ]
+
+    @Test("The backend is told of each login that a caller ends, once and signed", arguments: routes)
+    func webhook(method: String, target: String, body: String, ends: Bool) async throws {
+        let service = try await GraphService(hasBackend: true) { request, peer in
+            try peer.answerAndStay(request.line.hasPrefix("GET") ? #"{"data":[]}"# : "true")
+        }
+        let before = WallClock.unixSeconds()
+        let token = try Tokens.mint(Tokens.claims())
+        let answer = try service.answer(method, target, body: body.replacing("TOKEN", with: token))
+        #expect(answer.status == (method == "GET" ? 200 : 204))
+        let events = service.graph.requests.filter { $0.line.hasPrefix("POST /webhooks ") }
+        try #require(events.count == (ends ? 1 : 0))
+        guard let event = events.first else { return }
+        let (id, time) = (event.value(of: "webhook-id") ?? "", event.value(of: "webhook-timestamp") ?? "")
+        let secrets = try WebhookSecrets(parsing: Array(CallbackService.secret.utf8), place: "webhooks")
+        let genuine = try secrets.signature(id: id, timestamp: try #require(Int64(time)), body: event.body)
+        #expect(id.hasPrefix("msg_") && event.value(of: "webhook-signature") == genuine)
+        let told = try CallbackRouteTests.object(event.body)
+        let data = try #require(told["data"] as? [String: Any])
+        let moment = try #require(data["issued_at"] as? Int64)
+        #expect(told["type"] as? String == "login.revoked" && Set(data.keys) == ["app_id", "user_id", "issued_at"])
+        #expect(data["app_id"] as? String == InProcessService.appID && data["user_id"] as? String == Self.user)
+        #expect((before...WallClock.unixSeconds()).contains(moment))
+        let date = ISO8601DateFormatter().date(from: told["timestamp"] as? String ?? "")
+        #expect(date?.timeIntervalSince1970 == Double(moment))
+    }
+
+    @Test(
+        "If the backend does not take the event the caller gets 503, the revocation counts, and a repetition tells it"
+    )
+    func webhookFails() async throws {
+        for (method, target, body, _) in Self.routes.filter(\.3) {
+            let isDown = Locked(true)
+            let service = try await GraphService(hasBackend: true) { request, peer in
+                let fails = isDown.withLock { $0 } && request.line.hasPrefix("POST /webhooks ")
+                try peer.answer(status: fails ? "500 Internal Server Error" : "200 OK", "true")
+            }
+            let events = { service.graph.requests.filter { $0.line.hasPrefix("POST /webhooks ") } }
+            let token = try Tokens.mint(Tokens.claims())
+            let answer = try service.answer(method, target, body: body.replacing("TOKEN", with: token))
+            #expect(answer.code == "callback_not_delivered" && answer["retry-after"] == "60", "\(target)")
+            #expect(events().count == 3 && Set(events().map { $0.value(of: "webhook-id") }).count == 1, "\(target)")
+            let verify = try service.answer("POST", "/verify", body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
+            #expect(verify.code == "login_revoked", "\(target)")
+            isDown.withLock { $0 = false }
+            #expect(try service.answer("POST", "/revocations", body: #"{"user_id":"\#(Self.user)"}"#).status == 204)
+            #expect(events().count == 4, "\(target)")
+        }
+    }
+
+    @Test("If the other replicas cannot be told, the backend is told all the same, and the caller gets 503")
+    func webhookWithoutRedis() async throws {
+        let store = try RedisReplayStore(
+            RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: "redis://127.0.0.1:1"))
+        )
+        store.start()
+        defer { store.stop() }
+        let service = try await GraphService(replayStore: .redis(store), hasBackend: true)
+        let answer = try service.answer("POST", "/revocations", body: #"{"user_id":"\#(Self.user)"}"#)
+        #expect(answer.code == "replay_store_unavailable" && service.graph.requestCount == 1)
     }
 
     @Test("Uninstalling needs a key and a good token, and no app secret")

@@ -99,6 +99,9 @@ def examples(program, issuer, folder):
             status, answer = call(running, "deauthorize", signed_request())
             is_told = receiver.wait_for(f"log out {live.APP_ID} {USER}")
             check((status, answer) == (200, {}) and is_told, f"example {name}: a removed app: {status} {answer}")
+            fields = running.fields | {"Content-Type": "application/json"}
+            status, _ = harness.request(running.port, "POST", "/revocations", json.dumps({"user_id": "42"}), fields)
+            check(status == 204 and receiver.wait_for(f"log out {live.APP_ID} 42"), f"example {name}: a revocation: {status}")
             headers = {"webhook-id": "msg_x", "webhook-timestamp": str(int(time.time())), "webhook-signature": "v1,AAAA"}
             body = b'{"type":"login.deauthorized","data":{"app_id":"1","user_id":"2"}}'
             stale = str(int(time.time()) - 301)

@@ -16,6 +16,7 @@ import sys
 
 import harness
 import live
+from callbacks_test import Backend
 
 TOOLS = ["openapi-spec-validator==0.9.0", "schemathesis==4.32.5", "openapi-python-client==0.29.1"]
 
@@ -140,6 +141,10 @@ tomorrow = Problem.from_dict({
     "request_id": "1", "new_member": {"a": 1},
 })
 assert tomorrow.code == "new_code", tomorrow
+revocation = CallbackEvent.from_dict({
+    "type": "login.revoked", "timestamp": "2030-01-01T00:00:00Z", "data": {"app_id": "1", "user_id": "2", "issued_at": 3},
+})
+assert revocation.data.user_id == "2", revocation
 event = CallbackEvent.from_dict({
     "type": "login.new", "timestamp": "2030-01-01T00:00:00Z", "new_member": 1,
     "data": {"app_id": "1", "user_id": "2", "issued_at": 3, "confirmation_code": "4", "new_member": []},
@@ -161,7 +166,7 @@ def main():
     with harness.Folder() as folder, live.Issuer(program) as issuer:
         key = folder.write("signing-key.pem", harness.output([program, "signing-key", "new"]))
         with live.Service(program, issuer.jwks_url, graph=issuer, access_tokens="accept", issuer="https://login.example.com",
-                          signing_keys_file=key) as service:
+                          signing_keys_file=key, callbacks_url=Backend().url) as service:
             service.wait_until_ready()
             # This token makes the person of the document's examples known to Graph.
             issuer.token(email="jane@example.com")

@@ -6,19 +6,23 @@ internal import LimitedLogin
 
 /// The callbacks that Facebook makes (developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow, "Deauthorize
 /// Callback"; developers.facebook.com/docs/development/create-an-app/app-dashboard/data-deletion-callback).
-package enum CallbackKind: String, CaseIterable, Sendable {
+package enum CallbackKind: String, Sendable {
     case deauthorize
     case dataDeletion = "data_deletion"
+    /// No callback of Facebook's, but the end of a login that a caller asked for.
+    case revocation
 
     var eventType: String {
         switch self {
         case .deauthorize: "login.deauthorized"
         case .dataDeletion: "user.data_deletion_requested"
+        case .revocation: "login.revoked"
         }
     }
 }
 
-/// The event of a good signed request, in the form for the backend. A repetition of the request makes the same event.
+/// The event of a good signed request or of a revocation, in the form for the backend. A repetition of a signed request
+/// makes the same event.
 package struct CallbackEvent: Sendable {
     let kind: CallbackKind
     let appID: String
@@ -26,8 +30,14 @@ package struct CallbackEvent: Sendable {
     let issuedAt: Int64
     /// The `webhook-id`. The backend detects a repetition by it.
     let id: String
-    /// 32 letters and digits. They follow from the signed request and cannot be guessed without it.
-    let confirmationCode: String
+    /// 32 letters and digits. They follow from the signed request and cannot be guessed without it. A revocation has none.
+    var confirmationCode: String?
+
+    /// The end of a login at this moment.
+    init(revoking userID: String, of appID: String) {
+        (kind, self.appID, self.userID) = (.revocation, appID, userID)
+        (issuedAt, id) = (WallClock.unixSeconds(), "msg_" + UUID().uuidString)
+    }
 
     /// Verifies the signed request in a form. A refused request has no effect.
     ///
@@ -85,7 +95,7 @@ package struct CallbackEvent: Sendable {
         JSONWriter.member("app_id", appID, to: &body)
         JSONWriter.member("user_id", userID, to: &body)
         JSONWriter.member("issued_at", Int(issuedAt), to: &body)
-        JSONWriter.member("confirmation_code", confirmationCode, to: &body)
+        if let confirmationCode { JSONWriter.member("confirmation_code", confirmationCode, to: &body) }
         JSONWriter.raw("}}", to: &body)
         return body
     }

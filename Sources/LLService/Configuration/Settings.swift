@@ -173,7 +173,7 @@ package struct Settings: Sendable {
     package let uninstallURL = Setting("uninstall_url", GraphConfiguration.standardUninstallURL, Read.graphAddress)
         .restart("Where Limited Login uninstalls an app; https, or http on a loopback address.")
     package let callbacksURL = Setting<HTTPURL?>("callbacks_url", none: "none: the backend is not told", Read.url)
-        .reread("Where your backend takes webhooks of Facebook's callbacks; https, or http on a loopback address.")
+        .reread("Where your backend takes webhooks of callbacks and revocations; https, or http on a loopback address.")
     package let callbacksSecretFile = Setting<String?>("callbacks_secret_file", .secretFile, none: needed)
         .reread("A file of one or two secrets (whsec_…) that sign the webhooks.")
         .part(of: .webhook)

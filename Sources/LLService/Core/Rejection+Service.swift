@@ -87,7 +87,7 @@ extension Rejection.Code {
     package static let callbackNotDelivered =
         Row("callback_not_delivered", 503, .outage, "The app's backend could not be told", retryAfter: 60)
         .detail("The app's backend has not taken it; send it again.")
-        .hint("Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; Facebook sends the callback again.")
+        .hint("Look whether the backend at LIMITED_LOGIN_CALLBACKS_URL answers 2xx; POST /revocations tells it again.")
     package static let overloaded = Row("overloaded", 503, .outage, "The service is overloaded", retryAfter: 1)
         .hint(keepUsers)
     package static let draining = Row("draining", 503, .outage, "The service is stopping", retryAfter: 1)

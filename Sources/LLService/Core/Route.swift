@@ -265,7 +265,8 @@ extension Route {
         requirement: .permissions,
         caller: .known,
         body: .empty,
-        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable] + Rejection.Code.ofGraph,
+        problems: [.unknownApp, .unauthorizedClient, .replayStoreUnavailable, .callbackNotDelivered]
+            + Rejection.Code.ofGraph,
         answer: PermissionsEndpoint.answer
     )
 
@@ -288,7 +289,7 @@ extension Route {
         body: .json(atMost: VerifyEndpoint.bodyLimit),
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .keyChecksExhausted, .keysUnavailable,
-            .replayStoreUnavailable,
+            .replayStoreUnavailable, .callbackNotDelivered,
         ] + Rejection.Code.ofUnboundTokens + Rejection.Code.ofGraph,
         answer: UninstallEndpoint.answer
     )
@@ -315,7 +316,9 @@ extension Route {
         methods: [.post],
         caller: .known,
         body: .json(atMost: RevocationsEndpoint.bodyLimit),
-        problems: [.unknownApp, .unauthorizedClient, .unsupportedMediaType, .replayStoreUnavailable],
+        problems: [
+            .unknownApp, .unauthorizedClient, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable,
+        ],
         answer: RevocationsEndpoint.answer
     )
 

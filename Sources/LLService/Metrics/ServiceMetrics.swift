@@ -94,7 +94,7 @@ package final class ServiceMetrics: Sendable {
         let answers: [Rejection.Code] = [
             .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
         ]
-        callbacks = Dictionary(CallbackKind.allCases) { kind in
+        callbacks = Dictionary([CallbackKind.deauthorize, .dataDeletion]) { kind in
             registry.counters("limited_login_callbacks_total", answers) {
                 [("callback", kind.rawValue), ("result", $0?.rawValue ?? "accepted")]
             }

@@ -1,10 +1,9 @@
 internal import Dispatch
 internal import LLHTTP
-package import LLStores
 internal import LimitedLogin
 
 /// The result of a call: the permissions if they were requested, nil after a revocation. It may be a failure although
-/// Graph succeeded: the revoked login could then not be shared with the other replicas.
+/// Graph succeeded: the other replicas or the backend could then not be told of it.
 typealias GraphOutcome = Result<UserPermissions?, Rejection>
 
 /// The queues that call Graph. Calls about permissions and calls about access tokens have different ones, so that
@@ -23,23 +22,16 @@ package final class GraphWorkers: Sendable {
     /// of the deadline's five seconds.
     package static let accessTokenQueueLimit = 240
 
-    /// The time that a request waits longer than its call. The call's own error says more than a timeout, and a login
-    /// that was revoked at the last moment is remembered before the answer.
-    private static let grace = Duration.milliseconds(250) + ReplayGuard.patience
-
     private let client: GraphClient
     private let metrics: ServiceMetrics
     private let permissions: SharedPlaces
     private let accessTokens: SharedPlaces
-    private let revocations: Revocations
     /// The calls about permissions without a delivered outcome.
     private let unfinished = DispatchGroup()
 
-    /// - Parameter revocations: Gets each login that was revoked at Facebook, or may have been.
-    package init(client: GraphClient, metrics: ServiceMetrics, revocations: Revocations) {
+    package init(client: GraphClient, metrics: ServiceMetrics) {
         self.client = client
         self.metrics = metrics
-        self.revocations = revocations
         permissions = SharedPlaces("graph", placeLimit: Self.threadLimit, queueLimit: Self.queueLimit)
         accessTokens = SharedPlaces(
             "graph-tokens",
@@ -62,15 +54,18 @@ package final class GraphWorkers: Sendable {
         guard let graph = worker.core.graph else { throw busy }
         let deadline = exchange.context.now + graph.callTimeout
         let trace = TraceParent.passedOn(exchange.head, bytes)
+        let order = RevocationOrder(worker)
         let late = call.continuation(.failure(Rejection(GraphFailure(.timedOut))))
-        return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
+        // A login that was revoked at the last moment is remembered, and the backend told, before the answer.
+        let until = deadline + order.time + RevocationOrder.grace
+        return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in
             graph.unfinished.enter()
             let leave = { @Sendable [unfinished = graph.unfinished] in unfinished.leave() }
             // A revocation is carried out even if the client has disconnected.
             let isWanted = { @Sendable in !call.isQuestion || waiting.isAwaited }
             let isTaken = graph.permissions.submit(drop: leave, isWanted: isWanted) {
                 CallTrace.$parent.withValue(trace) {
-                    graph.perform(call, until: deadline) { outcome in
+                    graph.perform(call, order, until: deadline, trace: trace) { outcome in
                         waiting.finish(call.continuation(outcome))
                         leave()
                     }
@@ -106,7 +101,9 @@ package final class GraphWorkers: Sendable {
 
     private func perform(
         _ call: GraphCall,
+        _ order: RevocationOrder,
         until deadline: MonotonicInstant,
+        trace: String?,
         _ done: @escaping @Sendable (GraphOutcome) -> Void
     ) {
         let outcome: GraphOutcome
@@ -124,8 +121,9 @@ package final class GraphWorkers: Sendable {
         }
         guard let login = call.revokedLogin else { return done(outcome) }
         // This thread does it, not the request: the client may have disconnected, and the login is revoked in any case.
-        revocations.revoke(app: login.app.utf8.span, user: login.user.utf8.span, at: WallClock.unixSeconds()) {
-            done($0 == .remembered ? outcome : .failure(RevocationsEndpoint.unavailable))
+        let event = CallbackEvent(revoking: login.user, of: login.app)
+        order.perform(event, until: MonotonicClock.now() + order.time, trace: trace) { told, _ in
+            done(told.flatMap { _ in outcome })
         }
     }
 }

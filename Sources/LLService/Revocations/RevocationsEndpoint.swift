@@ -12,39 +12,81 @@ enum RevocationsEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["user_id", "app_id"])
         guard let text = members["user_id"] else { throw Rejection(.invalidRequest, "The member user_id is missing.") }
-        guard let user = GraphUserID(text)?.text.utf8 else {
+        guard let user = GraphUserID(text)?.text else {
             throw Rejection(.invalidRequest, "The member user_id must be \(GraphUserID.shape).")
         }
-        let app = try worker.settings.app(named: members["app_id"]).utf8
+        let event = CallbackEvent(revoking: user, of: try worker.settings.app(named: members["app_id"]))
+        let order = RevocationOrder(worker)
+        let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
         return try worker.wait(
             &exchange,
             bytes,
-            until: MonotonicClock.now() + ReplayGuard.patience,
-            late: continuation(isRemembered: false),
-            busy: unavailable
+            until: deadline + RevocationOrder.grace,
+            late: continuation(.failure(order.late)),
+            busy: RevocationOrder.unavailable
         ) { waiting in
-            worker.core.revocations.revoke(app: app.span, user: user.span, at: WallClock.unixSeconds()) { answer in
-                waiting.finish(continuation(isRemembered: answer == .remembered))
-            }
+            order.perform(event, until: deadline, trace: trace) { told, _ in waiting.finish(continuation(told)) }
             return true
         }
     }
 
-    private static func continuation(isRemembered: Bool) -> Route.Answer {
+    private static func continuation(_ told: CallbackLedger.Outcome) -> Route.Answer {
         { _, exchange, _ throws(Rejection) in
-            guard isRemembered else { throw unavailable }
+            _ = try told.get()
             exchange.response.status = 204
             exchange.response.addField("Cache-Control: no-store")
             return .done
         }
     }
+}
 
+/// The end of a login: the revocation is remembered, and the backend is told.
+struct RevocationOrder: Sendable {
+    /// The time that a request waits longer than its delivery: the delivery's own failure says more than a timeout.
+    static let grace = Duration.milliseconds(250)
     /// The revocation may hold on this replica, but not on all of them.
-    static var unavailable: Rejection {
-        Rejection(
-            .replayStoreUnavailable,
-            "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
-        )
+    static let unavailable = Rejection(
+        .replayStoreUnavailable,
+        "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
+    )
+    // The log has the reason why the backend has not accepted it; the caller learns only that it failed.
+    static let notDelivered = Rejection(.callbackNotDelivered)
+
+    private let core: ServiceCore
+    private let webhook: WebhookTarget?
+
+    init(_ worker: WorkerContext) { (core, webhook) = (worker.core, worker.settings.webhook) }
+
+    /// The greatest time that it takes.
+    var time: Duration { core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience }
+    var late: Rejection { webhook == nil ? Self.unavailable : Self.notDelivered }
+
+    /// - Parameters:
+    ///   - memory: The result of an earlier delivery; it is not made again if the backend accepted it.
+    ///   - done: Called once, on any thread.
+    func perform(
+        _ event: CallbackEvent,
+        _ memory: CallbackLedger.Memory? = nil,
+        until deadline: MonotonicInstant,
+        trace: String?,
+        _ done: @escaping @Sendable (CallbackLedger.Outcome, CallbackLedger.Memory) -> Void
+    ) {
+        let (app, user) = (event.appID.utf8, event.userID.utf8)
+        let kind: RevocationKind = event.kind == .revocation ? .order : .callback
+        core.revocations.revoke(app: app.span, user: user.span, at: event.issuedAt, kind: kind) { answer in
+            let isRemembered = answer == .remembered
+            let finish = { @Sendable (delivery: WebhookSender.Outcome) in
+                switch delivery {
+                case .success(let status) where isRemembered: done(.success(status), .acknowledged(status))
+                case .success(let status): done(.failure(Self.unavailable), .delivered(status))
+                case .failure: done(.failure(isRemembered ? Self.notDelivered : Self.unavailable), .failed)
+                }
+            }
+            if case .delivered(let status)? = memory { return finish(.success(status)) }
+            // The backend is called even if the other replicas could not be told: the login has ended in any case.
+            guard let webhook, let sender = core.webhooks else { return finish(.success(nil)) }
+            sender.submit(event, to: webhook, until: deadline, trace: trace, finish)
+        }
     }
 }
 

@@ -154,7 +154,8 @@ def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """A request, with its `body`; the server's function gives the answer's body, or its status and body, or None to hang up."""
+    """A request, with its `body`; the server's function gives the answer's body, or its status, body and perhaps fields, or None to
+    hang up."""
 
     def answer(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -162,8 +163,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if given is None:
             self.close_connection = True
             return
-        status, body = given if isinstance(given, tuple) else (200, given)
+        status, body, *fields = given if isinstance(given, tuple) else (200, given)
         self.send_response(status)
+        for name, value in (fields[0] if fields else {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Type", self.server.media_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

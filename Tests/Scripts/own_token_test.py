@@ -4,7 +4,7 @@
 usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, and rotation)
 Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,
 one for another audience, and an id token; each with RSA and with P-256. In `rotation` a new
-key is put second, then first, then alone, under load. `--tools` makes a virtual environment there with the
+key is put second, then first, then alone, under load; `hand-over` runs the code of HandOver.md. `--tools` makes a virtual environment there with the
 packages. A consumer that is not installed is named and skipped. The exit code is 1 if anything fails.
 """
 
@@ -22,6 +22,8 @@ import urllib.parse
 
 import harness
 import live
+import own_token_followers
+import own_token_handover
 from attack_parts import certificates
 from harness import check, failures
 from own_token_consumers import CONSUMERS, PACKAGES, Place
@@ -33,14 +35,14 @@ TYPE = "urn:ietf:params:oauth:token-type:"
 SHORT, FORGIVEN = 4, 12
 
 
-def post(service, path, body, fields, authority=None):
+def post(service, path, body, fields, authority=None, method="POST"):
     """Sends one request as the service's backend; over TLS if there is an authority."""
     if not authority:
-        return harness.request(service.port, "POST", path, body, service.fields | fields)
+        return harness.request(service.port, method, path, body, service.fields | fields)
     context = ssl.create_default_context(cafile=str(authority))
     secure = http.client.HTTPSConnection("localhost", service.port, timeout=harness.ANSWER_SECONDS, context=context)
     with contextlib.closing(secure) as client:
-        client.request("POST", path, body, service.fields | fields)
+        client.request(method, path, body, service.fields | fields)
         answer = client.getresponse()
         return answer.status, answer.read()
 
@@ -112,9 +114,10 @@ def consumers(program, issuer, names, python, kind, options):
         }
         with live.Service(program, issuer.jwks_url, **settings) as service:
             service.wait_until_ready()
-            place = Place(service, folder, "ES256" if options else "RS256", python)
+            place = Place(service, folder, "ES256" if options else "RS256", python, AUDIENCE)
             tokens = cases(program, service, issuer, file, place.authority, FORGIVEN)
             folder.write("signing-key.pem", public_key(program, file))
+            folder.write("set.json", post(service, "/.well-known/jwks.json", None, {}, place.authority, "GET")[1].decode())
             for name in names:
                 consumer = CONSUMERS[name](place)
                 if consumer is None:
@@ -201,7 +204,7 @@ def rotate(program, issuer, kind, options):
 
 
 def main():
-    chosen = harness.arguments(__doc__, [*CONSUMERS, "rotation"])
+    chosen = harness.arguments(__doc__, [*CONSUMERS, "rotation", "followers", "hand-over"], whole=False)
     python = harness.environment_with(chosen.tools, PACKAGES) if chosen.tools else sys.executable
     program, names = chosen.binary, [name for name in CONSUMERS if name in chosen.names]
     with live.Issuer(program) as issuer:
@@ -210,6 +213,11 @@ def main():
                 consumers(program, issuer, names, python, kind, options)
             if "rotation" in chosen.names:
                 rotate(program, issuer, kind, options)
+        if "followers" in chosen.names:
+            own_token_followers.rotations(program, issuer, python, key, exchange, chosen.whole)
+        if "hand-over" in chosen.names:
+            with harness.Folder() as folder:
+                own_token_handover.platforms(program, issuer, python, key(program), exchange, folder)
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0
 

@@ -13,7 +13,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
             "it must be memory, or begin with redis:// or rediss://, each also with +cluster or +sentinel, or redis+unix://"
         case userInformation =
             "its user or password has a byte that stands there only percent-encoded, such as one of @ : / # ? %: encode it, or use replay_store_password_file"
-        case host = "it needs a host name or address, and a port from 1 to 65535 if it names one"
+        case host =
+            "it needs a host name or address (a socket is redis+unix:///PATH), and a port from 1 to 65535 if it names one"
         case query = "it has a query, and nothing can be set by one: leave out ? and what follows"
         case database = "its path must be the number of a database, 0 to 65535, and nothing may follow"
         case clusterPath = "a cluster has database 0 alone: leave out the path"

@@ -77,42 +77,4 @@ struct CheckConfigTests {
             #expect(object.exitCode == 78 && object.errors.isEmpty && parsed == ["mistakes": sentences])
         }
     }
-
-    /// A setting, the content of its file, and the sentence about it.
-    private static let faults = [
-        ("client_keys_file", "# app 0123\n", "'limited-login client-key new NAME --append FILE' adds one"),
-        ("client_keys_file", "\u{FEFF}app 0123\n", "begins with a byte order mark (BOM)"),
-        ("tls_certificate_file", "0\u{1}", "/file is no PEM"),
-        (
-            "tls_certificate_file", "-----BEGIN CERTIFICATE REQUEST-----\nMII\n",
-            "/file holds CERTIFICATE REQUEST alone; name a file with -----BEGIN CERTIFICATE-----"
-        ),
-        (
-            "ca_file", "-----BEGIN PRIVATE KEY-----\nMII\n-----BEGIN PUBLIC KEY-----\n",
-            "/file holds PRIVATE KEY, PUBLIC KEY alone; name a file with -----BEGIN CERTIFICATE-----"
-        ),
-        ("ca_file", "-----BEGIN X-----\n", "/file holds other PEM alone"),
-        (
-            "tls_key_file", "-----BEGIN CERTIFICATE-----\nMII\n",
-            "/file holds CERTIFICATE alone; name a file with -----BEGIN PRIVATE KEY-----"
-        ),
-        ("tls_key_file", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII\n", "/file has a passphrase"),
-        ("tls_key_file", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n", "/file has a passphrase"),
-    ]
-
-    @Test("The error for a bad file names the mistake and its setting")
-    func namedFaults() throws {
-        let folder = try ShortFolder()
-        let certificate = try folder.write("certificate", "-----BEGIN CERTIFICATE-----\n")
-        for (setting, content, sentence) in Self.faults {
-            let file = try folder.write("file", content)
-            var settings = [setting: file]
-            if setting.hasPrefix("tls") { settings.merge(["tls_key_file": certificate]) { old, _ in old } }
-            if setting.hasPrefix("tls") { settings.merge(["tls_certificate_file": certificate]) { old, _ in old } }
-            let config = try folder.write("settings", String(decoding: JSONEncoder().encode(settings), as: UTF8.self))
-            let run = try FinishedRun(["check-config", "--config", config], environment: Self.required)
-            #expect(run.exitCode == 78 && run.errors.split(separator: "\n").count == 1, "\(run.errors)")
-            #expect(run.errors.contains(setting) && run.errors.contains(sentence), "\(run.errors)")
-        }
-    }
 }

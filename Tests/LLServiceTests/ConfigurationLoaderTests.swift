@@ -28,12 +28,6 @@ struct ConfigurationLoaderTests {
         #expect(try load(["listen": "127.0.0.1:8"], environment: app).listen.description == "127.0.0.1:8")
         #expect(try load(environment: app, file: #"{"listen": "127.0.0.1:9"}"#).listen.description == "127.0.0.1:9")
         #expect(try load(environment: app, file: #"{"listen": null}"#).listen.description == "0.0.0.0:9999")
-        for wrong in ["", "0", "65536", "http", "-1", "80 "] {
-            let error = #expect(throws: ConfigurationError.self) {
-                try load(environment: app.merging(["PORT": wrong]) { $1 })
-            }
-            #expect(error?.description == "environment variable PORT: a port from 1 to 65535 is needed")
-        }
         // A command that does not read `listen` ignores PORT.
         let others = try ConfigurationLoader.load(
             flags: [:],
@@ -93,68 +87,6 @@ struct ConfigurationLoaderTests {
         #expect(try load(environment: base, file: file).jwksMaxStaleSeconds == seconds)
     }
 
-    /// Files and variables that are refused, and words of the sentence.
-    static let files: [(String, String)] = [
-        ("", "not valid JSON"), ("{", "not valid JSON"), ("[]", "one JSON object"), ("{} {}", "not valid JSON"),
-        ("{} // comment", "not valid JSON"), (#"{"app_ids": ["1"],}"#, "no comma stands before a closing bracket"),
-        (#"{"app_ids": ["1"], "app_ids": ["2"]}"#, "line 1, column 20: the member 'app_ids' comes twice"),
-        (#"{"app_ids": ["1"], "\u0061pp_ids": ["2"]}"#, "comes twice"),
-        ("{\n  \"workers\": 2,\n  // comment\n}", "line 3, column 3: the file is not valid JSON: a byte"),
-        (#"{"app_ids": [123]}"#, "app_ids: the list may hold strings alone: write each in double quotes"),
-        (#"{"app_ids": 123}"#, #"app_ids: a list of strings is needed, as in ["123"]"#),
-        (#"{"workers": "2"}"#, "workers: a whole number without quotation marks is needed"),
-        (#"{"workers": 2.5}"#, "workers: a whole number is needed"), (#"{"workers": 1e2}"#, "workers: a whole number"),
-        (#"{"app_id": ["1"]}"#, "did you mean 'app_ids'?"), (#"{"listne": "127.0.0.1:1"}"#, "did you mean 'listen'?"),
-        (#"{"colour": "red"}"#, "unknown key 'colour'"), (#"{"listen": 8080}"#, "listen: a string is needed"),
-        (#"{"listen": "unix:/a", "listen_mode": 660}"#, "listen_mode: "), (#"{"listen": ""}"#, "listen: the value is"),
-        (#"{"jwks_file": "a\u0000b"}"#, "jwks_file: the value holds a NUL byte"),
-        (#"{"binding": false}"#, "binding: one"),
-        (#"{"jwks_ttl_seconds": true}"#, "jwks_ttl_seconds: a time is needed"),
-        (#"{"jwks_ttl_seconds": 1.5}"#, "jwks_ttl_seconds: "), (#"{"memory_limit": true}"#, "memory_limit: a size"),
-        (#"{"memory_limit": 64}"#, "memory_limit: 64 is outside 16MiB to 1TiB"),
-        (#"{"nonce_ttl_seconds": 0}"#, "nonce_ttl_seconds: 0 is outside 1s to "),
-        (#"{"gateway": true}"#, "gateway: one of these strings is needed: disabled, enabled"),
-        (#"{"gateway": "on"}"#, "gateway: 'on' is none of disabled, enabled"),
-        (#"{"app_ids": []}"#, "no app id is configured"), ("{}", "no app id is configured"),
-    ]
-
-    @Test("A file that is no configuration is refused in one sentence", arguments: files)
-    func file(text: String, words: String) throws {
-        let environment = words.hasPrefix("no app") ? [:] : ["LIMITED_LOGIN_APP_IDS": "1"]
-        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment, file: text) }
-        #expect(error?.description.contains(words) == true && error?.sentences.count == 1, "\(error)")
-    }
-
-    @Test(
-        "An unknown variable is refused, and an empty name of the file",
-        arguments: ["APP_ID", "", "NONCE", "app_ids", "CONFIG"]
-    )
-    func unknownVariable(name: String) {
-        let environment = ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_\(name)": name == "CONFIG" ? "" : "1"]
-        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment) }
-        #expect(error?.description.hasPrefix("environment variable LIMITED_LOGIN_\(name): ") == true, "\(error)")
-    }
-
-    @Test(
-        "A secret in place of its file's name is refused in words that name the setting, and is not told",
-        arguments: [
-            ("NONCE_SECRET", "NONCE_SECRET_FILE? Secrets"), ("APP_SECRET", "APP_SECRETS_FILE? Secrets"),
-            ("CLIENT_KEYS", "CLIENT_KEYS_FILE? Secrets"), ("CALLBACKS_SECRET", "CALLBACKS_SECRET_FILE? Secrets"),
-            ("SIGNING_KEY", "SIGNING_KEYS_FILE? Secrets"), ("APP_IDS_FILE", "APP_IDS?"), ("TLS_KEY", "TLS_KEY_FILE? S"),
-        ]
-    )
-    func misnamedSecrets(name: String, words: String) {
-        let environment = ["LIMITED_LOGIN_APP_IDS": "1", "LIMITED_LOGIN_\(name)": "5f0c1a527b0e4d2b"]
-        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment) }
-        #expect(error?.description.contains("; did you mean LIMITED_LOGIN_\(words)") == true, "\(error)")
-        let member = name.lowercased()
-        let file = #expect(throws: ConfigurationError.self) {
-            try load(environment: ["LIMITED_LOGIN_APP_IDS": "1"], file: "{\"\(member)\": \"5f0c1a527b0e4d2b\"}")
-        }
-        #expect(file?.description.contains("did you mean '") == true, "\(file)")
-        for told in [error, file] { #expect(told?.description.contains("5f0c") == false) }
-    }
-
     @Test(
         "A value that may be a secret is not told when no file has its name",
         arguments: [
@@ -170,14 +102,10 @@ struct ConfigurationLoaderTests {
     }
 
     @Test(
-        "An app id that Facebook cannot write is refused, unless another issuer's tokens alone are accepted",
-        arguments: ["my-app", "\"123\"", "12a"]
+        "An app id that Facebook cannot write is accepted if another issuer's tokens alone are",
+        arguments: ["my-app", "12a"]
     )
     func oddApps(value: String) throws {
-        let environment = ["LIMITED_LOGIN_APP_IDS": value]
-        let error = #expect(throws: ConfigurationError.self) { try load(environment: environment) }
-        #expect(error?.description.contains("app") == true, "\(error)")
-        guard !value.contains("\"") else { return }
         let other = ["LIMITED_LOGIN_APP_IDS": value, "LIMITED_LOGIN_ISSUERS": "https://id.example"]
         #expect(try load(environment: other).appIDs == [value])
     }

@@ -9,48 +9,6 @@ struct ConfigurationWarningTests {
         try load(flags.merging(["app_ids": "123"]) { own, _ in own })
     }
 
-    /// Settings that open access or have no effect, with words of their one warning.
-    private static let doubtful: [([String: String], [String])] = [
-        (["dpop": "required_if_bound"], ["dpop", "gateway is not enabled"]),
-        (["gateway_origin": "https://api.example.com"], ["gateway_origin", "gateway is not enabled"]),
-        (["auth_headers": "X-Person=sub"], ["auth_headers", "gateway is not enabled"]),
-        (["token_lifetime_seconds": "300"], ["token_lifetime_seconds", "issuer is not"]),
-        (["token_type_header": "JWT"], ["token_type_header", "issuer is not"]),
-        (["callbacks_secret_file": "/none"], ["callbacks_secret_file is set and callbacks_url is not"]),
-        (["gateway": "enabled"], ["if_sent", "passes as Bearer", "RFC 9449 section 7.2"]),
-        (["gateway": "enabled", "dpop": "ignored"], ["ignored", "passes as Bearer"]),
-        (["gateway": "enabled", "dpop": "required_if_bound"], ["gateway_origin is not set", "X-Forwarded-Host"]),
-        (["listen": "unix:/run/x/socket", "listen_mode": "0777"], ["every user of this machine", "0777"]),
-        (["listen": "unix:/run/x/socket", "listen_mode": "0662"], ["every user of this machine", "0662"]),
-        (["issuers": "https://www.facebook.com/"], ["'https://www.facebook.com/' ends with a slash"]),
-        (["trusted_peers": "0.0.0.0/0"], ["trusted_peers", "every address"]),
-        (["trusted_peers": "10.0.0.0/8,::/0"], ["trusted_peers", "every address"]),
-        (["binding": "optional"], ["binding is optional", "stolen"]),
-        (["access_tokens": "accept", "app_secrets_file": "/none"], ["access_tokens is accept", "client_keys_file"]),
-        (
-            [
-                "access_tokens": "accept", "app_secrets_file": "/none", "client_keys_file": "/none",
-                "tracking": "limited",
-            ],
-            ["tracking: limited is about id tokens"]
-        ),
-        (["listen": "0.0.0.0:8080"], ["0.0.0.0:8080", "open to anybody"]),
-        (["listen": "[::]:0"], ["[::]:0", "open to anybody"]),
-        (["jwks_file": "/nonexistent/keys.json"], ["jwks_file", "/nonexistent (no such file or directory)"]),
-        (["jwks_file": "/dev/null/keys.json"], ["jwks_file", "/dev/null (not a directory)"]),
-        (
-            ["replay_store": "redis://cache.example", "replay_store_password_file": "/none"],
-            ["in the clear", "rediss://"]
-        ),
-    ]
-
-    @Test("Each gives one warning", arguments: doubtful)
-    func told(flags: [String: String], words: [String]) throws {
-        let warnings = try Self.configuration(flags).warnings
-        #expect(warnings.count == 1, "\(warnings)")
-        for word in words { #expect(warnings.first?.contains(word) == true, "\(word): \(warnings)") }
-    }
-
     @Test(
         "A good setting gives no warning",
         arguments: [

@@ -130,14 +130,4 @@ struct RoutingTests {
         #expect(answer["x-request-id"] == identifier)
         #expect(answer.text.contains("\"request_id\":\"\(identifier)\""))
     }
-
-    @Test("Every code has a status, a title and its own name")
-    func codes() {
-        #expect(Set(Rejection.Code.all.map(\.rawValue)).count == Rejection.Code.all.count)
-        for code in Rejection.Code.all {
-            #expect((400...599).contains(code.status))
-            #expect(!code.title.isEmpty)
-            #expect(code.rawValue.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
-        }
-    }
 }

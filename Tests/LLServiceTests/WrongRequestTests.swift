@@ -255,15 +255,14 @@ struct WrongRequestTests {
         return answers
     }
 
-    /// The page's rows: one for each hint, with its answers and the first two of its requests.
+    /// The page's rows: one for each hint, with its answers and the first of its requests.
     private static func rows(_ answers: [Answer]) -> [String] {
         var hints: [String] = []
         for answer in answers where !hints.contains(answer.hint) { hints.append(answer.hint) }
         return hints.map { hint in
             let group = answers.filter { $0.hint == hint }
             let codes = group.map(\.code).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-            let requests = group.prefix(2).map(\.request).joined(separator: "; ")
-            return "| \(requests) | \(codes.joined(separator: ", ")) | \(hint) |"
+            return "| \(group[0].request) | \(codes.joined(separator: ", ")) | \(hint) |"
         }
     }
 
@@ -290,7 +289,9 @@ struct WrongRequestTests {
     @Test("Every code has a hint of one sentence, and no outage looks like a refusal", arguments: Rejection.Code.all)
     func hints(code: Rejection.Code) {
         #expect(code.hint.count > 10 && code.hint.hasSuffix("."), "\(code.rawValue)")
-        #expect(!code.hint.dropLast().contains(". "), "\(code.hint)")
+        #expect(!code.hint.dropLast().contains(". ") && !code.title.isEmpty, "\(code.hint)")
+        #expect(Rejection.Code.all.count(where: { $0.rawValue == code.rawValue }) == 1)
+        #expect(code.rawValue.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
         switch code.kind {
         case .token, .client: #expect([401, 403, 429].contains(code.status))
         case .caller: #expect(code.status < 500 || [501, 505].contains(code.status))

@@ -38,7 +38,9 @@ package struct ClientKeys: Sendable, Equatable {
                 )
             }
             guard words[1].count == 64, let digest = Hexadecimal.decode(words[1]) else {
-                throw line.error("the key's SHA-256 must be 64 hexadecimal digits")
+                throw line.error(
+                    "the key's SHA-256 must be 64 hexadecimal digits, as 'limited-login client-key new NAME' prints it, not the key"
+                )
             }
             guard !entries.contains(where: { $0.digest == digest }) else {
                 throw line.error("the same key stands in the file twice")

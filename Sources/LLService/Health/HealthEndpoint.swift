@@ -20,7 +20,12 @@ enum HealthEndpoint {
                     let reason = isVerbose ? core.cache.status.lastError.map { ": \($0)" } ?? "" : ""
                     throw Rejection(.keysUnavailable, "No usable keys\(reason).")
                 }
-                guard core.revocations.isKnown else { throw TokenJudge.unknownRevocations }
+                guard core.revocations.isKnown else {
+                    guard isVerbose, case .redis(let redis) = core.replayStore, let cause = redis.failure else {
+                        throw TokenJudge.unknownRevocations
+                    }
+                    throw Rejection(.replayStoreUnavailable, "No revocations were read since the start: \(cause).")
+                }
             } else if worker.listener == .administration, let name = core.stuckThread(exchange.context.now) {
                 throw Rejection(.overloaded, "The thread \(name) has not turned for 10 s.")
             }

@@ -16,7 +16,9 @@ package struct AppSecrets: Sendable, Equatable {
         for line in FileLine.all(of: text, place: place) {
             let words = line.words
             if words.isEmpty { continue }
-            guard words.count == 2 else { throw line.error("an app's line is its id and its secret") }
+            guard words.count == 2 else {
+                throw line.error("an app's line is its id, white space and its secret, as the App Dashboard shows it")
+            }
             // The first word may be a secret that lost its app id, so it is not quoted.
             guard let appID = appIDs.first(where: { $0.utf8.elementsEqual(words[0]) }) else {
                 throw line.error("the line names an app that app_ids does not")

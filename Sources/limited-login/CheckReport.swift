@@ -24,18 +24,11 @@ struct CheckReport {
     /// The time for which the credential was judged.
     let moment: NumericDate
 
-    /// The rows of all checks; those after the failed one were skipped.
-    /// - Parameter describe: Gives a check's name and title, and true if the caller asked for it.
-    private static func rows<Check: CaseIterable & Equatable>(
-        until failed: Check?,
-        describe: (Check) -> (name: String, title: String, isAsked: Bool)
-    ) -> [Row] {
-        var isOver = false
-        return Check.allCases.map { check in
-            let (name, title, isAsked) = describe(check)
-            defer { isOver = isOver || check == failed }
-            let outcome: Outcome = !isAsked ? .notAsked : isOver ? .skipped : check == failed ? .failed : .passed
-            return (name, title, outcome)
+    /// The rows of these checks, of which the caller may not have asked for some; those after the failed one were skipped.
+    private static func rows(_ checks: [(name: String, title: String, isAsked: Bool)], failed: Int?) -> [Row] {
+        checks.enumerated().map { place, check in
+            let reached: Outcome = place == failed ? .failed : place > failed ?? .max ? .skipped : .passed
+            return (check.name, check.title, check.isAsked ? reached : .notAsked)
         }
     }
 
@@ -155,8 +148,10 @@ extension CheckReport {
     ) throws -> CheckReport {
         let verifier = try verifier ?? ServiceFactory.verifier(configuration)
         var workspace = VerificationWorkspace()
+        let checks = VerificationCheck.allCases
         func rows(until failed: VerificationCheck?) -> [Row] {
-            Self.rows(until: failed) { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
+            let texts = checks.map { ("\($0)", expectation.title(of: $0), expectation.asks(for: $0)) }
+            return Self.rows(texts, failed: failed.flatMap { checks.firstIndex(of: $0) })
         }
         do throws(Rejection) {
             let keys = VerificationKeys(keySet)
@@ -209,17 +204,19 @@ extension CheckReport {
         settings: RuntimeSettings? = nil
     ) throws -> CheckReport {
         func report(_ failed: AccessTokenCheck? = nil, _ refusal: Rejection? = nil, _ answer: [UInt8] = []) -> Self {
-            let rows = rows(until: failed) { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
+            let checks = AccessTokenCheck.allCases
+            let texts = checks.map { ($0.name, $0.rawValue, $0 != .subject || subject != nil) }
+            let rows = rows(texts, failed: failed.flatMap { checks.firstIndex(of: $0) })
             return CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
         }
         let policy = try ServiceFactory.policy(configuration)
-        let settings =
+        let accepted =
             try settings ?? (configuration.accessTokensAreAccepted ? ServiceFactory.settings(configuration) : nil)
         let client = try ServiceFactory.graphClient(configuration)
         let deadline = MonotonicClock.now() + client.callTimeout
         let question: AccessTokenQuestion
         do throws(Rejection) {
-            let apps = settings?.accessTokenApps
+            let apps = accepted?.accessTokenApps
             question = try AccessTokenQuestion(checking: token, apps: apps, subject: subject, policy: policy)
         } catch {
             return report(error.code == .accessTokenNotAllowed ? .allowed : .shape, error)
@@ -272,7 +269,7 @@ extension CheckReport {
 
     /// Judges a token that the service issued, as `/auth` does.
     static func ofOwnToken(_ token: [UInt8], _ verifier: OwnTokenVerifier, now moment: NumericDate) -> CheckReport {
-        var failed = ownTokenChecks.count
+        var failed: Int?
         var refusal: Rejection?
         var answer: [UInt8] = []
         do throws(Rejection) {
@@ -282,16 +279,10 @@ extension CheckReport {
             failed = ownTokenChecks.firstIndex { $0.check == error.check } ?? 0
             refusal = error
         }
-        let rows: [Row] = ownTokenChecks.enumerated().map { place, row in
-            ("\(row.check)", row.title, place < failed ? .passed : place == failed ? .failed : .skipped)
-        }
-        return CheckReport(
-            rows: rows,
-            refusal: refusal,
-            unverifiedClaims: refusal == nil ? [] : PastedText(bytes: token).unprovenPayload,
-            answer: answer,
-            moment: moment
-        )
+        let rows = rows(ownTokenChecks.map { ("\($0.check)", $0.title, true) }, failed: failed)
+        var report = CheckReport(rows: rows, refusal: refusal, answer: answer, moment: moment)
+        if refusal != nil { report.unverifiedClaims = PastedText(bytes: token).unprovenPayload }
+        return report
     }
 }
 

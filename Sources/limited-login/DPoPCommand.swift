@@ -91,13 +91,9 @@ struct DPoPCommand: ParsableCommand {
                     clockSkewSeconds: clockSkewSeconds,
                     now: now
                 )
-                tell(
-                    isAccepted: true,
-                    [
-                        ("key_thumbprint", proof.keyThumbprint), ("jti", proof.tokenID),
-                        ("iat", LocalTime.describe(proof.issuedAt, now: now)),
-                    ]
-                )
+                let issued = LocalTime.describe(proof.issuedAt, now: now)
+                let members = [("key_thumbprint", proof.keyThumbprint), ("jti", proof.tokenID), ("iat", issued)]
+                tell(isAccepted: true, members)
             } catch {
                 let code = Rejection.Code.invalidDPoPProof.rawValue
                 tell(isAccepted: false, [("code", code), ("detail", Rejection.of(error).detail)])

@@ -66,14 +66,10 @@ final class InspectPage: PageBackend {
     private let fetched = DispatchSemaphore(value: 0)
     private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
 
-    init(
-        configuration: ServiceConfiguration,
-        flags: [(name: String, value: String)],
-        at: NumericDate?
-    ) throws(StartError) {
-        self.configuration = configuration
-        self.flags = flags
-        self.at = at
+    init(configuration: ServiceConfiguration, flags: [(name: String, value: String)], at: NumericDate?)
+        throws(StartError)
+    {
+        (self.configuration, self.flags, self.at) = (configuration, flags, at)
         cache = try KeySetLoader.cache(configuration)
         cache.onUpdate { [fetched] in fetched.signal() }
     }
@@ -125,12 +121,8 @@ final class InspectPage: PageBackend {
 
     /// Asks Graph about an access token, as `verify` does.
     private func accessToken(_ text: [UInt8], subject: String?, _ moment: NumericDate?) throws -> JSON {
-        let report = try CheckReport.ofAccessToken(
-            text,
-            subject: subject,
-            configuration: configuration,
-            now: moment ?? Moment.now()
-        )
+        let now = try moment ?? Moment.now()
+        let report = try CheckReport.ofAccessToken(text, subject: subject, configuration: configuration, now: now)
         return outcome(
             token: String(decoding: text, as: UTF8.self),
             report: report,
@@ -150,11 +142,8 @@ final class InspectPage: PageBackend {
 
     /// The same as a complete command: the token on standard input, since other users see arguments, and the settings
     /// as flags.
-    private func command(
-        _ token: [UInt8],
-        _ option: (name: String, value: String?)?,
-        _ moment: NumericDate?
-    ) -> String {
+    private func command(_ token: [UInt8], _ option: (name: String, value: String?)?, _ moment: NumericDate?) -> String
+    {
         let words =
             [option].compactMap(\.self) + flags.map { ($0.name, Optional($0.value)) }
             + (moment.map { [("--at", Optional("\($0.wholeSeconds)"))] } ?? [])
@@ -162,20 +151,11 @@ final class InspectPage: PageBackend {
         return "printf %s \(Self.shell(String(decoding: token, as: UTF8.self))) | limited-login verify -\(text)"
     }
 
-    private func report(
-        _ token: [UInt8],
-        _ binding: TokenBinding,
-        _ moment: NumericDate?
-    ) throws -> CheckReport {
+    private func report(_ token: [UInt8], _ binding: TokenBinding, _ moment: NumericDate?) throws -> CheckReport {
         var configuration = configuration
         if binding.isUnbound { configuration.bindingIsRequired = false }
-        return try CheckReport.ofIDToken(
-            token,
-            TokenExpectation(binding),
-            keySet: cache.snapshot.keySet,
-            configuration: configuration,
-            now: moment ?? Moment.now()
-        )
+        let (keys, now) = (cache.snapshot.keySet, try moment ?? Moment.now())
+        return try .ofIDToken(token, TokenExpectation(binding), keySet: keys, configuration: configuration, now: now)
     }
 
     /// The meaning of an accepted token. Empty if a nonce was compared: the page then says that the token belongs to

@@ -18,19 +18,15 @@ struct Keys: ParsableCommand {
 
     func run() throws {
         let status = try KeySetLoader.fetch(options.load().configuration).status
-        if json {
-            StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) })
-        }
+        if json { StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) }) }
         guard status.isUsable else { throw Exit.unavailable }
         if json { return }
         StandardOutput.write(line: "source: \(status.source ?? "-")")
         let age = status.age?.components.seconds ?? 0
         let expiry = status.untilExpiry?.components.seconds ?? 0
         for key in status.keys {
-            StandardOutput.write(
-                line: "\(key.id)  RSA \(key.bits) bits  thumbprint \(key.thumbprint)  age \(age) s"
-                    + "  expires in \(expiry) s"
-            )
+            let name = "\(key.id)  RSA \(key.bits) bits  thumbprint \(key.thumbprint)"
+            StandardOutput.write(line: "\(name)  age \(age) s  expires in \(expiry) s")
         }
         for key in status.ignoredKeys {
             StandardOutput.write(line: "ignored: key \(key.index) (\(key.id ?? "no id")): \(key.reason)")
@@ -45,18 +41,14 @@ enum KeySetLoader {
         var configuration = configuration
         if let place { configuration.jwksURLs = [place] }
         let (keys, status) = try fetch(configuration)
-        guard status.isUsable else {
-            StandardError.write("limited-login: the issuer's keys could not be fetched")
-            throw Exit.unavailable
-        }
+        guard status.isUsable else { throw Exit.refusing("the issuer's keys could not be fetched", Exit.unavailable) }
         return keys
     }
 
     /// Fetches the keys as the service would. It names failing sources on standard error, and the sources it waits for
     /// if a fetch takes longer than a moment.
-    static func fetch(
-        _ configuration: ServiceConfiguration
-    ) throws -> (keys: JWKSet, status: JWKSetCacheStatus) {
+    static func fetch(_ configuration: ServiceConfiguration) throws -> (keys: JWKSet, status: JWKSetCacheStatus)
+    {
         let cache = try cache(configuration)
         defer { cache.stop() }
         // The queues of the keys and of their source, two name look-ups, and Dispatch's own.
@@ -84,13 +76,12 @@ enum KeySetLoader {
     }
 
     private static func file(_ path: String) throws -> JWKSet {
-        let limit = JWKSetCacheLimits.keySetBytes
-        let bytes = try TokenInput.contents(of: path, limit: limit, unreadable: Exit.unavailable)
+        let most = JWKSetCacheLimits.keySetBytes
+        let bytes = try TokenInput.contents(of: path, limit: most, unreadable: Exit.unavailable)
         do throws(JWKSetError) {
             return try JWKSet(parsing: bytes.span)
         } catch {
-            StandardError.write("limited-login: \(path) is no JWK Set: \(error)")
-            throw Exit.unavailable
+            throw Exit.refusing("\(path) is no JWK Set: \(error)", Exit.unavailable)
         }
     }
 }

@@ -36,8 +36,7 @@ struct Permissions: ParsableCommand {
             let (user, app, client) = try person.graph(options)
             let needed = try need?.split(separator: ",", omittingEmptySubsequences: false)
                 .map { try GraphPermission(validating: String($0)) }
-            let permissions = try client.ask { client throws(GraphFailure) in
-                try client.permissions(of: user, app: app)
+            let permissions = try client.ask { client throws(GraphFailure) in try client.permissions(of: user, app: app)
             }
             if json {
                 let answer = JSON {

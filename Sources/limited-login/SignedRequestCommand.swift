@@ -18,9 +18,7 @@ struct SignedRequestCommand: ParsableCommand {
             discussion: "Needs app_secrets_file. Exit code 0 accepted, 1 refused, 64 usage, 78 configuration."
         )
 
-        @Argument(
-            help: "The form field signed_request (after -- if it begins with a hyphen), or - to read standard input."
-        )
+        @Argument(help: "The form field signed_request (after -- if it begins with a hyphen), or - for standard input.")
         var text: String
 
         @OptionGroup var time: AsOf
@@ -86,14 +84,10 @@ struct SignedRequestCommand: ParsableCommand {
 
         func run() throws {
             let secret = try person.app(options).1.signingKey
-            let moment = try issuedAt ?? Moment.now()
-            guard
-                let text = try? SignedRequestMinter.mint(
-                    userID: person.userID,
-                    issuedAt: moment.wholeSeconds,
-                    appSecret: secret
-                )
-            else { throw Exit.refusing("no signed request could be made") }
+            let (user, seconds) = (person.userID, try (issuedAt ?? Moment.now()).wholeSeconds)
+            guard let text = try? SignedRequestMinter.mint(userID: user, issuedAt: seconds, appSecret: secret) else {
+                throw Exit.refusing("no signed request could be made")
+            }
             StandardOutput.write(line: text)
         }
     }

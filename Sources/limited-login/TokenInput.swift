@@ -27,8 +27,7 @@ enum TokenInput {
         do throws(FileContents.Failure) {
             return try FileContents.read(path: file, limit: limit, allowingPipe: true)
         } catch {
-            StandardError.write("limited-login: \(option)\(file) cannot be read: \(error.reason)")
-            throw unreadable
+            throw Exit.refusing("\(option)\(file) cannot be read: \(error.reason)", unreadable)
         }
     }
 

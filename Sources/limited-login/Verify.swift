@@ -6,8 +6,7 @@ internal import LimitedLogin
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract:
-            "Judges an id token or access token: each check, then the Profile, or the remedy.",
+        abstract: "Judges an id token or access token: each check, then the Profile, or the remedy.",
         discussion: """
             Exit code 0 accepted, 1 refused, 2 usage, 3 no keys or no word from Graph, 78 configuration.
             Take the nonce from your own session or store: every token shows its nonce, so one that comes with the token \
@@ -26,10 +25,7 @@ struct Verify: ParsableCommand {
     @Option(parsing: .unconditional, help: "The nonce in your session, as the app got it.")
     var nonce: String?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The same, if the app got its SHA-256.", valueName: "nonce")
-    )
+    @Option(parsing: .unconditional, help: ArgumentHelp("The same, if the app got its SHA-256.", valueName: "nonce"))
     var rawNonce: String?
 
     @Flag(help: "The nonce must be of POST /nonces; alone, it ties to no login.")
@@ -45,10 +41,7 @@ struct Verify: ParsableCommand {
     var keyThumbprint: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Judges this access token by Graph; beside an id token, its at_hash.",
-            valueName: "file"
-        ),
+        help: ArgumentHelp("Judges this access token by Graph; beside an id token, its at_hash.", valueName: "file"),
         completion: .file()
     )
     var accessTokenFile: String?
@@ -89,10 +82,8 @@ struct Verify: ParsableCommand {
         var configuration = try options.load().configuration
         // On the command line --unbound decides; the service has a setting for it.
         if unbound { configuration.bindingIsRequired = false }
-        let text = try TokenInput.read(
-            argument: token,
-            file: tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)
-        )
+        let file = tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)
+        let text = try TokenInput.read(argument: token, file: file)
         let looksLikeOne = configuration.accessTokensAreAccepted && PastedText(bytes: text).looksLikeAnAccessToken
         if hasAccessTokenAlone || looksLikeOne && accessTokenFile == nil {
             guard !hasNonce, keyThumbprint == nil else {

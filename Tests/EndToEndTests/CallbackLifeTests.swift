@@ -140,12 +140,7 @@ struct CallbackLifeTests {
         let rest = made.output.dropFirst().trimmingCharacters(in: .newlines)
         let forged = try run(["judge", "--json", "--", other + rest])
         #expect(forged.exitCode == 1 && forged.output.hasPrefix("{\"code\":\"invalid_signed_request\",\"detail\":\""))
-        for usage in [
-            ["make", "0", "--app-id", "42"], ["make", "me", "--app-id", "42"], ["make", "1"], ["judge"],
-            ["judge", "a.b", "--at", "noon"],
-        ] {
-            #expect(try run(usage).exitCode == 64, "\(usage)")
-        }
+        #expect(try run(["make", "1"]).errors.contains("name one with --app-id"))
         #expect(try run(["judge", "a.b"], secrets: nil).exitCode == 78)
         for output in [made, judged, forged] { #expect(!(output.output + output.errors).contains(Self.appSecret)) }
     }

@@ -90,18 +90,4 @@ struct CatalogueRunTests {
         #expect(report.did("outage") == "accepted" && report.did("outage-over") == "accepted")
         #expect(report.did("other-person") == "not asked")
     }
-
-    @Test("A wrong command line is told, with exit code 64")
-    func usage() throws {
-        let wrong = [
-            [], ["--url", "http://127.0.0.1:1/", "--exec", "true"], ["--url", "localhost"],
-            ["--exec", "true", "--begin", "x"],
-            ["--exec", "true", "--send", "{}"], ["--exec", "true", "--expect", "ok"],
-            ["--exec", "true", "--header", "x"],
-        ]
-        for arguments in wrong {
-            let run = try FinishedRun(["catalogue", "run"] + arguments)
-            #expect(run.exitCode == 64 && !run.errors.isEmpty, "\(arguments)")
-        }
-    }
 }

@@ -79,7 +79,6 @@ struct CommandLineTests {
     /// A command line, the contents of the files that settings name, the exit code, and words of what is told.
     private static let mistakes: [(command: String, files: [String: String], code: Int32, words: [String])] = [
         ("verfy t", [:], 64, ["did you mean 'verify'?", "Usage: limited-login <subcommand>"]),
-        ("check", [:], 64, ["did you mean 'check-config'?"]), ("brew", [:], 64, ["There is no command 'brew'."]),
         ("reload", [:], 64, ["reads changed files by itself", "systemctl reload", "kubectl rollout restart"]),
         ("help srve", [:], 64, ["did you mean 'serve'?", "Usage: limited-login <subcommand>"]),
         ("serve --app-id 1", [:], 64, ["Did you mean '--app-ids'?", "Usage: limited-login serve"]),
@@ -94,29 +93,36 @@ struct CommandLineTests {
         ),
         ("verify t", [:], 2, ["--unbound", "Usage: limited-login verify"]),
         ("verify t --nonc n", [:], 2, ["--nonce", "Usage: limited-login verify"]),
-        ("verify --token-file /none --unbound", [:], 2, ["/none cannot be read"]),
         ("permissions list 5", [:], 78, ["set LIMITED_LOGIN_APP_SECRETS_FILE"]),
-        (
-            "permissions revoke 5", ["app_secrets_file": appSecret], 64,
-            ["--login", "Usage: limited-login permissions re"]
-        ),
-        (
-            "signed-request judge ", ["app_secrets_file": appSecret], 64,
-            ["The signed request is empty", "judge --help"]
-        ),
         ("token judge t", [:], 78, ["set issuer, signing_keys_file and client_keys_file"]),
-        ("catalogue run", [:], 64, ["Give --url or --exec."]),
-        ("explain graph-error {}", [:], 64, ["a JSON object with error and its code is needed"]),
         ("healthcheck --admin-listen 127.0.0.1:1", [:], 1, ["/livez does not answer", "Connection refused"]),
-        ("verify", [:], 2, ["Usage: limited-login verify"]), ("verify t --nonce n --unbound", [:], 2, ["--unbound"]),
-        ("issuer --listen 0.0.0.0:0", [:], 64, ["it must be a loopback address"]),
-        ("issuer --listen unix:/tmp/a.sock", [:], 64, ["'serve' alone listens on a Unix socket"]),
-        ("demo --admin-listen 0.0.0.0:0", [:], 64, ["it must be a loopback address"]),
-        ("demo --container --listen 127.0.0.1:0", [:], 64, ["--listen"]),
         ("healthcheck --admin-listen 127.0.0.1:0", [:], 78, ["admin_listen: "]),
         ("client-key new a --append /none/keys", [:], 78, ["/none/keys: it cannot be written: "]),
         ("check-config --config /none", [:], 78, ["/none: the file cannot be read: No such file"]),
         ("check-config --config /tmp", [:], 78, ["/tmp: the file cannot be read: it is not a regular file"]),
+    ]
+
+    /// Wrong usage, and words of what is told.
+    private static let misuses: [(command: String, words: String)] = [
+        ("check", "did you mean 'check-config'?"), ("brew", "There is no command 'brew'."),
+        ("verify", "Give the token as the argument"), ("verify t --token-file /none --unbound", "Give the token as"),
+        ("verify --token-file /none --unbound", "/none cannot be read"), ("verify t --subject ", "--subject is empty"),
+        ("verify t --nonce n --raw-nonce n", "Give only one of"), ("verify t --nonce n --unbound", "--unbound alone"),
+        ("verify t --unbound --subject 7", "--unbound alone"), ("verify t --key-thumbprint ", "-thumbprint is empty"),
+        ("verify t --nonce n --access-token-file /dev/null", "--access-token-file is empty"),
+        ("verify t --nonce n --access-token-file /none", "/none cannot be read"),
+        ("permissions revoke 5", "Give a permission, or --login"), ("permissions list me", "1 to 20 decimal digits"),
+        ("permissions revoke 5 email --login", "Give a permission, or --login"), ("permissions list", "'<user-id>'"),
+        ("permissions revoke 5 Email", "1 to 64 of [a-z_]"), ("permissions list 5 --need a,,b", "1 to 64 of [a-z_]"),
+        ("permissions list 5 --app-id 2", "--app-id is not configured"), ("signed-request make 0", "no user id"),
+        ("signed-request judge ", "The signed request is empty"), ("signed-request judge", "'<text>'"),
+        ("signed-request judge a.b --at noon", "2024-01-31T12:00:00Z"), ("catalogue run", "Give --url or --exec."),
+        ("catalogue run --url http://a.example --exec true", "Give --url or --exec."),
+        ("catalogue run --url localhost", "no http or https URL"), ("catalogue run --exec a --begin x", "with --url"),
+        ("catalogue run --exec a --send {}", #"object with "{token}""#), ("catalogue run --exec a --expect x", "2xx"),
+        ("catalogue run --exec a --header x", "'NAME: VALUE'"), ("explain graph-error {}", "error and its code"),
+        ("issuer --listen 0.0.0.0:0", "must be a loopback address"), ("issuer --listen unix:/a", "'serve' alone"),
+        ("demo --admin-listen 0.0.0.0:0", "a loopback address"), ("demo --container --listen 127.0.0.1:0", "leave out"),
     ]
 
     /// Files of settings, and words of what `check-config` tells.
@@ -147,17 +153,20 @@ struct CommandLineTests {
     private static let secret = String(repeating: "0123456789abcdef", count: 4)
     private static let appSecret = "\(RunningService.appID) \(secret)\n"
     private static func pem(_ label: String) -> String { "-----BEGIN \(label)-----\nMII\n" }
-    private static func tls(certificate: String = pem("CERTIFICATE"), key: String = pem("PRIVATE KEY")) -> [String:
-        String]
-    {
-        ["tls_certificate_file": certificate, "tls_key_file": key]
+    private static func tls(certificate: String? = nil, key: String? = nil) -> [String: String] {
+        ["tls_certificate_file": certificate ?? pem("CERTIFICATE"), "tls_key_file": key ?? pem("PRIVATE KEY")]
     }
 
-    @Test(
-        "A wrong command, option or file is told with its remedy",
-        arguments: mistakes + badFiles.map { ("check-config", $0.files, 78, [$0.words]) }
-            + times.map { ("verify t --unbound --at \($0)", [:], 2, ["--at"]) }
-    )
+    private static var all: [(command: String, files: [String: String], code: Int32, words: [String])] {
+        var rows = mistakes
+        rows += badFiles.map { ("check-config", $0.files, 78, [$0.words]) }
+        for (command, words) in misuses + times.map({ ("verify t --unbound --at \($0)", "--at") }) {
+            rows.append((command, ["app_secrets_file": appSecret], command.hasPrefix("verify") ? 2 : 64, [words]))
+        }
+        return rows
+    }
+
+    @Test("A wrong command, option or file is told with its remedy", arguments: all)
     func told(command: String, files: [String: String], code: Int32, words: [String]) throws {
         let folder = try ShortFolder()
         var environment = Self.required

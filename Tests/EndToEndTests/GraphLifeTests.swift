@@ -50,21 +50,9 @@ struct GraphLifeTests {
         let unknown = try run(["list", "77"])
         #expect(unknown.exitCode == 1)
         #expect(unknown.errors.contains("graph_unknown_user") && unknown.errors.contains("fbtrace_id StandIn"))
-        let usage: [[String]] = [
-            ["revoke", Self.user], ["revoke", Self.user, "email", "--login"], ["list", "me"], ["list"],
-            ["revoke", Self.user, "Email"], ["list", Self.user, "--need", "a,,b"],
-            ["list", Self.user, "--app-id", "1"],
-        ]
-        for arguments in usage { #expect(try run(arguments).exitCode == 64, "\(arguments)") }
         let away = try run(["list", Self.user], ["LIMITED_LOGIN_GRAPH_URL": "http://127.0.0.1:1"])
         #expect(away.exitCode == 3)
         #expect(away.errors.contains("graph_unreachable"))
-        try folder.write("secrets", "")
-        #expect(try run(["list", Self.user]).exitCode == 78)
-        environment["LIMITED_LOGIN_APP_SECRETS_FILE"] = nil
-        let none = try run(["list", Self.user])
-        #expect(none.exitCode == 78)
-        #expect(none.errors.contains("LIMITED_LOGIN_APP_SECRETS_FILE"))
     }
 
     @Test("The stand-in's Graph answers a missing or a wrong proof as Facebook's does")

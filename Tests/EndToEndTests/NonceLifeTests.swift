@@ -132,7 +132,6 @@ struct NonceLifeTests {
         #expect(foreign.output.contains("nonce_not_issued"))
         let json = try FinishedRun(["nonce", "new", "--json"] + options).output
         #expect(json.contains("\"app_id\":\"\(RunningService.appID)\""))
-        #expect(try FinishedRun(["nonce", "new", "--app-ids", "42"]).exitCode == 78)
         #expect(try FinishedRun(["nonce", "new", "--app-id", "43"] + options).exitCode != 0)
     }
 }

@@ -97,12 +97,7 @@ struct VerifyCommandTests {
         #expect(person.contains("ok       The token belongs to the person of this session"))
         #expect(person.contains("-        not asked: The token is bound to the key of the login's device"))
         #expect(try verify(["--unbound"]).output.contains("-        not asked: The token belongs to this login"))
-        for flags in [
-            ["--nonce", "-n-1", "--raw-nonce", "-n-1"], ["--nonce", "-n-1", "--issued-nonce"], [],
-            ["--unbound", "--subject", "7"], ["--unbound", "--nonce", "-n-1"], ["--subject", ""],
-            ["--nonce", "-n-1", "--key-thumbprint", ""], ["--nonce", "-n-1", "--access-token-file", "/dev/null"],
-            ["--nonce", "-n-1", "--access-token-file", "/nonexistent"],
-        ] { #expect(![0, 1, 3].contains(try verify(flags).exitCode), "\(flags)") }
+        #expect(try verify(["--nonce", "-n-1", "--issued-nonce"]).exitCode == 2)
     }
 
     @Test("A refused token shows the failed check and the reason, with exit code 1")

@@ -5,6 +5,7 @@ Usage: operations_test.py [NAME...]; by default all but the last:
   metrics             promtool reads the metrics and the rules
   gateways            nginx and HAProxy by TLS
   reload              reloads under full load
+  renewals            certificates and callers' keys renewed under full load
   wrong_keys          the cost of wrong client keys
   forged_keys         a flood of made-up key IDs, directly and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each run, 20)
   limits              few descriptors and threads, little address space, and inherited state
@@ -20,7 +21,7 @@ import time
 
 from harness import failures, raise_descriptor_limit
 
-NAMES = ["metrics", "gateways", "reload", "wrong_keys", "forged_keys", "limits", "soak", "unit", "rolling"]
+NAMES = ["metrics", "gateways", "reload", "renewals", "wrong_keys", "forged_keys", "limits", "soak", "unit", "rolling"]
 
 # A thousand forged tokens a second wait on six thousand connections.
 raise_descriptor_limit()

@@ -14,10 +14,7 @@ enum CallbackEndpoint {
     static func answer(_ kind: CallbackKind) -> Route.Answer {
         { worker, exchange, bytes throws(Rejection) in
             guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
-                worker.core.metrics.count(kind, nil)
-                VerifyEndpoint.addFields(to: &exchange.response)
-                JSONWriter.raw("{}", to: &exchange.response.body)
-                return .done
+                return try continuation(kind, nil, nil, .success(nil))(worker, &exchange, bytes)
             }
             return try begin(event, worker, &exchange, bytes)
         }
@@ -32,14 +29,15 @@ enum CallbackEndpoint {
     ) throws(Rejection) -> Outcome {
         let (webhook, core, order) = (worker.settings.webhook, worker.core, RevocationOrder(worker))
         let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
-        let late = continuation(event, webhook, .failure(order.late))
+        let continuation = { @Sendable in Self.continuation(event.kind, event.confirmationCode, webhook, $0) }
+        let late = continuation(.failure(order.late))
         let until = deadline + RevocationOrder.grace
         func busy() -> Rejection {
             core.metrics.count(event.kind, .overloaded)
             return Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
         }
         return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy()) { waiting in
-            let answer: CallbackLedger.Waiter = { waiting.finish(continuation(event, webhook, $0)) }
+            let answer: CallbackLedger.Waiter = { waiting.finish(continuation($0)) }
             let isAwaited = { @Sendable in waiting.isAwaited }
             switch core.callbackLedger.withLock({ $0.begin(event.id, isAwaited: isAwaited, answer) }) {
             case .perform(let memory):
@@ -58,7 +56,8 @@ enum CallbackEndpoint {
     }
 
     private static func continuation(
-        _ event: CallbackEvent,
+        _ kind: CallbackKind,
+        _ code: String?,
         _ webhook: WebhookTarget?,
         _ told: CallbackLedger.Outcome
     ) -> Route.Answer {
@@ -66,12 +65,12 @@ enum CallbackEndpoint {
             let metrics = worker.core.metrics
             switch told {
             case .failure(let problem):
-                metrics.count(event.kind, problem.answer)
+                metrics.count(kind, problem.answer)
                 throw problem
             case .success(let status):
-                metrics.count(event.kind, nil)
+                metrics.count(kind, nil)
                 VerifyEndpoint.addFields(to: &exchange.response)
-                if event.kind == .dataDeletion, let webhook, let code = event.confirmationCode {
+                if kind == .dataDeletion, let webhook, let code {
                     // Facebook shows the person the backend's own page and code, or else these.
                     let own = DeletionStatus(url: "\(webhook.statusURL)?code=\(code)", confirmationCode: code)
                     (status ?? own).write(to: &exchange.response.body)

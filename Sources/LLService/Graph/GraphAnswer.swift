@@ -128,12 +128,10 @@ extension GraphAnswer {
         let (code, subcode) = (json.integer("code", of: error), json.integer("error_subcode", of: error))
         let message = json.string("message", of: error) ?? ""
         var reason = code.map { GraphError(code: $0, subcode: subcode, message: message) } ?? .other
-        if reason == .other {
-            if json.bool("is_transient", of: error) == true {
-                reason = .unavailable
-            } else if tellsStatus {
-                reason = errorOfStatus
-            }
+        if reason == .other, json.bool("is_transient", of: error) == true {
+            reason = .unavailable
+        } else if reason == .other, tellsStatus {
+            reason = errorOfStatus
         }
         var failure = GraphFailure(reason)
         (failure.code, failure.subcode) = (code, subcode)
@@ -159,9 +157,7 @@ extension GraphAnswer {
     /// The value of `fbtrace_id` if it has the form of a trace id; nil otherwise.
     private func traceID(_ error: Int) -> String? {
         guard let text = json.string("fbtrace_id", of: error) else { return nil }
-        let isPlain = text.utf8.allSatisfy { byte in
-            ASCII.isAlphanumeric(byte) || "_-+/=".utf8.contains(byte)
-        }
+        let isPlain = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "_-+/=".utf8.contains($0) }
         return isPlain && (1...GraphLimits.traceIDBytes).contains(text.utf8.count) ? text : nil
     }
 

@@ -44,9 +44,7 @@ package struct GraphConfiguration: Sendable, Equatable {
     package static func isVersion(_ text: String) -> Bool {
         let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
         return text.first == "v" && parts.count == 2
-            && parts.allSatisfy { part in
-                (1...4).contains(part.utf8.count) && part.utf8.allSatisfy { $0 &- 0x30 < 10 }
-            }
+            && parts.allSatisfy { (1...4).contains($0.utf8.count) && $0.utf8.allSatisfy { $0 &- 0x30 < 10 } }
     }
 
     /// The URL of a path below the version. The types of its parts have already checked them.

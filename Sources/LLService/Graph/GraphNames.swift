@@ -45,21 +45,11 @@ extension GraphAccessToken: CustomStringConvertible, CustomReflectable {
 package struct UserPermissions: Sendable, Equatable {
     enum Status: String { case granted, declined, expired }
 
-    package var granted: [GraphPermission]
+    package var granted: [GraphPermission] = []
     /// Requested and declined. Facebook asks apps to request them again only after the person returns to the feature.
-    package var declined: [GraphPermission]
+    package var declined: [GraphPermission] = []
     /// Granted earlier, and expired because they were not used.
-    package var expired: [GraphPermission]
-
-    package init(
-        granted: [GraphPermission] = [],
-        declined: [GraphPermission] = [],
-        expired: [GraphPermission] = []
-    ) {
-        self.granted = granted
-        self.declined = declined
-        self.expired = expired
-    }
+    package var expired: [GraphPermission] = []
 
     /// The needed permissions that the app should request (again): neither granted nor declined, or expired.
     package func missing(among needed: [GraphPermission]) -> [GraphPermission] {

@@ -46,9 +46,7 @@ package struct AppSecrets: Sendable, Equatable {
 
     package var appWithoutSecret: String? { appIDs.first { secrets[$0] == nil } }
 
-    package var signers: [(appID: String, secret: String)] {
-        all.map { ($0.appID, $0.signingKey) }
-    }
+    package var signers: [(appID: String, secret: String)] { all.map { ($0.appID, $0.signingKey) } }
 
     /// The reason why there is no secret for a request.
     package enum Missing: Error, Equatable, Sendable {

@@ -16,10 +16,7 @@ package final class IssuerKeyRing: Sendable {
         minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
     }
 
-    /// The key that signs now.
-    var current: TokenMinter { minters.withLock { $0[0] } }
-
-    /// The published keys, newest first.
+    /// The published keys; the first one signs.
     package var published: [TokenMinter] { minters.withLock { $0 } }
 
     /// The payload of a token that one of the published keys signed; nil for any other.
@@ -35,43 +32,19 @@ package final class IssuerKeyRing: Sendable {
         return payload
     }
 
-    /// A key that is never published: a forger's key. It is made at the first call and stays the same.
-    func minterWithUnpublishedKey() throws(OpenSSLError) -> TokenMinter {
-        try unpublished.withLock { minter throws(OpenSSLError) in
+    /// The keys for the tokens of a catalogue; the last one is never published, and made at the first call.
+    package func catalogueMinters() throws(OpenSSLError) -> CatalogueWorkshop.Minters {
+        let stranger = try unpublished.withLock { minter throws(OpenSSLError) in
             let stranger = if let minter { minter } else { try TokenMinter.make() }
             minter = stranger
             return stranger
         }
+        return minters.withLock { ($0[0], $0[1], stranger) }
     }
 
     /// Makes a new key the signing one, keeps the previous one published and drops the one before.
     package func rotate() throws(OpenSSLError) {
         let newest = try TokenMinter.make()
         minters.withLock { $0 = [newest, $0[0]] }
-    }
-}
-
-extension CatalogueWorkshop {
-    /// A workshop with the keys of a ring.
-    /// - Parameter person: The claims about the person.
-    package init(
-        template: ClaimsTemplate,
-        keys: IssuerKeyRing,
-        nonce: String,
-        now: Int64,
-        audience: String? = nil,
-        person: [FacebookJSON.Member] = jane
-    ) throws(OpenSSLError) {
-        let (published, stranger) = (keys.published, try keys.minterWithUnpublishedKey())
-        self.init(
-            template: template,
-            newest: published.first ?? stranger,
-            older: published.last ?? stranger,
-            stranger: stranger,
-            nonce: nonce,
-            now: now,
-            audience: audience,
-            person: person
-        )
     }
 }

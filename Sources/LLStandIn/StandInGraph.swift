@@ -10,8 +10,10 @@ final class StandInGraph: Sendable {
     /// An answer; thrown as an error if the request fails.
     struct Answer: Error {
         var status: UInt16 = 200
+        /// The target of a redirect.
+        var location: String?
         /// The JSON text.
-        let body: String
+        var body = ""
 
         static let done = Answer(body: "{\"success\":true}")
 
@@ -149,18 +151,16 @@ final class StandInGraph: Sendable {
 extension StandInIssuer {
     /// Answers a request to Graph; false if it is for another part.
     func answerGraph(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
+        let authorization = exchange.head.value(of: "authorization", in: bytes).map { bytes.text($0) }
+        let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
+        let given: StandInGraph.Answer?
         do throws(StandInGraph.Answer) {
-            let parameters = FormText.parameters(of: exchange.head.query.map { bytes.text($0) } ?? "")
-            let authorization = exchange.head.value(of: "authorization", in: bytes).map { bytes.text($0) }
-            let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
-            guard let answer = try answer(method, path, parameters, authorization) else {
-                return false
-            }
-            write(answer, &exchange.response)
+            given = try answer(method, path, FormText.query(exchange.head, bytes), authorization)
         } catch {
-            write(error, &exchange.response)
+            given = error
         }
-        return true
+        if let given { write(given, &exchange.response) }
+        return given != nil
     }
 
     /// The answer at `/v26.0/debug_token`, `/v26.0/me` and `/v26.0/oauth/…`, with or without the version, and at
@@ -197,8 +197,21 @@ extension StandInIssuer {
 
     func write(_ answer: StandInGraph.Answer, _ response: inout HTTPResponse) {
         response.status = answer.status
+        if let location = answer.location {
+            response.addField("Location", location)
+            return response.addField("Cache-Control: no-store")
+        }
         response.addField("Content-Type: application/json; charset=UTF-8")
         response.body.append(contentsOf: answer.body.utf8)
+    }
+
+    /// Writes the answer, a refusal with 400, or a failure with 500.
+    func write(_ response: inout HTTPResponse, _ answer: () throws -> StandInGraph.Answer) {
+        do {
+            write(try answer(), &response)
+        } catch {
+            _ = refuse(error is StandInRefusal ? 400 : 500, "\(error)", &response)
+        }
     }
 }
 
@@ -208,6 +221,11 @@ enum FormText {
     static func parameters(of text: String) -> [String: String] {
         let bytes = Array(text.utf8)
         return FormParameters(bytes.span, bytes.indices)?.texts ?? [:]
+    }
+
+    /// The parameters of a request's query.
+    static func query(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [String: String] {
+        parameters(of: head.query.map { bytes.text($0) } ?? "")
     }
 
     /// The query of `/tokens` with the status of permissions that the token does not show:

@@ -11,9 +11,6 @@ extension StandInIssuer {
     /// The greatest time for the service's answer: twice the time that the service promises.
     private static let patience = Duration.seconds(18)
 
-    /// The service's answer, or the reason why there is none.
-    typealias CallbackAnswer = (status: UInt16, body: [UInt8])
-
     /// The parts of `/users/{id}/deauthorize` and `/users/{id}/data-deletion`.
     static func callback(_ path: String) -> (userID: String, name: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -55,23 +52,22 @@ extension StandInIssuer {
             _ = refuse(503, "too many callbacks are under way", &exchange.response)
         case .waiting(let moment): return .park(until: moment)
         case .expired: _ = refuse(502, "the service did not answer", &exchange.response)
-        case .done(_, let answer):
-            exchange.response.status = answer.status
-            exchange.response.addField("Content-Type: application/json")
-            exchange.response.body = answer.body
+        case .done(_, let answer): write(answer, &exchange.response)
         }
         return .respond
     }
 
-    private func send(_ signed: String, _ url: HTTPURL) -> CallbackAnswer {
+    /// The service's answer, or the reason why there is none.
+    private func send(_ signed: String, _ url: HTTPURL) -> StandInGraph.Answer {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = Self.patience
         do throws(HTTPSClientError) {
             let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
             let response = try client.send(form, limits: limits)
-            return (UInt16(clamping: response.status), response.body)
+            let body = String(decoding: response.body, as: UTF8.self)
+            return StandInGraph.Answer(status: UInt16(clamping: response.status), body: body)
         } catch {
-            return (502, Array("\(error)\n".utf8))
+            return StandInGraph.Answer(status: 502, body: "\(error)\n")
         }
     }
 }

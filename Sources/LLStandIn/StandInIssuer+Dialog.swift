@@ -26,16 +26,9 @@ extension StandInIssuer {
     func answerDialog(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
         let place = bytes.text(exchange.head.path).split(separator: "/").drop { $0.first == "v" }
         guard exchange.head.method == .get, place == ["dialog", "oauth"] else { return false }
-        let query = FormText.parameters(of: exchange.head.query.map { bytes.text($0) } ?? "")
-        do {
-            let target = try redirect(query, now: conditions.now())
-            exchange.response.status = 302
-            exchange.response.addField("Location", target)
-            exchange.response.addField("Cache-Control: no-store")
-        } catch let error as StandInRefusal {
-            _ = refuse(400, error.description, &exchange.response)
-        } catch {
-            _ = refuse(500, "\(error)", &exchange.response)
+        let query = FormText.query(exchange.head, bytes)
+        write(&exchange.response) {
+            StandInGraph.Answer(status: 302, location: try redirect(query, now: conditions.now()))
         }
         return true
     }

@@ -14,7 +14,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let conditions = Conditions()
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
-    let callbacks = BackgroundJobs<Void, CallbackAnswer>(capacity: callbackLimit)
+    let callbacks = BackgroundJobs<Void, StandInGraph.Answer>(capacity: callbackLimit)
     let client = HTTPSClient()
     private let maxAgeSeconds: Int
     /// Answers a request that may not be served, and returns true.
@@ -23,8 +23,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     private let server = Locked<HTTPServer?>(nil)
 
     /// - Parameters:
-    ///   - issuer: The claim `iss` of its tokens; Facebook's by default, so that a service with default settings
-    ///     accepts them.
+    ///   - issuer: The default of `iss` in its tokens.
     ///   - audience: The default of `aud` in its tokens.
     ///   - maxAgeSeconds: The `max-age` of the JWK Set.
     ///   - appSecret: The secret of every app at the stand-in's Graph.
@@ -47,7 +46,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// - Parameter front: Answers some requests in place of the issuer.
     package func start(
         at address: SocketAddress,
-        behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
+        behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler
     ) throws(SocketError) {
         let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in front(self) }
@@ -71,8 +70,24 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         return try mint(payload)
     }
 
+    /// The materials of the catalogue's tokens for a login of now.
+    package func workshop(
+        nonce: String,
+        audience: String? = nil,
+        person: [FacebookJSON.Member] = CatalogueWorkshop.jane
+    ) throws(OpenSSLError) -> CatalogueWorkshop {
+        CatalogueWorkshop(
+            template: template,
+            keys: try keys.catalogueMinters(),
+            nonce: nonce,
+            now: conditions.now(),
+            audience: audience,
+            person: person
+        )
+    }
+
     private func mint(_ payload: [UInt8]) throws -> String {
-        let minter = keys.current
+        let minter = keys.published[0]
         return try minter.mint(header: minter.header, payload: payload)
     }
 
@@ -116,43 +131,46 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
         let path = bytes.text(exchange.head.path)
-        let query = exchange.head.query.map { bytes.text($0) } ?? ""
-        let parameters = FormText.parameters(of: query)
-        if Self.name(of: path) == Self.keySetPath {
+        let name = Self.name(of: path)
+        if name == Self.keySetPath {
             let moment = exchange.context.firstByteAt + conditions.delay
             if exchange.context.now < moment { return .park(until: moment) }
             writeKeySet(exchange.head, bytes, &exchange.response)
             return .respond
         }
-        if let (userID, name) = Self.callback(path) { return callBack(name, userID, parameters, &exchange) }
+        let query = FormText.query(exchange.head, bytes)
+        if let (userID, name) = Self.callback(path) { return callBack(name, userID, query, &exchange) }
+        let fate = exchange.head.query.map { bytes.text($0) } ?? ""
         let content = exchange.body.map { bytes[$0] }
-        let text = String(decoding: content, as: UTF8.self)
-        let now = conditions.now()
-        do {
-            switch Self.name(of: path) {
-            case "/platform/uninstall": write(graph.uninstall(form: text, keys: keys, now: now), &exchange.response)
-            case "/refresh":
-                write(try refresh(content, way: parameters["way"] ?? "direct", now: now), &exchange.response)
-            case "/clock": json(try conditions.setClock(content), &exchange.response)
-            case "/faults": json(try conditions.setFaults(content), &exchange.response)
-            case "/proofs": json(try proof(content, now: now), &exchange.response)
-            case "/rotate":
-                try keys.rotate()
-                json("{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}", &exchange.response)
-            case "/access-tokens":
-                let request = Array(text.utf8)
-                let token = try graph.mintAccessToken(request, fate: query, appID: template.audience, now: now)
-                json("{\"access_token\":\"\(token)\"}", &exchange.response)
-            default:
-                let token = try token(claims: text, statuses: FormText.statuses(parameters), now: now)
-                json("{\"id_token\":\"\(token)\"}", &exchange.response)
-            }
-        } catch let error as StandInRefusal {
-            _ = refuse(400, error.description, &exchange.response)
-        } catch {
-            _ = refuse(500, "\(error)", &exchange.response)
-        }
+        write(&exchange.response) { try answer(name, content, query, fate: fate, now: conditions.now()) }
         return .respond
+    }
+
+    /// Answers a `POST` request.
+    private func answer(
+        _ name: String,
+        _ content: [UInt8],
+        _ query: [String: String],
+        fate: String,
+        now: Int64
+    ) throws -> StandInGraph.Answer {
+        let text = String(decoding: content, as: UTF8.self)
+        switch name {
+        case "/platform/uninstall": return graph.uninstall(form: text, keys: keys, now: now)
+        case "/refresh": return try refresh(content, way: query["way"] ?? "direct", now: now)
+        case "/clock": return StandInGraph.Answer(body: try conditions.setClock(content))
+        case "/faults": return StandInGraph.Answer(body: try conditions.setFaults(content))
+        case "/proofs": return StandInGraph.Answer(body: try proof(content, now: now))
+        case "/rotate":
+            try keys.rotate()
+            return StandInGraph.Answer(body: "{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}")
+        case "/access-tokens":
+            let token = try graph.mintAccessToken(Array(text.utf8), fate: fate, appID: template.audience, now: now)
+            return StandInGraph.Answer(body: "{\"access_token\":\"\(token)\"}")
+        default:
+            let token = try token(claims: text, statuses: FormText.statuses(query), now: now)
+            return StandInGraph.Answer(body: "{\"id_token\":\"\(token)\"}")
+        }
     }
 
     /// A DPoP proof of this issuer's device for the request that the body names, and the thumbprint of the device's
@@ -191,15 +209,14 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// A random UUID in the SDK's spelling (RFC 9562 section 5.4).
-    private static func uuid() -> String {
+    package static func uuid() -> String {
         let parts = [8, 4, 3, 3, 12].map { String.random($0, of: "0123456789ABCDEF") }
         return "\(parts[0])-\(parts[1])-4\(parts[2])-\(String.random(1, of: "89AB"))\(parts[3])-\(parts[4])"
     }
 
     /// The members of Facebook's own document, with this issuer's addresses.
     private func writeDiscovery(_ authority: String, _ response: inout HTTPResponse) {
-        json(
-            """
+        let body = """
             {"issuer":"\(template.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
             "jwks_uri":"http://\(authority)/.well-known/oauth/openid/jwks/",\
             "response_types_supported":["id_token","token id_token"],\
@@ -207,9 +224,8 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             "claims_supported":["iss","aud","sub","iat","exp","jti","nonce","at_hash","name","given_name","middle_name",\
             "family_name","email","picture","user_friends","user_birthday","user_age_range","user_link","user_hometown",\
             "user_location","user_gender"]}
-            """,
-            &response
-        )
+            """
+        write(StandInGraph.Answer(body: body), &response)
     }
 
     /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
@@ -225,11 +241,6 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         }
         response.addField("Content-Type: application/json")
         response.body = TokenMinter.jwkSet(published)
-    }
-
-    private func json(_ text: String, _ response: inout HTTPResponse) {
-        response.addField("Content-Type: application/json")
-        response.body.append(contentsOf: text.utf8)
     }
 
     func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
@@ -248,16 +259,13 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
         }
         let name = path.dropFirst("/login/".count)
         guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
-        do {
-            let nonce = "n-" + .random(16)
-            let now = conditions.now()
-            let workshop = try CatalogueWorkshop(template: template, keys: keys, nonce: nonce, now: now)
+        write(&exchange.response) {
+            let workshop = try workshop(nonce: "n-" + .random(16))
             let token = try entry.token(workshop)
             graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
             let members = [("id_token", token)] + entry.requestMembers(workshop)
-            json(FacebookJSON.object(members.map { ($0.0, FacebookJSON.string($0.1)) }), &exchange.response)
-        } catch {
-            _ = refuse(500, "\(error)", &exchange.response)
+            let texts = members.map { ($0.0, FacebookJSON.string($0.1)) }
+            return StandInGraph.Answer(body: FacebookJSON.object(texts))
         }
         return true
     }

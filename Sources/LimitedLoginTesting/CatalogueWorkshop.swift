@@ -3,6 +3,8 @@ internal import LLJOSE
 
 /// The materials for the tokens of the catalogue: one login, the published keys, and one unpublished key.
 package struct CatalogueWorkshop: Sendable {
+    package typealias Minters = (newest: TokenMinter, older: TokenMinter, stranger: TokenMinter)
+
     /// A made-up access token in Facebook's shape.
     static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
     /// The example of RFC 7638 section 3.1: the thumbprint of a key that no token names.
@@ -24,22 +26,15 @@ package struct CatalogueWorkshop: Sendable {
     /// - Parameter person: The claims about the person.
     package init(
         template: ClaimsTemplate,
-        newest: TokenMinter,
-        older: TokenMinter,
-        stranger: TokenMinter,
+        keys: Minters,
         nonce: String,
         now: Int64,
         audience: String? = nil,
         person: [FacebookJSON.Member] = jane
     ) {
-        self.newest = newest
-        self.older = older
-        self.stranger = stranger
-        self.template = template
+        (newest, older, stranger) = keys
+        (self.template, self.nonce, self.now, self.person) = (template, nonce, now, person)
         self.audience = audience ?? template.audience
-        self.nonce = nonce
-        self.now = now
-        self.person = person
     }
 
     package static let janesID = "2954873201847263"
@@ -77,7 +72,7 @@ package struct CatalogueWorkshop: Sendable {
     }
 
     /// A token with these claims in place of its own.
-    func token(
+    package func token(
         _ claims: [FacebookJSON.Member] = [],
         without omitted: String? = nil,
         signedBy minter: TokenMinter? = nil

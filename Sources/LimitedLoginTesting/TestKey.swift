@@ -108,9 +108,7 @@ public struct TestKey: Sendable, Redacted {
     ) throws -> [BadToken] {
         let workshop = CatalogueWorkshop(
             template: Self.template(appID),
-            newest: minter,
-            older: minter,
-            stranger: try TokenMinter.make(),
+            keys: (minter, minter, try TokenMinter.make()),
             nonce: nonce,
             now: now.wholeSeconds
         )

@@ -87,12 +87,7 @@ struct Demo: ServingCommand {
         let files = try DemonstrationFiles(appID: Self.appID, webhookSecret: webhookSecret)
         let issuer = try StandInIssuer(audience: Self.appID, appSecret: files.appSecret)
         let demo = DemoPage(issuer: issuer)
-        do throws(SocketError) {
-            try issuer.start(at: issuerListen) { PageHandler(backend: demo, behind: $0) }
-        } catch {
-            throw StartError(error, "--issuer-listen")
-        }
-        let facebook = "http://\((issuer.address ?? issuerListen).reachable)"
+        let facebook = try issuer.serve(at: issuerListen, "--issuer-listen") { PageHandler(backend: demo, behind: $0) }
         let configuration = try ConfigurationLoader.load(
             flags: [
                 "app_ids": Self.appID,

@@ -61,6 +61,9 @@ struct Issuer: ServingCommand {
 
     func validate() throws {
         guard maxAge >= 0 else { throw ValidationError("--max-age must not be negative.") }
+        for name in allowHost where name.isEmpty || name.contains(where: { ":/ ".contains($0) }) {
+            throw ValidationError("--allow-host is a name alone, such as facebook, without scheme and port.")
+        }
         guard container || allowHost.isEmpty else {
             throw ValidationError("--allow-host needs --container: on loopback no other machine reaches the issuer.")
         }
@@ -78,12 +81,7 @@ struct Issuer: ServingCommand {
         let listen = container ? SocketAddress("0.0.0.0:\(listen.port)") ?? listen : listen
         standIn.service.withLock { $0 = serviceURL }
         try Lifecycle.run { () throws(StartError) in
-            do throws(SocketError) {
-                try standIn.start(at: listen)
-            } catch {
-                throw StartError(error, "--listen")
-            }
-            let base = "http://\((standIn.address ?? listen).reachable)"
+            let base = try standIn.serve(at: listen, "--listen")
             StandardOutput.write("stand-in issuer on \(base)")
             StandardOutput.write(
                 "It signs for everybody, and its tokens are worth nothing: never trust it in production."
@@ -94,6 +92,23 @@ struct Issuer: ServingCommand {
         } stop: {
             standIn.stop()
         }
+    }
+}
+
+extension StandInIssuer {
+    /// Starts at the address of a flag.
+    /// - Returns: The beginning of its URLs.
+    func serve(
+        at address: SocketAddress,
+        _ flag: String,
+        behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler = { $0 }
+    ) throws(StartError) -> String {
+        do throws(SocketError) {
+            try start(at: address, behind: front)
+        } catch {
+            throw StartError(error, flag)
+        }
+        return "http://\((self.address ?? address).reachable)"
     }
 }
 
@@ -132,17 +147,12 @@ struct WriteCatalogue: ParsableCommand {
 
     func run() throws {
         do {
-            let keys = try IssuerKeyRing()
-            let workshop = try CatalogueWorkshop(
-                template: ClaimsTemplate(issuer: issuer, audience: appID),
-                keys: keys,
-                nonce: nonce,
-                now: WallClock.unixSeconds()
-            )
+            let standIn = try StandInIssuer(issuer: issuer, audience: appID, appSecret: "")
+            let workshop = try standIn.workshop(nonce: nonce)
             let folder = URL(filePath: out, directoryHint: .isDirectory)
             let tokens = folder.appending(path: "tokens")
             try FileManager.default.createDirectory(at: tokens, withIntermediateDirectories: true)
-            try Data(TokenMinter.jwkSet(keys.published)).write(to: folder.appending(path: "keys.json"))
+            try Data(TokenMinter.jwkSet(standIn.keys.published)).write(to: folder.appending(path: "keys.json"))
             for entry in CatalogueEntry.all {
                 try Data(try entry.token(workshop).utf8).write(to: tokens.appending(path: "\(entry.name).jwt"))
             }

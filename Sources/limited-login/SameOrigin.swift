@@ -9,7 +9,7 @@ internal import LLStandIn
 enum SameOrigin {
     /// The reason to refuse the request; nil if it may come from this machine's own page, or from no page.
     static func refusal(of head: borrowing RequestHead, _ bytes: Span<UInt8>) -> (status: UInt16, sentence: String)? {
-        guard let authority = ownHost(of: head, bytes, []) else { return unknownHost }
+        guard let authority = ownHost(of: head, bytes, []) else { return unknownHost([]) }
         guard head.count(of: "origin", in: bytes) <= 1 else { return foreignOrigin }
         if let origin = head.value(of: "origin", in: bytes), bytes.text(origin) != "http://\(authority)" {
             return foreignOrigin
@@ -32,15 +32,17 @@ enum SameOrigin {
     /// which the container's ports are published, and containers that know it by one of these names.
     static func refusesHost(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>, but names: [String] = []) -> Bool {
         guard ownHost(of: exchange.head, bytes, names) == nil else { return false }
-        exchange.response.status = unknownHost.status
+        let (status, sentence) = unknownHost(names)
+        exchange.response.status = status
         exchange.response.addField("Content-Type: text/plain; charset=utf-8")
-        exchange.response.body.append(contentsOf: "\(unknownHost.sentence)\n".utf8)
+        exchange.response.body.append(contentsOf: "\(sentence)\n".utf8)
         return true
     }
 
-    private static let unknownHost: (status: UInt16, sentence: String) = (
-        421, "This is served for 127.0.0.1, [::1] and localhost alone; open it by one of these names."
-    )
+    private static func unknownHost(_ names: [String]) -> (status: UInt16, sentence: String) {
+        let list = (names + ["127.0.0.1, [::1] and localhost"]).joined(separator: ", ")
+        return (421, "This is served for \(list) alone; open it by one of these names.")
+    }
     private static let foreignOrigin: (UInt16, String) = (403, "Another page may not use this one.")
 
     /// True if the text is a loopback address or `localhost`, with or without a port. Any port is accepted: a tunnel

@@ -104,19 +104,11 @@ struct ScenarioRun {
             nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
-        let now = WallClock.unixSeconds()
-        let workshop = try CatalogueWorkshop(
-            template: demo.issuer.template,
-            keys: demo.issuer.keys,
-            nonce: nonce,
-            now: now,
-            audience: appID,
-            person: person
-        )
+        let workshop = try demo.issuer.workshop(nonce: nonce, audience: appID, person: person)
         let claims = FacebookJSON.object(
             [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
         )
-        let token = try fault?.token(workshop) ?? demo.issuer.token(claims: claims, now: now)
+        let token = try fault?.token(workshop) ?? demo.issuer.token(claims: claims, now: workshop.now)
         if isIssued { script("token", token, of: "curl -sS \(facebookURL)/tokens -d \(word(claims))") }
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")

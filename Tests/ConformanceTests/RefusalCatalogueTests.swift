@@ -10,9 +10,9 @@ struct RefusalCatalogueTests {
     private static let keys = try? IssuerKeyRing()
 
     private static func workshop() throws -> CatalogueWorkshop {
-        try CatalogueWorkshop(
+        CatalogueWorkshop(
             template: ClaimsTemplate(issuer: "https://www.facebook.com", audience: "123456789012345"),
-            keys: try #require(keys),
+            keys: try #require(keys).catalogueMinters(),
             nonce: "n-1",
             now: now
         )

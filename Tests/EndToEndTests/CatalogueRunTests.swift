@@ -28,13 +28,16 @@ struct CatalogueRunTests {
     /// The command, its outcome, and what must have been done where it is right.
     private static let programs = [
         ("true", "accepted", "accept"), ("false", "refused", "refuse"),
-        ("exit 70", "the program failed with exit code 70", ""),
-        ("kill -9 $$", "the program failed with exit code 137", ""),
+        // It fails at every token but the first one.
+        ("[ -e $seen ] && exit 70; touch $seen", "the program failed with exit code 70", ""),
     ]
 
     @Test("A program that always says the same, or fails, is told its wrong answers", arguments: programs)
     func sameAnswer(command: String, did: String, right: String) throws {
-        let (run, report) = try report(["--exec", command, "--issuer-listen", "127.0.0.1:0"])
+        let folder = try ShortFolder()
+        let (run, report) = try report(
+            ["--exec", "seen=\(folder.path)/seen; \(command)", "--issuer-listen", "127.0.0.1:0"]
+        )
         #expect(run.exitCode == 1)
         let asked = report.tries.filter { $0.did != "not asked" }
         #expect(asked.count > 35 && asked.count == report.asked)
@@ -43,7 +46,18 @@ struct CatalogueRunTests {
             #expect(one.did == did && one.right == (one.must == right) && !one.why.isEmpty, "\(one)")
         }
         #expect(report.right == asked.filter(\.right).count)
-        #expect(report.did("nonce-again") == "not asked")
+        for name in ["nonce-again", "refresh", "other-refresh"] { #expect(report.did(name) == "not asked") }
+    }
+
+    @Test(
+        "A program without a verdict on a good token ends the run with its reason and exit code 3",
+        arguments: [("exit 70", "70"), ("kill -9 $$", "137"), ("/nothing/here 2>&1", "127"), ("exit 64", "64")]
+    )
+    func noVerdict(command: String, code: String) throws {
+        let run = try FinishedRun(["catalogue", "run", "--exec", command, "--issuer-listen", "127.0.0.1:0"])
+        #expect(run.exitCode == 3)
+        #expect(run.errors.contains("no verdict on a good login: the program failed with exit code \(code)"), "\(run)")
+        #expect(!run.output.contains("WRONG"))
     }
 
     @Test("A program gets the token on standard input and the rest as variables; JUnit's file has each try")
@@ -62,8 +76,8 @@ struct CatalogueRunTests {
         #expect(first[2] == "https://www.facebook.com" && first[3].hasSuffix("/.well-known/oauth/openid/jwks/"))
         #expect(first[4].split(separator: ".").count == 3)
         let xml = try String(contentsOfFile: junit, encoding: .utf8)
-        // Two tries are not asked, and one sends two tokens after the wait for keys that the program never accepts.
-        #expect(xml.ranges(of: "<testcase").count == lines.count + 1 && xml.contains("<skipped/>"))
+        // Four tries are not asked, one sends two tokens, and a good one comes before all.
+        #expect(xml.ranges(of: "<testcase").count == lines.count + 2 && xml.ranges(of: "<skipped/>").count == 4)
         #expect(xml.contains("name=\"good\"><failure message=\"must be accepted: refused."))
     }
 

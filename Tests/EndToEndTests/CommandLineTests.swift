@@ -119,6 +119,7 @@ struct CommandLineTests {
         ("signed-request judge a.b --at noon", "2024-01-31T12:00:00Z"), ("catalogue run", "Give --url or --exec."),
         ("catalogue run --url http://a.example --exec true", "Give --url or --exec."),
         ("catalogue run --url localhost", "no http or https URL"), ("catalogue run --exec a --begin x", "with --url"),
+        ("catalogue run --exec a --refresh x", "with --url"), ("catalogue run --url http://a.example --begin x", "--begin"),
         ("catalogue run --exec a --send {}", #"object with "{token}""#), ("catalogue run --exec a --expect x", "2xx"),
         ("catalogue run --exec a --header x", "'NAME: VALUE'"), ("explain graph-error {}", "error and its code"),
         ("issuer --listen 0.0.0.0:0", "must be a loopback address"), ("issuer --listen unix:/a", "'serve' alone"),

@@ -72,6 +72,11 @@ struct IssuerTests {
                 )
             }
         }
+        let refused = try issuer.exchange("GET /login HTTP/1.1\r\nHost: issuer\r\n\r\n")
+        #expect(refused.text.contains("for facebook, fb.test, 127.0.0.1, [::1] and localhost alone"))
+        for name in ["facebook:8090", "http://facebook", "", "a b"] {
+            #expect(try FinishedRun(["issuer", "--container", "--allow-host", name]).exitCode == 64, "\(name)")
+        }
     }
 
     @Test("With a seed and a stopped clock two runs are the same bytes, keys and tokens; another seed differs")

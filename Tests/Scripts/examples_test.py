@@ -3,14 +3,15 @@
 
 usage: examples_test.py [NAME...]     (default: all; names: curl, python, node, go, swift, java, ruby, c-sharp, ios,
     android, web, web-code, login-node, login-python, login-php, login-go, getting-started, key-service,
-    login-swift;
+    login-swift, login-scores (of the servers before it);
     async-http-client is compiled only if it is named, since its TLS library takes minutes)
 
 Each client in Tests/Examples/ verifies a good token of each kind and tells a bad one and an outage apart. The tests of each
-login server are in `login_servers.py`. An example is SKIPPED if its tools are not installed.
+login server are in `login_servers.py`; `catalogue run` gives each its score. An example is SKIPPED if its tools are not installed.
 """
 
 import contextlib
+import functools
 import http.client
 import importlib.util
 import json
@@ -343,8 +344,9 @@ def main():
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
         steps["web-code"] = lambda: code_flow(service, issuer)
-        for name, find in login_kinds.ASKING.items():
-            steps[name] = lambda find=find: login_servers.asks_service(kind, service, issuer) if (kind := find(scratch)) else \
+        found = {name: functools.cache(lambda find=find: find(scratch)) for name, find in login_kinds.ASKING.items()}
+        for name, kind in found.items():
+            steps[name] = lambda kind=kind: login_servers.asks_service(kind(), service, issuer) if kind() else \
                 "SKIPPED: not installed"
 
         def packaged(name, judge):
@@ -355,8 +357,14 @@ def main():
 
         steps["getting-started"] = packaged("getting-started", lambda place: getting_started(place, issuer))
         steps["key-service"] = packaged("key-service", key_service)
-        steps["login-swift"] = packaged(
-            "server", lambda place: login_servers.judges_itself(login_kinds.hummingbird(place), issuer, stranger))
+
+        def login_swift(place):
+            found["login-swift"] = lambda: login_kinds.hummingbird(place)
+            return login_servers.judges_itself(found["login-swift"](), issuer, stranger)
+
+        steps["login-swift"] = packaged("server", login_swift)
+        steps["login-scores"] = lambda: login_servers.scores(
+            program, {name: kind() for name, kind in found.items()}, login_kinds.naive_node(scratch))
         if "async-http-client" in chosen:
             steps["async-http-client"] = lambda: None if build_package("--target", "AsyncHTTPClientSource") else \
                 "SKIPPED: its packages are not to be had"

@@ -13,6 +13,7 @@ import login_sessions
 from login_parts import expect
 
 EXAMPLES = harness.ROOT / "Tests" / "Examples"
+COMPARISON = harness.ROOT / "Tests" / "Comparison"
 # Debian's packages for Go and Node.
 GORILLA = pathlib.Path("/usr/share/gocode/src/github.com/gorilla/sessions")
 NODE_PACKAGES = pathlib.Path("/usr/share/nodejs")
@@ -35,10 +36,15 @@ def signed(command, change):
     return Kind(command, {"VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(16)}, change)
 
 
+def flask(file, *modules):
+    """The command that serves an application on Flask; None if Flask or a module is not installed."""
+    program = harness.python_with("flask", *modules)
+    return program and [program, "-m", "flask", "--app", str(file), "run", "--port", "PORT"]
+
+
 def python(_scratch):
-    program = harness.python_with("flask", "requests")
-    command = [program, "-m", "flask", "--app", str(EXAMPLES / "login.py"), "run", "--port", "PORT"]
-    return signed(command, login_sessions.flask) if program else None
+    command = flask(EXAMPLES / "login.py", "requests")
+    return command and signed(command, login_sessions.flask)
 
 
 def php(scratch):
@@ -61,15 +67,30 @@ def go(scratch):
     return signed([f"{scratch}/login-go"], login_sessions.gorilla)
 
 
-def node(scratch):
-    """Node finds the packages of an ES module only in a folder above it, and the packages that these need in `NODE_PATH`."""
-    if not shutil.which("node") or not all((NODE_PACKAGES / name).exists() for name in ("express", "cookie-parser")):
+def node_program(scratch, file, *packages):
+    """The command of an ES module; None if a package is not installed. Node finds the packages of such a module only in a folder
+    above it, and the packages that these need in `NODE_PATH`."""
+    if not shutil.which("node") or not all((NODE_PACKAGES / name).exists() for name in packages):
         return None
-    place = pathlib.Path(scratch) / "login-node"
+    place = pathlib.Path(scratch) / file.name
     place.mkdir()
     (place / "node_modules").symlink_to(NODE_PACKAGES)
-    program = shutil.copy(EXAMPLES / "login.mjs", place)
-    return signed(["env", f"NODE_PATH={NODE_PACKAGES}", "node", program], login_sessions.node)
+    return ["env", f"NODE_PATH={NODE_PACKAGES}", "node", shutil.copy(file, place)]
+
+
+def node(scratch):
+    command = node_program(scratch, EXAMPLES / "login.mjs", "express", "cookie-parser")
+    return command and signed(command, login_sessions.node)
+
+
+def naive_flask(_scratch):
+    command = flask(COMPARISON / "naive.py", "jwt", "cryptography")
+    return command and Kind(command, {"APP_ID": live.APP_ID})
+
+
+def naive_node(scratch):
+    command = node_program(scratch, COMPARISON / "naive.mjs", "jose")
+    return command and Kind(command, {"APP_ID": live.APP_ID})
 
 
 # Each makes the kind that asks the service; None if its tools are not installed.

@@ -5,6 +5,7 @@ that of the issuer's keys.
 """
 
 import concurrent.futures
+import contextlib
 import json
 import os
 import time
@@ -22,6 +23,9 @@ WRONG = {
     "APP_ID": [None, "", "an app"],
     "SESSION_SECONDS": ["", "-1", "1 h"],
 }
+KEYS = "/.well-known/oauth/openid/jwks/"
+# The options of `catalogue run` for a login server; BASE is its address.
+ROUTES = ["--begin", "BASE/login/begin", "--refresh", "BASE/refresh", "--send", '{"login": "{login}", "id_token": "{token}"}']
 # The nearest that two moments of a test may be: slow machines need time for the requests between them.
 MARGIN = 600
 
@@ -252,6 +256,54 @@ def judges_itself(kind, issuer, stranger):
         short_sessions(kind, variables, issuer)
         with LoginServer(kind, variables) as server:
             return all_tests(server, issuer, relay, ["closed"], lambda nonce: stranger.token(nonce=nonce))
+
+
+def score(program, kind, keys, variables, options=(), status=401):
+    """The report of `catalogue run` on a server, which gets Facebook's keys from this address."""
+    with LoginServer(kind, variables, status) as server:
+        base = f"http://127.0.0.1:{server.port}"
+        command = [program, "catalogue", "run", "--json", "--issuer-listen", keys, "--url", f"{base}/login"]
+        run = harness.run([*command, *(option.replace("BASE", base) for option in options)])
+        expect(run.stdout, f"no score: {run.stderr}\n{server.output()}")
+        report = json.loads(run.stdout)
+        expect((run.returncode == 0) == (report["right"] == report["asked"]), f"{run}")
+        return report
+
+
+def wrong(report):
+    """What follows from each wrong answer, by the name of its try."""
+    return {one["name"]: one["why"] for one in report["tries"] if not one["right"]}
+
+
+def scores_whole(program, kind):
+    """`catalogue run` finds no mistake of a login server."""
+    keys = f"127.0.0.1:{harness.free_port()}"
+    url = f"http://{keys}{KEYS}"
+    with contextlib.ExitStack() as stack:
+        variables = {"JWKS_URL": url}
+        if "VERIFY_KEY" in kind.variables:
+            variables = {"VERIFY_URL": f"http://{stack.enter_context(live.Service(program, url)).address}"}
+        report = score(program, kind, keys, variables, ROUTES)
+    expect(not wrong(report) and report["asked"] >= 40, f"{report['right']} of {report['asked']}: {wrong(report)}")
+    return f"{report['right']} of {report['asked']}"
+
+
+def scores_badly(program, kind, status):
+    """`catalogue run` tells what a thief can do at a server that compares no nonce."""
+    keys = f"127.0.0.1:{harness.free_port()}"
+    report = score(program, kind, keys, {"JWKS_URL": f"http://{keys}{KEYS}"}, status=status)
+    found = wrong(report)
+    expect(found.get("other-login") == found.get("no-nonce") == "A stolen token logs the thief in.", f"{found}")
+    return f"{report['right']} of {report['asked']}"
+
+
+def scores(program, kinds, naive):
+    """The scores of all login servers, at the same time: the servers wait for the next fetch of keys, and compute little."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        judged = {name: pool.submit(scores_whole, program, kind) for name, kind in kinds.items() if kind}
+        if naive:
+            judged["naive"] = pool.submit(scores_badly, program, naive, 401)
+        return "ok: " + ", ".join(f"{name} {result.result()}" for name, result in judged.items())
 
 
 def nonce(service):

@@ -3,9 +3,10 @@
 
 usage: own_token_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every consumer, and rotation)
 Each consumer accepts a good token and refuses an expired one, an altered one, an unsigned one, one of HS256 under the public key,
-one for another audience, and an id token; each with RSA and with P-256. In `rotation` a new
-key is put second, then first, then alone, under load; `hand-over` runs the code of HandOver.md. `--tools` makes a virtual environment there with the
-packages. A consumer that is not installed is named and skipped. The exit code is 1 if anything fails.
+one for another audience, of another issuer or with another's signature, and an id token; each with RSA and with P-256. In
+`rotation` a new key is put second, then first, then alone, under load; `followers` keep the key set meanwhile (`--whole`: for the
+300 s of its max-age); `hand-over` runs the code of HandOver.md. `--tools` makes a virtual environment there with the packages. A
+consumer that is not installed is named and skipped. The exit code is 1 if anything fails.
 """
 
 import base64
@@ -85,10 +86,14 @@ def cases(program, service, issuer, file, authority=None, forgiven=1):
     end = int(time.time()) + SHORT
     short = exchange(service, issuer.token(iat=end - 3600, exp=end), authority)[1]["access_token"]
     good = exchange(service, issuer.token(), authority)[1]["access_token"]
+    with live.Service(program, issuer.jwks_url, issuer=ISSUER, signing_keys_file=file, token_audiences=AUDIENCE) as other:
+        other.wait_until_ready()
+        foreign = exchange(other, issuer.token())[1]["access_token"]
     found = {
         "a good token": good, "an expired one": short, "an altered one": altered(good), "an unsigned one": resigned(good, "none"),
         "one of HS256 under the public key": resigned(good, "HS256", public_key(program, file).encode()),
         "one for another audience": exchange(service, issuer.token(), authority, audience="elsewhere")[1]["access_token"],
+        "one with another's signature": ".".join([*good.split(".")[:2], short.split(".")[2]]), "one of another issuer": foreign,
         "an id token": exchange(service, issuer.token(), authority, requested_token_type=TYPE + "id_token")[1]["access_token"],
     }
     while time.time() < end + forgiven:

@@ -21,7 +21,7 @@ package struct MemoryStart: Hashable, Sendable {
     }
 }
 
-/// The decision whether a server's memory is whole: a pure function, without a clock and without a connection.
+/// The decision whether a server's memory is whole: a pure function.
 ///
 /// A restarted server may have lost its data, and a server that took over from another may never have had them. Each
 /// run of a server therefore has a key with the start of its memory. The first replica that sees a new run writes the
@@ -36,7 +36,7 @@ enum MemoryJudgement: Equatable {
 
     /// This process's knowledge of the server that it used last.
     struct Known: Hashable {
-        /// The server's run and history.
+        /// The same as ``RedisServerFacts/identity``.
         let identity: String
         let start: MemoryStart
         /// The time of the server's last good answer by this machine's clock, in milliseconds since 1970.
@@ -45,9 +45,7 @@ enum MemoryJudgement: Equatable {
 
     /// The facts that the present server tells.
     struct Reported: Hashable {
-        /// The server's run and history.
         var identity: String
-        /// The server's run alone.
         var runID: String
         /// True if the data cannot come from another server by replication.
         var hasOwnData: Bool

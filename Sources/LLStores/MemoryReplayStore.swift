@@ -2,10 +2,9 @@ internal import LLHTTP
 
 /// Remembers used nonces, tokens and proofs in this process's own memory, for a single replica.
 ///
-/// It has no memory of the time before its start. Nonces issued before are refused. Tokens issued before are accepted,
-/// because every start would otherwise log people out. The store is bounded: when it is full it reports so, and nothing
-/// is accepted until entries expire. Its only lock is held for a look-up and an insertion, and only by requests that
-/// use the store.
+/// Nonces issued before its start are refused. Tokens issued before are accepted, because every start would otherwise
+/// log people out. When the store is full, nothing is accepted until entries expire. Its only lock is held for a look-up
+/// and an insertion, and only by requests that use the store.
 package final class MemoryReplayStore: Sendable {
     package let capacity: Int
     package let revocations: Revocations
@@ -13,8 +12,8 @@ package final class MemoryReplayStore: Sendable {
     private let state: Locked<UseMemory>
 
     /// - Parameters:
-    ///   - now: the present in milliseconds since 1970. Entries from before may have been used.
-    ///   - steady: the same moment in milliseconds of the monotonic clock.
+    ///   - now: milliseconds since 1970. Entries from before may have been used.
+    ///   - steady: milliseconds of the monotonic clock, here as below.
     ///   - observe: called on the threads that use the store; it must not wait.
     package init(
         capacity: Int = ReplayLimits.defaultCapacity,
@@ -39,9 +38,6 @@ package final class MemoryReplayStore: Sendable {
     package func nonceDate(now: UInt64) -> UInt64 { state.withLock { $0.nonceDate(now) } }
 
     /// Remembers the entries of a question unless one of them cannot be accepted. It returns at once.
-    /// - Parameters:
-    ///   - now: milliseconds since 1970.
-    ///   - steady: milliseconds of the monotonic clock.
     package func remember(
         _ question: ReplayLookup,
         now: UInt64,
@@ -53,15 +49,14 @@ package final class MemoryReplayStore: Sendable {
     }
 }
 
-/// The used entries of one process, and every decision about them: pure, without a clock and a lock.
+/// The used entries of one process, and every decision about them. All times are in milliseconds; `now` is the wall clock
+/// since 1970, and `steady` the monotonic clock.
 ///
 /// The rule for clocks: an entry is forgotten once both clocks are past its end. One is the wall clock, the other the
 /// wall clock at the start plus the time since by the monotonic clock. A wall clock that is set ahead therefore forgets
 /// nothing, and one that is set back delays forgetting. A full store goes by the wall clock alone, so that a clock that
 /// was right to jump costs room only. An entry whose end is no later than a forgotten one's may have been forgotten as
 /// well, so it is refused.
-///
-/// All times are in milliseconds; `now` is the wall clock since 1970, and `steady` the monotonic clock.
 struct UseMemory {
     /// The width of a bucket of entries that are forgotten together: 8 s, so that a day's nonces lie in ten thousand
     /// buckets.
@@ -90,8 +85,7 @@ struct UseMemory {
         quota = ProofQuota(room: Self.roomForProofs(capacity))
     }
 
-    /// A device can make any number of proofs, so a quarter of the room stays for the nonces and tokens of the
-    /// backends.
+    /// A device can make any number of proofs, so a quarter of the room stays for nonces and tokens.
     private static func roomForProofs(_ capacity: Int) -> Int { capacity - capacity / 4 }
 
     /// The time by which entries are forgotten.
@@ -117,9 +111,13 @@ struct UseMemory {
         _ steady: UInt64
     ) -> (verdict: ReplayVerdict, event: ReplayStoreEvent?) {
         forget(at: time(now, steady))
-        var event: ReplayStoreEvent?
-        let verdict = question.verdict(of: question.entries.map { answer($0, now, steady, &event) })
-        guard verdict == .accepted else { return (verdict, event) }
+        var doubtful: UInt64?
+        let verdict = question.verdict(of: question.entries.map { answer($0, now, &doubtful) })
+        if let doubtful, reportedAt.map({ steady - min($0, steady) >= ReplayLimits.reportPause }) ?? true {
+            reportedAt = steady
+            return (verdict, .clockSetBack(until: doubtful))
+        }
+        guard verdict == .accepted else { return (verdict, nil) }
         let room = (question.has(.proof) ? Self.roomForProofs(capacity) : capacity) - question.entries.count
         if known.count > room, time(now, steady) < now {
             offset = Int64(clamping: now) - Int64(clamping: steady)
@@ -140,21 +138,13 @@ struct UseMemory {
         return (.accepted, nil)
     }
 
-    private mutating func answer(
-        _ entry: ReplayEntry,
-        _ now: UInt64,
-        _ steady: UInt64,
-        _ event: inout ReplayStoreEvent?
-    ) -> ReplayAnswer {
+    private func answer(_ entry: ReplayEntry, _ now: UInt64, _ doubtful: inout UInt64?) -> ReplayAnswer {
         if known.contains(entry.key) { return .seen }
         if !start.knows(entry) { return .olderThanStore }
         guard let end = doubt(entry, now) else { return .first }
         // The entry is too old by this clock as well.
         if entry.keepUntil <= now { return .olderThanStore }
-        if reportedAt.map({ steady - min($0, steady) >= ReplayLimits.reportPause }) ?? true {
-            reportedAt = steady
-            event = .clockSetBack(until: end)
-        }
+        doubtful = end
         return .unavailable
     }
 

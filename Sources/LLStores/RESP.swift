@@ -45,22 +45,12 @@ package enum RedisReply: Hashable, Sendable {
 /// Reads answers from a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
 ///
 /// It throws ``RedisFailure/malformedAnswer`` for bytes that break the protocol, use an unsupported part of it, or
-/// exceed ``RESPLimits``. It throws ``RedisFailure/answerTooLong`` for an answer that is too long as a whole. Each byte
-/// is read once, except the bytes of an unfinished line. Announced lengths reserve no memory. Do not use the reader
-/// again after an error.
+/// exceed ``RESPLimits``. It throws ``RedisFailure/answerTooLong`` for an answer that is too long as a whole. Announced
+/// lengths reserve no memory. Do not use the reader again after an error.
 package struct RESPReader {
-    private enum Item {
-        case whole(RedisReply)
-        case array(count: Int)
-    }
-
     private var bytes: [UInt8] = []
     /// The index in `bytes` of the first byte that was not taken yet.
     private var position = 0
-    /// The number of bytes taken for the answer that is being read.
-    private var taken = 0
-    /// The arrays that are being read, the outermost first.
-    private var open: [(elements: [RedisReply], count: Int)] = []
     var limits = RESPLimits.usual
 
     package init() {}
@@ -77,65 +67,50 @@ package struct RESPReader {
 
     /// The next whole answer; nil if it needs more bytes.
     package mutating func next() throws(RedisFailure) -> RedisReply? {
-        while let item = try nextItem() {
-            guard taken <= limits.wholeBytes else { throw .answerTooLong }
-            switch item {
-            case .array(let count):
-                guard open.count < limits.depth, count <= limits.elements else { throw .malformedAnswer }
-                open.append((elements: [], count: count))
-            case .whole(let reply):
-                guard !open.isEmpty else { return finished(reply) }
-                open[open.count - 1].elements.append(reply)
-            }
-            while !open.isEmpty, open[open.count - 1].elements.count == open[open.count - 1].count {
-                let array = RedisReply.array(open.removeLast().elements)
-                guard !open.isEmpty else { return finished(array) }
-                open[open.count - 1].elements.append(array)
-            }
+        var end = position
+        guard let reply = try value(&end, depth: 0) else {
+            guard waitingCount < limits.wholeBytes else { throw .answerTooLong }
+            return nil
         }
-        // All remaining bytes belong to the answer that is being read.
-        guard taken + waitingCount <= limits.wholeBytes else { throw .answerTooLong }
-        return nil
-    }
-
-    private mutating func finished(_ reply: RedisReply) -> RedisReply {
-        taken = 0
+        position = end
         return reply
     }
 
-    /// The next value or the head of an array. Nil if more bytes are needed; nothing is taken then.
-    private mutating func nextItem() throws(RedisFailure) -> Item? {
-        guard position < bytes.count else { return nil }
-        let kind = bytes[position]
+    /// The value at a place, which moves to its end; nil if more bytes are needed.
+    private func value(_ place: inout Int, depth: Int) throws(RedisFailure) -> RedisReply? {
+        guard place < bytes.count else { return nil }
+        let kind = bytes[place]
         guard "+-:$*".utf8.contains(kind) else { throw .malformedAnswer }
-        guard let line = try line(from: position + 1) else { return nil }
-        var end = line.endIndex + 2
-        let item: Item
+        guard let line = try line(from: place + 1) else { return nil }
+        place = line.endIndex + 2
+        guard place - position <= limits.wholeBytes else { throw .answerTooLong }
         switch kind {
-        case UInt8(ascii: "+"): item = .whole(.status(String(decoding: line, as: UTF8.self)))
-        case UInt8(ascii: "-"):
-            item = .whole(RedisRedirect(error: line).map { .redirect($0) } ?? .error(code: Self.code(line)))
-        case UInt8(ascii: ":"): item = .whole(.integer(try Self.number(line)))
-        default:
-            let length = try Self.number(line)
-            guard length >= -1 else { throw .malformedAnswer }
-            guard length <= Int64(limits.wholeBytes) else { throw .answerTooLong }
-            if length == -1 {
-                item = .whole(.null)
-            } else if kind == UInt8(ascii: "*") {
-                item = .array(count: Int(length))
-            } else {
-                let start = end
-                end += Int(length) + 2
-                guard taken + end - position <= limits.wholeBytes else { throw .answerTooLong }
-                guard end <= bytes.count else { return nil }
-                guard bytes[end - 2] == 0x0D, bytes[end - 1] == 0x0A else { throw .malformedAnswer }
-                item = .whole(.string(Array(bytes[start..<end - 2])))
-            }
+        case UInt8(ascii: "+"): return .status(String(decoding: line, as: UTF8.self))
+        case UInt8(ascii: "-"): return RedisRedirect(error: line).map { .redirect($0) } ?? .error(code: Self.code(line))
+        case UInt8(ascii: ":"): return .integer(try Self.number(line))
+        default: break
         }
-        taken += end - position
-        position = end
-        return item
+        let length = try Self.number(line)
+        guard length >= -1 else { throw .malformedAnswer }
+        guard length <= limits.wholeBytes else { throw .answerTooLong }
+        if length == -1 { return .null }
+        guard kind == UInt8(ascii: "*") else { return try string(&place, Int(length)) }
+        guard depth < limits.depth, length <= limits.elements else { throw .malformedAnswer }
+        var elements: [RedisReply] = []
+        while elements.count < length {
+            guard let element = try value(&place, depth: depth + 1) else { return nil }
+            elements.append(element)
+        }
+        return .array(elements)
+    }
+
+    private func string(_ place: inout Int, _ length: Int) throws(RedisFailure) -> RedisReply? {
+        let (start, end) = (place, place + length)
+        guard end + 2 - position <= limits.wholeBytes else { throw .answerTooLong }
+        guard end + 2 <= bytes.count else { return nil }
+        guard bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { throw .malformedAnswer }
+        place = end + 2
+        return .string(Array(bytes[start..<end]))
     }
 
     /// The bytes up to CR LF; nil if the end has not arrived yet. CR or LF alone is an error.

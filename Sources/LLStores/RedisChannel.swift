@@ -1,5 +1,6 @@
 internal import LLHTTP
 
+/// One connection to a server: commands, and answers in their order.
 final class RedisChannel {
     let node: RedisNode
     private let stream: ClientStream
@@ -68,11 +69,15 @@ final class RedisChannel {
         return try answer(until: deadline)
     }
 
+    func call(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+        try call(words.map { Array($0.utf8) }, until: deadline)
+    }
+
     /// The answer to a command that may tell many nodes.
     func map(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         reader.limits = .map
         defer { reader.limits = .usual }
-        return try call(words.map { Array($0.utf8) }, until: deadline)
+        return try call(words, until: deadline)
     }
 
     /// Sends the commands that wait and returns the next answer.
@@ -104,17 +109,15 @@ extension RedisChannel {
         until deadline: MonotonicInstant
     ) throws(RedisFailure) {
         if let password = configuration.password {
-            var words = [Array("AUTH".utf8)]
-            if !configuration.url.user.isEmpty { words.append(configuration.url.user) }
-            words.append(password)
+            let user = configuration.url.user
+            let words = [Array("AUTH".utf8)] + (user.isEmpty ? [] : [user]) + [password]
             let reply = try call(words, until: deadline)
             if reply == .error(code: "ERR") { throw .needsNoPassword }
             // Any other refusal here concerns the credentials, whatever its code.
             guard case .status("OK") = reply else { throw .unauthenticated }
         }
         if configuration.url.database != 0 {
-            let words = ["SELECT", String(configuration.url.database)].map { Array($0.utf8) }
-            let reply = try call(words, until: deadline)
+            let reply = try call(["SELECT", String(configuration.url.database)], until: deadline)
             if reply == .error(code: "ERR") { throw .noDatabase(configuration.url.database) }
             _ = try reply.orFailure(of: "SELECT")
         }

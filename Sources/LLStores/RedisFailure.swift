@@ -8,16 +8,12 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case timedOut
     /// The answer is not RESP, or has longer lines or arrays than ``RESPLimits`` allow.
     case malformedAnswer
-    /// The answer is longer than ``RESPLimits/answerBytes``.
     case answerTooLong
     case unauthenticated
-    /// A password is given, and the server has none.
     case needsNoPassword
     case noDatabase(Int)
     case unknownCommand(String?)
-    /// The server ended a connection without TLS before its first answer.
     case perhapsTLS
-    /// The server did not take part in the handshake of TLS.
     case perhapsPlain
     case certificateNeeded
     case tooFewReplicas
@@ -29,25 +25,16 @@ package enum RedisFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case loading
     case cannotPersist
     case unsupportedMode(String)
-    /// The slot of the keys went to another node of the cluster.
     case moved
-    /// The slot of the keys is on its way to another node of the cluster.
     case slotMoves(to: RedisNode)
     case clusterDown
-    /// The nodes of the cluster redirect without end, or to a node that the cluster does not name.
     case clusterDisagrees
-    /// The sentinels watch no master of the URL's name. A server that is no sentinel answers with the same code.
     case unknownMaster
-    /// A sentinel refuses the password or requires one.
     case sentinelUnauthenticated
-    /// A sentinel tells an older configuration than another one before.
     case sentinelOutdated
-    /// Other replicas of the service may still use the former primary.
     case newPrimary
-    /// INFO has no `run_id`, so a loss of data would not be seen.
     case anonymous
     case memoryLost
-    /// The server's clock changed, so entries dated by it may be out of order.
     case clockChanged
     case tooManyRevocations
     case refused(code: String)

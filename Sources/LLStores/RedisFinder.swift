@@ -77,7 +77,7 @@ final class RedisFinder {
         return channel
     }
 
-    /// - Parameter start: the same as for ``server(_:through:until:)``.
+    /// The same without credentials.
     private func open(
         _ node: RedisNode,
         through start: RedisNode?,
@@ -99,8 +99,6 @@ final class RedisFinder {
         }
     }
 
-    // MARK: Sentinel
-
     private func ask(
         _ sentinel: RedisNode,
         _ master: String,
@@ -113,16 +111,14 @@ final class RedisFinder {
             guard case .status("OK") = try channel.call(words, until: soon) else { throw .sentinelUnauthenticated }
         }
         let reply = try channel.map(["SENTINEL", "MASTER", master], until: soon)
-        let answer = try RedisSentinelAnswer(reply, toldBy: sentinel)
-        try places.require(answer.epoch)
-        let found = try server(answer.primary, through: sentinel, until: deadline)
+        let (primary, epoch) = try reply.primary(toldBy: sentinel)
+        try places.require(epoch)
+        let found = try server(primary, through: sentinel, until: deadline)
         let role = try found.map(["ROLE"], until: deadline).orFailure(of: "ROLE")
         guard role.elements?.first?.text == "master" else { throw .readOnly }
-        places.trust(answer.epoch, of: sentinel)
+        places.trust(epoch, of: sentinel)
         return Found(channel: found)
     }
-
-    // MARK: Cluster
 
     /// Follows the maps of the nodes to the owner of the keys, until a node names itself.
     private func follow(
@@ -135,45 +131,31 @@ final class RedisFinder {
         for _ in 0...Self.stepLimit {
             let soon = soon(deadline)
             let channel = try server(node, through: urlPlace(for: start), until: soon)
-            let map = try map(channel, until: soon)
+            let reply = try channel.map(["CLUSTER", "SLOTS"], until: soon)
+            if reply == .error(code: "ERR") { throw .unsupportedMode("cluster support") }
+            let map = try RedisClusterMap(slots: try reply.orFailure(of: "CLUSTER"), toldBy: node)
             guard let owner = map.owner else { throw .clusterDown }
             places.update(map.nodes, named: configuration.url.places)
             if owner == node {
                 places.order.prefer(owner)
                 return Found(channel: channel, handedOverBy: handedOverBy)
             }
-            // Only the step from the last owner itself proves anything.
+            // A primary learns in one step that another took over its slots and that it is a replica now. So the last owner,
+            // and no other node, proves that it handed the keys over if it is still a primary.
             handedOverBy = nil
-            if let last, last.node == node { handedOverBy = try history(of: last, channel, until: soon) }
+            if let last, last.node == node {
+                let info = try channel.info(until: soon)
+                handedOverBy = (try? RedisServerFacts(info: info, isInCluster: true)).flatMap(last.handedOver)
+            }
             node = owner
         }
         throw .clusterDisagrees
-    }
-
-    private func map(_ channel: RedisChannel, until deadline: MonotonicInstant) throws(RedisFailure) -> RedisClusterMap
-    {
-        let reply = try channel.map(["CLUSTER", "SLOTS"], until: deadline)
-        if reply == .error(code: "ERR") { throw .unsupportedMode("cluster support") }
-        return try RedisClusterMap(slots: try reply.orFailure(of: "CLUSTER"), toldBy: channel.node)
     }
 
     /// The first place of the URL with a name, for the certificates of nodes that are known by address.
     private func urlPlace(for start: RedisNode) -> RedisNode {
         let places = configuration.url.places
         return places.contains(start) && start.isNamed ? start : places.first(where: \.isNamed) ?? start
-    }
-
-    /// The name of a server's history if the server still is the primary that it was; nil otherwise.
-    ///
-    /// A primary learns in one step that another took over its slots and that it is a replica now. So a primary that
-    /// knows another owner handed the keys over.
-    private func history(
-        of last: RedisLastServer,
-        _ channel: RedisChannel,
-        until deadline: MonotonicInstant
-    ) throws(RedisFailure) -> String? {
-        let info = try channel.info(until: deadline)
-        return (try? RedisServerFacts(info: info, isInCluster: true)).flatMap(last.handedOver)
     }
 }
 

@@ -127,38 +127,26 @@ struct RedisClusterMap: Equatable {
             }
         }
         self.owner = owner
-        self.nodes = Self.bounded((owner.map { [$0] } ?? []) + nodes)
+        var seen: Set<RedisNode> = []
+        let all = (owner.map { [$0] } ?? []) + nodes
+        self.nodes = Array(all.filter { seen.insert($0).inserted }.prefix(Self.nodeLimit))
     }
 
-    private static func bounded(_ nodes: [RedisNode]) -> [RedisNode] {
-        var seen: Set<RedisNode> = []
-        return Array(nodes.filter { seen.insert($0).inserted }.prefix(nodeLimit))
-    }
 }
 
-/// The present primary, as reported by a sentinel.
-struct RedisSentinelAnswer: Equatable {
-    let primary: RedisNode
-    /// The number of the configuration. It grows with each failover.
-    let epoch: Int64
-
-    /// Reads the answer to SENTINEL MASTER: names and values.
-    init(_ reply: RedisReply, toldBy teller: RedisNode) throws(RedisFailure) {
-        switch reply {
-        case .error(let code):
-            switch code {
-            case "NOAUTH", "WRONGPASS": throw .sentinelUnauthenticated
-            // The code of an unknown name.
-            case "ERR": throw .unknownMaster
-            default: throw RedisFailure(code: code, of: "SENTINEL")
-            }
-        case .array:
-            let fields = reply.fields
+extension RedisReply {
+    /// The primary in an answer to SENTINEL MASTER, and the number of its configuration, which grows with each failover.
+    func primary(toldBy teller: RedisNode) throws(RedisFailure) -> (RedisNode, epoch: Int64) {
+        switch self {
+        case .error(code: "NOAUTH"), .error(code: "WRONGPASS"): throw .sentinelUnauthenticated
+        // The code of an unknown name.
+        case .error(code: "ERR"): throw .unknownMaster
+        case .error(let code): throw RedisFailure(code: code, of: "SENTINEL")
+        default:
             guard let host = fields["ip"], let port = fields["port"],
                 let primary = RedisNode(host, port, toldBy: teller), let epoch = fields["config-epoch"]?.number
             else { throw .malformedAnswer }
-            (self.primary, self.epoch) = (primary, epoch)
-        case .redirect, .status, .integer, .string, .null: throw .malformedAnswer
+            return (primary, epoch)
         }
     }
 }

@@ -10,11 +10,11 @@ package final class RedisReplayStore: Sendable {
         package var url: ReplayStoreURL
         /// Overrides the URL's password; nil if the server needs none.
         package var password: [UInt8]?
-        /// The trusted authorities; nil if the URL asks for no TLS.
+        /// Nil if the URL asks for no TLS.
         package var tls: TLSContext?
-        /// The password of the sentinels; nil if they need none.
+        /// Nil if the sentinels need none.
         package var sentinelPassword: [UInt8]?
-        /// The user of the sentinels; nil for their default user.
+        /// Nil for the sentinels' default user.
         package var sentinelUser: [UInt8]?
         package var limits = ReplayLimits()
 
@@ -37,14 +37,12 @@ package final class RedisReplayStore: Sendable {
     }
 
     struct State {
-        var link = RedisLink.connecting
-        /// The reason why the server cannot be used.
+        var link = RedisLink.down
         var failure: RedisFailure?
         var waiting: [QueuedLookup] = []
         var start: MemoryStart?
         var quota = ProofQuota()
         var isStopped = false
-        var isRunning = false
     }
 
     let configuration: Configuration
@@ -72,11 +70,8 @@ package final class RedisReplayStore: Sendable {
 
     /// Starts the queue, which connects at once.
     package func start() {
-        let mustStart = state.withLock { state in
-            defer { state.isRunning = true }
-            return !state.isRunning && !state.isStopped
-        }
-        if mustStart { queue.async { [self] in RedisConnector(self).run() } }
+        state.withLock { $0.link = .connecting }
+        queue.async { [self] in RedisConnector(self).run() }
     }
 
     /// Ends the queue's work. Pending questions and all later ones are answered as unavailable.
@@ -95,15 +90,12 @@ package final class RedisReplayStore: Sendable {
     var memoryStart: MemoryStart? { state.withLock { $0.start } }
 
     /// Remembers the entries of a question.
-    ///
-    /// - Parameter completion: called once with the answer, on another thread. It is called at once if the proof's key
-    ///   or person has too many proofs.
-    /// - Returns: False if the store cannot be used now; `completion` is then never called.
+    /// - Parameter completion: called once with the answer: at once, or on the store's thread.
     package func remember(
         _ question: ReplayLookup,
         now: MonotonicInstant,
         completion: @escaping @Sendable (ReplayVerdict) -> Void
-    ) -> Bool {
+    ) {
         let proof = question.counted(at: now.milliseconds, now: WallClock.unixMilliseconds())
         let lookup = QueuedLookup(
             question: question,
@@ -120,7 +112,7 @@ package final class RedisReplayStore: Sendable {
         )
         // Nil if the question was queued.
         let refusal: ReplayVerdict? = state.withLock { state in
-            guard state.link != .down, !state.isStopped, state.isRunning,
+            guard state.link != .down, !state.isStopped,
                 state.waiting.count < configuration.limits.waitingQuestions
             else { return .unavailable }
             if let proof, let seconds = state.quota.take(proof.owners, until: proof.end, now: now.milliseconds) {
@@ -129,9 +121,7 @@ package final class RedisReplayStore: Sendable {
             state.waiting.append(lookup)
             return nil
         }
-        if refusal == nil { signal.set() }
-        if let refusal, refusal.answer == .tooMany { completion(refusal) }
-        return refusal?.answer != .unavailable
+        if let refusal { completion(refusal) } else { signal.set() }
     }
 
     var isStopped: Bool { state.withLock { $0.isStopped } }
@@ -145,7 +135,7 @@ enum RedisLink {
     /// There is no connection at the moment; questions wait for it.
     case connecting
     case up
-    /// The last attempt failed. Questions are answered at once without Redis until an attempt succeeds.
+    /// There was no attempt, or the last one failed. Questions are answered at once until an attempt succeeds.
     case down
 }
 

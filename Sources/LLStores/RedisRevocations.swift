@@ -5,9 +5,8 @@ internal import LLHTTP
 /// Revocations are members of one sorted set. The score is the moment of writing by the server's clock, in
 /// microseconds, so new members are at the end. The end is read once a second. Each reading overlaps the one before,
 /// for writers with a delay or a late clock. The whole set is read at the start, after a loss and every ten minutes,
-/// and revocations that Redis then lacks are written again. Scores follow from the server's clock at the beginning of
-/// the connection. Each exchange asks for the clock again. If the two differ, nothing is confirmed and the whole set is
-/// read, because other replicas may have read past that score.
+/// and revocations that Redis then lacks are written again. If the server's clock is not as expected, nothing is
+/// confirmed and the whole set is read, because other replicas may have read past that score.
 struct RedisRevocations {
     /// Most revocations in one command or answer: 512, 40 KiB.
     static let pageCount = 512
@@ -50,8 +49,7 @@ struct RedisRevocations {
     private let key: [UInt8]
     /// The server's run and the start of its memory at the last connection.
     private var memory: (identity: String, start: MemoryStart)?
-    /// The server's clock at a moment of this machine's monotonic clock.
-    private var serverClock: (microseconds: UInt64, at: MonotonicInstant) = (0, .never)
+    private var serverClock = ServerClock(milliseconds: 0, at: .never)
     /// The exchange that was sent and has no answer yet.
     private var underWay: Exchange?
     private var turns = Turn.allCases
@@ -71,7 +69,7 @@ struct RedisRevocations {
     /// True if an exchange failed and ``ReplayLimits/greatestPause`` has not yet passed without another failure.
     private(set) var isFailing = false
 
-    init(_ revocations: Revocations, limits: ReplayLimits, keys: RedisKeys = .usual) {
+    init(_ revocations: Revocations, limits: ReplayLimits, keys: RedisKeys = RedisKeys(.single)) {
         key = keys.revocations
         self.revocations = revocations
         self.limits = limits
@@ -81,23 +79,20 @@ struct RedisRevocations {
     /// Begins with a connection to a server.
     mutating func begin(_ identity: String, _ start: MemoryStart, _ clock: ServerClock) {
         news = nil
-        let (time, now) = (clock.milliseconds * 1_000, clock.at)
         let isSame = memory.map { $0 == (identity, start) } ?? false
         // A clock that was set back dates new entries before known ones, so everything is read again. Otherwise a
         // reading continues at its position: with a slow server it may take longer than a connection lives.
-        if !isSame || !isNear(time, serverTime(at: now)) {
-            nextReading = now
+        if !isSame || !isNear(clock.milliseconds * 1_000, serverTime(at: clock.at)) {
+            nextReading = clock.at
             reading = nil
         }
-        serverClock = (time, now)
+        serverClock = clock
         memory = (identity, start)
         revocations.setLink(isFailing ? .down : .up)
     }
 
     /// The estimated time of the server's clock now, in microseconds since 1970.
-    private func serverTime(at now: MonotonicInstant) -> UInt64 {
-        serverClock.microseconds &+ now.nanoseconds(since: serverClock.at) / 1_000
-    }
+    private func serverTime(at now: MonotonicInstant) -> UInt64 { serverClock.time(at: now) * 1_000 }
 
     /// True if the two times agree within the tolerance for the server's clock.
     private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
@@ -117,19 +112,16 @@ struct RedisRevocations {
 
     /// The commands to send now. Only one exchange is under way at a time.
     mutating func next(_ now: MonotonicInstant) -> [[[UInt8]]]? {
-        guard underWay == nil, now >= heldUntil, var exchange = nextExchange(now) else { return nil }
-        exchange.serverTime = serverTime(at: now)
-        // TIME comes last, so that it also reveals a delayed write.
-        exchange.commands.append([Array("TIME".utf8)])
-        underWay = exchange
-        return exchange.commands
-    }
-
-    /// The next work. The kinds take turns, so that much work of one kind never delays another for long.
-    private mutating func nextExchange(_ now: MonotonicInstant) -> Exchange? {
+        guard underWay == nil, now >= heldUntil else { return nil }
+        // The kinds take turns, so that much work of one kind never delays another for long.
         for turn in turns {
             turns.append(turns.removeFirst())
-            if let exchange = exchange(of: turn, now) { return exchange }
+            guard var exchange = exchange(of: turn, now) else { continue }
+            exchange.serverTime = serverTime(at: now)
+            // TIME comes last, so that it also reveals a delayed write.
+            exchange.commands.append([Array("TIME".utf8)])
+            underWay = exchange
+            return exchange.commands
         }
         return nil
     }
@@ -138,11 +130,12 @@ struct RedisRevocations {
         switch turn {
         case .write:
             let waiting = revocations.takeWaiting(atMost: Self.pageCount)
-            return waiting.isEmpty ? nil : write(waiting.map(\.revocation), waiting, now)
+            return write(waiting.map(\.revocation), waiting, now)
         case .readNew:
             if news == nil, now >= nextNews {
                 let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
-                news = page(from: readThrough > overlap ? readThrough - overlap : 0, now)
+                let score = readThrough - min(overlap, readThrough)
+                news = Page(score: score, beganAt: now, serverTime: serverTime(at: now))
             }
             return news.map { read($0, .readNew($0)) }
         case .readAll:
@@ -150,22 +143,19 @@ struct RedisRevocations {
             guard now >= nextReading else { return nil }
             nextReading = now + limits.revocationReadingPause
             revocations.beginReading()
-            let page = page(from: 0, now)
+            let page = Page(score: 0, beganAt: now, serverTime: serverTime(at: now))
             reading = page
-            return readFirst(page)
+            // The expired members are removed first.
+            let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
+            let oldest = page.serverTime - min(lifetime, page.serverTime)
+            var exchange = read(page, .readAll(page))
+            exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
+            return exchange
         // The entries to write back and the members to remove are known only after the whole set was read.
-        case .writeBack: return reading == nil ? writeBack(now) : nil
+        case .writeBack:
+            return reading == nil ? write(revocations.lacking(&unwrittenPart, atMost: Self.pageCount), [], now) : nil
         case .remove: return reading == nil && unwrittenPart == nil ? remove() : nil
         }
-    }
-
-    private mutating func writeBack(_ now: MonotonicInstant) -> Exchange? {
-        let lacking = revocations.lacking(&unwrittenPart, atMost: Self.pageCount)
-        return lacking.isEmpty ? nil : write(lacking, [], now)
-    }
-
-    private func page(from score: UInt64, _ now: MonotonicInstant) -> Page {
-        Page(score: score, beganAt: now, serverTime: serverTime(at: now))
     }
 
     private func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
@@ -173,20 +163,12 @@ struct RedisRevocations {
         return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
     }
 
-    /// Removes the expired members and reads the first page.
-    private func readFirst(_ page: Page) -> Exchange {
-        let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
-        let oldest = page.serverTime > lifetime ? page.serverTime - lifetime : 0
-        var exchange = read(page, .readAll(page))
-        exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
-        return exchange
-    }
-
     private func command(_ name: String, _ words: [String]) -> [[UInt8]] {
         [Array(name.utf8), key] + words.map { Array($0.utf8) }
     }
 
-    private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange {
+    private func write(_ all: [Revocation], _ waiting: [WaitingRevocation], _ now: MonotonicInstant) -> Exchange? {
+        if all.isEmpty { return nil }
         let time = serverTime(at: now)
         var words = [Array("ZADD".utf8), key]
         // Each member gets its own score, so that a reading can continue between two of them.
@@ -211,7 +193,7 @@ struct RedisRevocations {
         }
         guard let time = replies.last?.serverMicroseconds else { throw .malformedAnswer }
         guard isNear(time, exchange.serverTime) else {
-            serverClock = (time, now)
+            serverClock = ServerClock(milliseconds: time / 1_000, at: now)
             nextReading = now
             throw .clockChanged
         }
@@ -219,10 +201,7 @@ struct RedisRevocations {
         switch exchange.work {
         case .write(let all, let waiting):
             revocations.confirm(all)
-            for one in waiting {
-                if let replaced = one.replaced { note(replaced) }
-                one.completion(.remembered)
-            }
+            for one in waiting { one.completion(.remembered) }
         case .remove: break
         case .readNew(let page):
             news = try take(replies, page)

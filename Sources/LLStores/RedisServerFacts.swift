@@ -7,7 +7,7 @@ package struct RedisServerFacts: Hashable, Sendable {
     /// The server's name for the history of its data; nil if the data cannot come from another server by replication.
     /// The name changes with each failover.
     let history: String?
-    let room: RedisRoom
+    let hasRoomForProofs: Bool
     /// True if INFO reports an append-only file. The setting appendfsync tells whether each write is on disk before its
     /// answer.
     let appendsToFile: Bool
@@ -40,7 +40,7 @@ extension RedisServerFacts {
         guard fields["maxmemory"] == "0" || policy == "noeviction" else {
             throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
         }
-        room = RedisRoom(fields)
+        hasRoomForProofs = Self.hasRoomForProofs(fields)
         appendsToFile = fields["aof_enabled"] == "1"
         uptime = fields["uptime_in_seconds"].flatMap { UInt64($0) } ?? 0
         replicationID = fields["master_replid"].map { String($0) }
@@ -58,6 +58,18 @@ extension RedisServerFacts {
         guard fields["second_repl_offset"] ?? "0" != "-1" else { return nil }
         guard let name = fields["master_replid"], isIdentifier(name) else { throw .malformedAnswer }
         return String(name)
+    }
+
+    /// True if a proof may be remembered: a quarter of the memory stays for revocations, nonces and tokens, because a device
+    /// can make any number of proofs. A server has room if it has no limit or does not report one.
+    /// - Parameter fields: the fields of INFO, including the section `memory`.
+    static func hasRoomForProofs(_ fields: [Substring: Substring]) -> Bool {
+        guard let limit = fields["maxmemory"].flatMap({ UInt64($0) }), limit > 0,
+            let all = fields["used_memory"].flatMap({ UInt64($0) })
+        else { return true }
+        // The server compares its use with its limit without the buffers of its replicas and its file.
+        let apart = fields["mem_not_counted_for_evict"].flatMap { UInt64($0) } ?? 0
+        return all - min(apart, all) <= limit - limit / 4
     }
 
     static func fields(_ info: String) -> [Substring: Substring] {
@@ -82,40 +94,15 @@ extension RedisServerFacts {
     ]
 }
 
-/// The room in a server's memory.
-///
-/// A device can make any number of proofs, so a quarter of the memory stays for revocations and for the nonces and
-/// tokens of the backends.
-struct RedisRoom: Hashable {
-    /// True if a proof may be remembered. A server has room if it has no limit or does not report one.
-    let isLeftForProofs: Bool
-
-    /// - Parameter fields: the fields of INFO, including the section `memory`.
-    init(_ fields: [Substring: Substring]) {
-        guard let limit = fields["maxmemory"].flatMap({ UInt64($0) }), limit > 0,
-            let all = fields["used_memory"].flatMap({ UInt64($0) })
-        else {
-            isLeftForProofs = true
-            return
-        }
-        // The server compares its use with its limit without the buffers of its replicas and its file.
-        let apart = fields["mem_not_counted_for_evict"].flatMap { UInt64($0) } ?? 0
-        isLeftForProofs = all - min(apart, all) <= limit - limit / 4
-    }
-}
-
 /// The names of the project's keys.
 struct RedisKeys: Hashable, Sendable {
-    /// The names outside a cluster.
-    static let usual = RedisKeys(prefix: "limited-login:")
-    /// The names in a cluster: the hash tag puts all keys into one slot.
-    static let cluster = RedisKeys(prefix: "{limited-login}:")
     /// The slot of the hash tag: the CRC-16 of its text modulo 16,384.
     /// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
     static let clusterSlot: Int64 = 16_139
     /// The value under the key of a run if another server has all its data.
     static let movedMark = "moved"
 
+    /// In a cluster a hash tag puts all keys into one slot.
     let prefix: String
     /// The key of the data's start. The data may move to another server.
     var data: String { prefix + "life" }
@@ -127,7 +114,5 @@ struct RedisKeys: Hashable, Sendable {
     var revocations: [UInt8] { Array((prefix + "revocations").utf8) }
     func entry(_ key: ReplayKey) -> [UInt8] { Array(prefix.utf8) + key.hexadecimal }
 
-    init(prefix: String) { self.prefix = prefix }
-
-    init(_ kind: ReplayStoreURL.Kind) { self = kind == .cluster ? .cluster : .usual }
+    init(_ kind: ReplayStoreURL.Kind) { prefix = kind == .cluster ? "{limited-login}:" : "limited-login:" }
 }

@@ -44,7 +44,7 @@ final class RedisSession {
     private let limits: ReplayLimits
     private var batches: [Batch] = []
     /// The room in the server's memory at the last check.
-    private var memoryRoom: RedisRoom
+    private var hasRoomForProofs: Bool
     /// The answers to the commands about revocations, once all have arrived.
     private var finished: [RedisReply]?
 
@@ -63,11 +63,11 @@ final class RedisSession {
         let (channel, isInCluster) = (found.channel, memory.isInCluster)
         (self.channel, self.limits) = (channel, limits)
         func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
-            let reply = try channel.call(words.map { Array($0.utf8) }, until: deadline)
+            let reply = try channel.call(words, until: deadline)
             return try reply.orFailure(of: words[0], isInCluster: isInCluster, at: channel.node)
         }
         let facts = try RedisServerFacts(info: try channel.info(until: deadline), isInCluster: isInCluster)
-        memoryRoom = facts.room
+        hasRoomForProofs = facts.hasRoomForProofs
         // The owner of a slot that moves has no answer about a missing key.
         if isInCluster { _ = try ask(["GET", memory.keys.absent]) }
         guard let time = try ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
@@ -81,8 +81,8 @@ final class RedisSession {
         )
         if memory.last?.known.identity != facts.identity, facts.appendsToFile, facts.history == nil {
             // The server may refuse to report the setting.
-            let words = ["CONFIG", "GET", "appendfsync"].map { Array($0.utf8) }
-            meeting.writesThrough = try channel.call(words, until: deadline).elements?.last?.text == "always"
+            let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)
+            meeting.writesThrough = reply.elements?.last?.text == "always"
         }
         var commands = try memory.handle(.met(meeting))
         while !commands.isEmpty {
@@ -117,7 +117,7 @@ final class RedisSession {
             let isProof = lookup.question.has(.proof)
             looksAtRoom = looksAtRoom || isProof
             let answers = lookup.question.entries.map { memory.answer(about: $0, now: unixMilliseconds) }
-            if isProof, !memoryRoom.isLeftForProofs {
+            if isProof, !hasRoomForProofs {
                 lookup.answer([], now: now)
             } else if answers.contains(where: { $0 != nil }) {
                 lookup.answer(answers.map { $0 ?? .first }, now: now)
@@ -156,15 +156,13 @@ final class RedisSession {
     }
 
     /// Sends commands about revocations. ``takeFinished()`` returns their answers.
-    func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) {
-        try send(commands, for: nil, looksAtRoom: false, now)
-    }
+    func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) { try send(commands, for: nil, now) }
 
     /// - Parameter asked: nil if the commands are about revocations.
     private func send(
         _ commands: [[[UInt8]]],
         for asked: [Asked]?,
-        looksAtRoom: Bool,
+        looksAtRoom: Bool = false,
         _ now: MonotonicInstant
     ) throws(RedisFailure) {
         let checks = (looksAtRoom ? [Batch.room] : []) + memory.checks
@@ -180,9 +178,8 @@ final class RedisSession {
         // At most ten years, because the server refuses a time that overflows; at least one second, because it refuses
         // zero.
         let left = entry.keepUntil > now ? min(entry.keepUntil - now, 315_360_000_000) : 0
-        let key = memory.keys.entry(entry.key)
-        let expiry = String(max(left, 1_000))
-        return [Array("SET".utf8), key, [UInt8(ascii: "1")], Array("PX".utf8), Array(expiry.utf8), Array("NX".utf8)]
+        let words = ["1", "PX", String(max(left, 1_000)), "NX"].map { Array($0.utf8) }
+        return [Array("SET".utf8), memory.keys.entry(entry.key)] + words
     }
 
     // MARK: Receiving
@@ -214,7 +211,7 @@ final class RedisSession {
         _ = try memory.handle(.checked(batch.answers, sentAt: batch.sentAt, now: now, unixMilliseconds: present))
         if batch.looksAtRoom {
             guard let info = batch.answers[batch.answerCount].text else { throw .malformedAnswer }
-            memoryRoom = RedisRoom(RedisServerFacts.fields(info))
+            hasRoomForProofs = RedisServerFacts.hasRoomForProofs(RedisServerFacts.fields(info))
         }
         let answers = batch.answers.prefix(batch.answerCount)
         var asked = batch.asked ?? []

@@ -52,8 +52,7 @@ package struct ReplayEntry: Equatable, Sendable {
     let issuedAt: UInt64
     /// The time until which it must be remembered. After it, any clock refuses the entry for its age.
     let keepUntil: UInt64
-    /// The device key of a proof, and then its person within the app. Each has a number of proofs at most. Empty for
-    /// entries that are not counted.
+    /// The device key of a proof and its person within the app: each has a number of proofs at most. Otherwise empty.
     var owners: [ReplayKey] = []
 }
 
@@ -95,15 +94,14 @@ package struct ReplayLookup: Equatable, Sendable {
     /// The owners of the question's proof, and the time until which the proof takes one of the places of each, in
     /// milliseconds of the monotonic clock. Nil if the question has no proof.
     /// - Parameters:
-    ///   - steady: the present by the monotonic clock, in milliseconds.
-    ///   - now: the present in milliseconds since 1970.
+    ///   - steady: milliseconds of the monotonic clock.
+    ///   - now: milliseconds since 1970.
     func counted(at steady: UInt64, now: UInt64) -> (owners: [ReplayKey], end: UInt64)? {
         guard let entry = entries.first(where: { !$0.owners.isEmpty }) else { return nil }
         return (entry.owners, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
     }
 
-    /// The answer to the whole question from the answers about its entries, in order. Answers after a refusal may be
-    /// missing.
+    /// The answer to the whole question from those about its entries, in order; those after a refusal may be missing.
     func verdict(of answers: [ReplayAnswer]) -> ReplayVerdict {
         // Unavailable takes precedence: a store that failed for one entry has not judged the whole question.
         if answers.contains(.unavailable) { return .unavailable }

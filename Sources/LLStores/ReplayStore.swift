@@ -7,8 +7,7 @@ package enum ReplayStore: Sendable {
     /// A Redis or Valkey server: for any number of replicas. It answers later, on another thread.
     case redis(RedisReplayStore)
 
-    /// The date for a nonce that is issued now, so that the store will know the nonce; nil until the store was first
-    /// reached.
+    /// The date for a nonce that is issued now, so that the store will know it; nil until the store was first reached.
     /// - Parameter now: milliseconds since 1970.
     package func nonceDate(now: UInt64) -> UInt64? {
         switch self {
@@ -47,13 +46,11 @@ package struct ReplayLimits: Sendable, Equatable {
     /// Entries that the memory store holds. 100,000: at 100 bytes each, 10 MB.
     package static let defaultCapacity = 100_000
 
-    /// The time from the first byte of a connection to the end of its opening exchange, including name look-up and TLS.
-    /// 500 ms.
+    /// The time for a name look-up, a connection, TLS and the opening exchange together.
     package var connectTimeout: Duration = .milliseconds(500)
-    /// The time from sending a question to its answer. After it the connection is closed. 500 ms.
+    /// The time from sending a question to its answer. After it the connection is closed.
     package var answerTimeout: Duration = .milliseconds(500)
-    /// The time from a request's question to its answer, including waiting and connecting. 750 ms: the whole request
-    /// then stays below a second.
+    /// The time from a request's question to its answer, including waiting. The whole request stays below a second.
     package var questionTimeout: Duration = .milliseconds(750)
     /// Questions that wait to be sent. 8,192: the questions of one second of a busy service.
     package var waitingQuestions = 8_192
@@ -61,14 +58,12 @@ package struct ReplayLimits: Sendable, Equatable {
     package var batchQuestions = 512
     /// Batches under way. 8: with more the store is the bottleneck, and questions wait here.
     package var batchesUnderWay = 8
-    /// The pause after a failed connection. It doubles up to the greatest pause, and chance shortens it by up to a
-    /// half. 50 ms and 1 s.
+    /// The pause after a failed connection: see ``GrowingPause``.
     package var firstPause: Duration = .milliseconds(50)
     package var greatestPause: Duration = .seconds(1)
-    /// The age from which a connection is renewed before the next question. The server's facts, mainly its policy for
-    /// full memory, are therefore never older. 60 s.
+    /// The age from which a connection is renewed before the next question, so that the server's facts are never older.
     package var connectionAge: Duration = .seconds(60)
-    /// The same with Sentinel, and so the pause between two looks at the sentinels. 3 s.
+    /// The same with Sentinel, and so the pause between two looks at the sentinels.
     package var sentinelAge: Duration = .seconds(3)
     /// The time from the discovery of a new primary until every replica has left the former one. 7 s: a sentinel tells the
     /// others every 2 s (SENTINEL_PUBLISH_PERIOD); a replica that asks one just before takes ``connectTimeout`` to connect,
@@ -80,8 +75,7 @@ package struct ReplayLimits: Sendable, Equatable {
 
     /// The greatest lead of a revocation from Redis over the clock. 60 s, the default of the setting.
     package var revocationSkew: Duration = .seconds(60)
-    /// The pause between two readings of new revocations. 1 s: with the reading itself they apply everywhere within 2
-    /// s.
+    /// The pause between two readings of new revocations. With the reading itself they apply everywhere within 2 s.
     package var revocationPause: Duration = .seconds(1)
     /// The overlap of each reading with the one before. 10 s: a writer without an answer gives up and writes again long
     /// before, and synchronised clocks differ by milliseconds.
@@ -108,10 +102,7 @@ struct GrowingPause {
     private let limits: ReplayLimits
     private var length: Duration
 
-    init(_ limits: ReplayLimits) {
-        self.limits = limits
-        length = limits.firstPause
-    }
+    init(_ limits: ReplayLimits) { (self.limits, length) = (limits, limits.firstPause) }
 
     /// The end of a pause that begins now. The next pause is longer.
     mutating func end(from now: MonotonicInstant) -> MonotonicInstant {

@@ -37,9 +37,7 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// Most places in an address: 16. A few are enough to find the others.
     private static let placeLimit = 16
-    private static let kinds: [(kind: Kind, port: UInt16)] = [
-        (.single, 6379), (.cluster, 6379), (.sentinel(master: ""), 26379),
-    ]
+    private static let socketScheme = "redis+unix://"
 
     private static func scheme(_ kind: Kind, _ isSecure: Bool) -> String {
         let group =
@@ -64,8 +62,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
     /// The host of the first place in lower case; an IPv6 address has no brackets.
     package var host: String { places[0].host }
     package var port: UInt16 { places[0].port }
-
-    private static let socketScheme = "redis+unix://"
 
     /// - Parameter socket: A path, and a query with the database.
     private init(socket: Substring) throws(ParsingError) {
@@ -93,25 +89,18 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     private init(reading text: String) throws(ParsingError) {
         let bytes = Array(text.utf8)
-        let schemes = Self.kinds.flatMap { [($0, false), ($0, true)] }
-        let scheme = schemes.first { form, isSecure in
-            let text = Self.scheme(form.kind, isSecure).utf8
-            return bytes.count > text.count && bytes.lazy.map(ASCII.lowercased).starts(with: text)
-        }
-        guard let (form, isSecure) = scheme else { throw .scheme }
-        self.isSecure = isSecure
-        let rest = bytes.dropFirst(Self.scheme(form.kind, isSecure).utf8.count)
+        let kinds: [Kind] = [.single, .cluster, .sentinel(master: "")]
+        let forms = kinds.flatMap { kind in [false, true].map { (kind, $0, Self.scheme(kind, $0).utf8) } }
+        let form = forms.first { bytes.count > $0.2.count && bytes.lazy.map(ASCII.lowercased).starts(with: $0.2) }
+        guard let (kind, isSecure, scheme) = form else { throw .scheme }
+        let rest = bytes.dropFirst(scheme.count)
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         var authority = rest[..<end]
         var credentials: [[UInt8]] = []
         // The last `@` separates the user information, because a password may wrongly contain another one.
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-            let parts = authority[..<at].split(
-                separator: UInt8(ascii: ":"),
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            for part in parts {
+            let colon = UInt8(ascii: ":")
+            for part in authority[..<at].split(separator: colon, maxSplits: 1, omittingEmptySubsequences: false) {
                 // Bytes that a URL cannot hold are refused.
                 guard part.allSatisfy(ASCII.isVisible), let text = PercentEncoding.decode(part.span, 0..<part.count)
                 else { throw .userInformation }
@@ -119,35 +108,32 @@ package struct ReplayStoreURL: Equatable, Sendable {
             }
             authority = authority[(at + 1)...]
         }
+        self.isSecure = isSecure
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
-        places = try Self.places(authority, form.kind, standardPort: form.port)
+        places = try Self.places(authority, kind)
         let path = rest[end...].dropFirst()
         guard !path.contains(UInt8(ascii: "?")) else { throw .query }
-        switch form.kind {
+        switch kind {
         case .single:
             guard path.count <= 5, path.allSatisfy({ (0x30...0x39).contains($0) }),
                 let database = UInt16(path.isEmpty ? "0" : String(decoding: path, as: UTF8.self))
             else { throw .database }
-            (kind, self.database) = (.single, Int(database))
+            (self.kind, self.database) = (kind, Int(database))
         case .cluster:
             guard path.isEmpty || path == [UInt8(ascii: "0")] else { throw .clusterPath }
-            (kind, database) = (.cluster, 0)
+            (self.kind, database) = (kind, 0)
         case .sentinel:
             // The alphabet that Sentinel itself allows for names.
             guard (1...100).contains(path.count),
                 path.allSatisfy({ ASCII.isAlphanumeric($0) || ".-_".utf8.contains($0) })
             else { throw .masterName }
-            (kind, database) = (.sentinel(master: String(decoding: path, as: UTF8.self)), 0)
+            (self.kind, database) = (.sentinel(master: String(decoding: path, as: UTF8.self)), 0)
         }
     }
 
     /// Host and port follow the grammar of all other URLs.
-    private static func places(
-        _ authority: ArraySlice<UInt8>,
-        _ kind: Kind,
-        standardPort: UInt16
-    ) throws(ParsingError) -> [RedisNode] {
+    private static func places(_ authority: ArraySlice<UInt8>, _ kind: Kind) throws(ParsingError) -> [RedisNode] {
         let comma = UInt8(ascii: ",")
         let parts = kind == .single ? [authority] : authority.split(separator: comma, omittingEmptySubsequences: false)
         guard parts.count <= placeLimit else { throw .places }
@@ -156,7 +142,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
             guard let place = try? HostAndPort(parsing: part) else {
                 throw authority.contains(UInt8(ascii: "?")) ? .query : .host
             }
-            places.append(RedisNode(host: place.host, port: place.port ?? standardPort))
+            let usual: UInt16 = if case .sentinel = kind { 26379 } else { 6379 }
+            places.append(RedisNode(host: place.host, port: place.port ?? usual))
         }
         return places
     }

@@ -108,10 +108,6 @@ struct RevocationValue: Equatable {
 
 extension RevocationValue {
     init(_ revocation: Revocation, mark: UInt64) { bits = UInt64(max(0, revocation.rank)) << Self.markBits | mark }
-}
 
-extension Revocation {
-    init(login: RevokedLogin, _ value: RevocationValue) {
-        self.init(login: login, moment: value.moment, kind: value.kind)
-    }
+    func revocation(of login: RevokedLogin) -> Revocation { Revocation(login: login, moment: moment, kind: kind) }
 }

@@ -30,7 +30,7 @@ final class RevocationTable: Sendable {
     /// The revocations of one part with certain values.
     func revocations(inPart index: Int, where isWanted: (RevocationValue) -> Bool) -> [Revocation] {
         parts[index].withLock { values in
-            values.compactMap { login, value in isWanted(value) ? Revocation(login: login, value) : nil }
+            values.compactMap { login, value in isWanted(value) ? value.revocation(of: login) : nil }
         }
     }
 

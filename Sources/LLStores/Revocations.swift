@@ -14,17 +14,14 @@ package enum RevocationAnswer: Equatable, Sendable {
 /// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
     let revocation: Revocation
-    /// The login's earlier revocation, which Redis need not hold any longer.
-    let replaced: Revocation?
     let completion: @Sendable (RevocationAnswer) -> Void
 }
 
-/// Remembers the revoked logins and their moments. It is this replica's own copy, which every verdict reads without
-/// waiting.
+/// This replica's own copy of the revoked logins, which every verdict reads without waiting.
 ///
-/// A revocation invalidates every token of a person and app that was issued up to its second. It lives for
-/// ``lifetimeSeconds``. Without Redis this copy is the only one. With Redis, ``RedisReplayStore`` reads and writes the
-/// shared set; while it cannot, the copy applies unchanged.
+/// A revocation invalidates every token of a person and app that was issued up to its second. Without Redis this copy is
+/// the only one. With Redis, ``RedisReplayStore`` reads and writes the shared set; while it cannot, the copy applies
+/// unchanged.
 ///
 /// The rule for clocks: a moment never becomes earlier, whatever a clock does, so no revocation is forgotten. While a
 /// moment lies in the future it was dated by a clock that was ahead, and it cannot be known which tokens are older: see
@@ -46,11 +43,9 @@ package final class Revocations: Sendable {
     private static let sweepSeconds: Int64 = 3_600
 
     private struct State {
-        /// The state of the connection to Redis. It never changes without Redis.
         var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
-        /// The mark of entries that Redis is known to hold; never 0. Entries that Redis never confirmed have the mark
-        /// 0.
+        /// The mark of entries that Redis is known to hold. Entries that Redis never confirmed have the mark 0.
         var mark: UInt64 = 1
         /// True if there are entries without a mark for which no caller waits.
         var hasUnwritten = false
@@ -84,9 +79,7 @@ package final class Revocations: Sendable {
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
-    ///   - skew: the greatest lead of a revocation from Redis over the clock.
     ///   - observe: called on the threads that ask; it must not wait.
-    ///   - wake: tells the store's thread that work waits; nil without Redis.
     package init(
         capacity: Int = defaultCapacity,
         clock: @escaping @Sendable () -> Int64 = { WallClock.unixSeconds() },
@@ -101,16 +94,13 @@ package final class Revocations: Sendable {
         self.wake = wake
     }
 
-    /// Refuses from now on every token of a person and app that was issued in the second of `moment` or before. It may
-    /// be called from any thread and does not wait.
-    ///
-    /// An older moment never replaces a newer one. A moment more than ``greatestLeadSeconds`` ahead is cut to that
-    /// lead.
+    /// Refuses from now on every token of a person and app that was issued in the second of `moment` or before. It does
+    /// not wait. An older moment never replaces a newer one. A moment more than ``greatestLeadSeconds`` ahead is cut to
+    /// that lead.
     /// - Parameters:
     ///   - moment: whole seconds since 1970.
-    ///   - kind: the cause.
-    ///   - completion: called once, at once or on the store's thread. The revocation already applies here by then,
-    ///     except for ``RevocationAnswer/full``.
+    ///   - completion: called once, at once or on the store's thread. The revocation applies here by then, unless it is
+    ///     ``RevocationAnswer/full``.
     package func revoke(
         app: Span<UInt8>,
         user: Span<UInt8>,
@@ -132,16 +122,14 @@ package final class Revocations: Sendable {
                 sweep(&state, now)
                 guard table.count < capacity else { return .full }
             }
-            let former = value.map { Revocation(login: login, $0) }
-            let latest = former.flatMap { $0.rank > revocation.rank ? $0 : nil } ?? revocation
+            let latest = value.flatMap { $0.rank > revocation.rank ? $0.revocation(of: login) : nil } ?? revocation
             set(RevocationValue(latest, mark: 0), of: login, now, &state)
             if wake == nil { return .remembered }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
                 return .rememberedHereOnly
             }
-            let replaced = former.flatMap { $0.rank < latest.rank ? $0 : nil }
-            state.waiting.append(WaitingRevocation(revocation: latest, replaced: replaced, completion: completion))
+            state.waiting.append(WaitingRevocation(revocation: latest, completion: completion))
             return nil
         }
         if let answer { completion(answer) } else { wake?() }
@@ -160,8 +148,6 @@ package final class Revocations: Sendable {
         if table.count < count { state.hasOverflown = false }
     }
 
-    // MARK: What verdicts ask
-
     package var count: Int { table.count }
 
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
@@ -171,10 +157,10 @@ package final class Revocations: Sendable {
         return moment == 0 ? nil : now.duration(since: MonotonicInstant(nanoseconds: moment))
     }
 
-    /// True if the copy is complete or was complete once. Before that, the state of a login is unknown.
+    /// True if the copy was complete once. Before that, the state of a login is unknown.
     package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
 
-    /// The latest revocation of a login; nil if there is none. It reaches every token that was issued in its second or before. It costs one atomic load if no login was revoked.
+    /// The latest revocation of a login; nil if there is none. It costs one atomic load if no login was revoked.
     /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
     package func latest(app: Span<UInt8>, user: Span<UInt8>) -> Revocation? {
         if count == 0 { return nil }
@@ -182,7 +168,7 @@ package final class Revocations: Sendable {
         guard let login = RevokedLogin(app: app, user: user) else {
             return Revocation(login: RevokedLogin(user: 0, app: 0), moment: RevocationValue.greatestMoment)
         }
-        return table.value(of: login).map { Revocation(login: login, $0) }
+        return table.value(of: login).map { $0.revocation(of: login) }
     }
 
     /// True if it cannot be known which tokens are older than a revocation: its moment lies in the future, since the clock
@@ -210,18 +196,18 @@ extension Revocations {
 
     func takeWaiting(atMost count: Int) -> [WaitingRevocation] { state.withLock { $0.waiting.take(atMost: count) } }
 
-    /// Sets the state of the connection, which decides whether revocations wait for Redis.
+    /// Sets the state of the connection. Unless it is up, waiting revocations are answered now and written later.
     func setLink(_ link: RedisLink) {
         let waiting = state.withLock { state in
             state.link = link
             return link == .up ? [] : state.waiting.take(atMost: .max)
         }
-        if !waiting.isEmpty { fail(waiting) }
+        fail(waiting)
     }
 
     /// Records that these revocations could not be written. They are written later.
     func fail(_ waiting: [WaitingRevocation]) {
-        state.withLock { $0.hasUnwritten = true }
+        if !waiting.isEmpty { state.withLock { $0.hasUnwritten = true } }
         for one in waiting { one.completion(.rememberedHereOnly) }
     }
 

@@ -215,6 +215,17 @@ struct MemoryJudgementTests {
         #expect(isBroken())
     }
 
+    @Test("A slot that is on its way to another target than before was lost in between")
+    func otherTarget() throws {
+        var memory = RedisMemory(.cluster, ReplayLimits())
+        let (owner, now) = (RedisNode(host: "a", port: 1), MonotonicInstant(nanoseconds: 0))
+        for (port, isBroken) in [(2, false), (2, false), (3, true), (2, true)] as [(UInt16, Bool)] {
+            let target = RedisNode(host: "a", port: port)
+            _ = try memory.handle(.slotMoves(from: owner, to: target, identity: nil, now: now))
+            #expect(memory.slotMove?.isBroken == isBroken)
+        }
+    }
+
     @Test("A start is read from its key, and other texts are not")
     func texts() {
         for start in [Self.start(0), Self.start(1_700_000_000_000, isAfterLoss: true)] {
@@ -233,7 +244,7 @@ extension RedisServerFacts {
         self.init(
             runID: runID,
             history: history,
-            room: RedisRoom([:]),
+            hasRoomForProofs: true,
             appendsToFile: false,
             uptime: uptime,
             replicationID: runID + "a",

@@ -29,9 +29,12 @@ struct ProofQuotaTests {
         #expect(quota.take(Self.owners(2), until: Self.end, now: Self.now) != nil)
     }
 
-    @Test("A person has 4,096 places over all keys, others keep theirs, and a refusal takes none")
-    func persons() {
-        var quota = ProofQuota()
+    @Test(
+        "A person has 4,096 places over all keys, at most a quarter of all; others keep theirs, and a refusal takes none",
+        arguments: [(.max, 4_096), (7_500, 1_875)]
+    )
+    func persons(room: Int, share: Int) {
+        var quota = ProofQuota(room: room)
         var accepted = 0
         for number in 0..<100_000 {
             let isTaken = quota.take(Self.owners(UInt64(number % 100), 1), until: Self.end, now: Self.now) == nil
@@ -40,7 +43,7 @@ struct ProofQuotaTests {
             let other = UInt64(1_000 + number)
             #expect(quota.take(Self.owners(other, other), until: Self.end, now: Self.now) == nil)
         }
-        #expect(accepted == 4_096)
+        #expect(accepted == share)
         let seconds = quota.take(Self.owners(100, 1), until: Self.end, now: Self.now) ?? 0
         #expect((360...394).contains(seconds))
         let later = Self.now + UInt64(seconds) * 1_000

@@ -140,20 +140,4 @@ struct RedisFinderTests {
             #expect(reason.hasPrefix("[::1]:\(primary.port): "), "\(reason)")
         }
     }
-
-    @Test("A map of half a megabyte is read, but the same connection accepts only short answers afterwards")
-    func largeMap() throws {
-        let server = try ScriptedRedis()
-        defer { server.stop() }
-        let node = ScriptedRedis.array([ScriptedRedis.string("127.0.0.1"), ":\(server.port)\r\n"])
-        let range = ScriptedRedis.array([":0\r\n", ":16383\r\n"] + Array(repeating: node, count: 2))
-        let map = ScriptedRedis.array(Array(repeating: range, count: 4_096))
-        #expect(map.utf8.count > 4 * RESPLimits.answerBytes && map.utf8.count < RESPLimits.map.wholeBytes)
-        server.setScript { $0 == ["CLUSTER", "SLOTS"] ? map : nil }
-        let finder = try Self.finder("redis+cluster://\(Self.places([server]))")
-        let channel = try finder.find(after: nil, until: Self.end).channel
-        // The usual limits apply again.
-        server.setScript { _ in map }
-        #expect(throws: RedisFailure.self) { try channel.call([Array("GET".utf8)], until: Self.end) }
-    }
 }

@@ -99,8 +99,8 @@ struct RedisNodeTests {
     @Test("A sentinel's answer gives the primary and the number of the configuration")
     func sentinels() throws {
         let words = ["name", "main", "ip", "10.0.0.1", "port", "6380", "flags", "master", "config-epoch", "3"]
-        let answer = try RedisSentinelAnswer(.array(words.map { .string(Array($0.utf8)) }), toldBy: Self.teller)
-        #expect(answer.primary == RedisNode(host: "10.0.0.1", port: 6_380) && answer.epoch == 3)
+        let answer = try RedisReply.array(words.map { .string(Array($0.utf8)) }).primary(toldBy: Self.teller)
+        #expect(answer == (RedisNode(host: "10.0.0.1", port: 6_380), 3))
         let failures: [(RedisReply, RedisFailure)] = [
             (.error(code: "ERR"), .unknownMaster), (.error(code: "NOAUTH"), .sentinelUnauthenticated),
             (.error(code: "NOPERM"), .notPermitted(command: "SENTINEL")), (.null, .malformedAnswer),
@@ -108,7 +108,7 @@ struct RedisNodeTests {
             (.array(words.map { .string(Array(($0 == "6380" ? "0" : $0).utf8)) }), .malformedAnswer),
         ]
         for (reply, failure) in failures {
-            #expect(throws: failure) { try RedisSentinelAnswer(reply, toldBy: Self.teller) }
+            #expect(throws: failure) { _ = try reply.primary(toldBy: Self.teller) }
         }
     }
 
@@ -120,10 +120,10 @@ struct RedisNodeTests {
             for _ in 0..<8 { crc = crc & 0x8000 != 0 ? crc << 1 ^ 0x1021 : crc << 1 }
         }
         #expect(Int64(crc % 16_384) == RedisKeys.clusterSlot)
-        #expect(RedisKeys.cluster.prefix.hasPrefix("{limited-login}"))
+        #expect(RedisKeys(.cluster).prefix.hasPrefix("{limited-login}"))
         // The keys of a single server keep their names, so that an update forgets nothing.
-        #expect(RedisKeys.usual.data == "limited-login:life")
-        #expect(RedisKeys.usual.revocations == Array("limited-login:revocations".utf8))
+        #expect(RedisKeys(.single).data == "limited-login:life")
+        #expect(RedisKeys(.single).revocations == Array("limited-login:revocations".utf8))
     }
 
     @Test("Nested arrays are parsed to a bounded depth, and only for a map")

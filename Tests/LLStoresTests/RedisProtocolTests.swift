@@ -158,16 +158,4 @@ struct RedisProtocolTests {
         )
         #expect(try RedisServerFacts(info: promoted).identity == "\(plain.identity):abc")
     }
-
-    @Test("Every failure has its own sentence")
-    func sentences() {
-        let all: [RedisFailure] = [
-            .connection("x"), .timedOut, .malformedAnswer, .unauthenticated, .notPermitted(), .readOnly, .outOfMemory,
-            .evicting(policy: "allkeys-lru"), .loading, .cannotPersist, .unsupportedMode("cluster"), .memoryLost,
-            .unsupportedMode("sentinel"), .unsupportedMode("x"), .notPermitted(command: "INFO"), .moved, .clusterDown,
-            .clusterDisagrees, .unknownMaster, .sentinelUnauthenticated, .anonymous,
-            .clockChanged, .tooManyRevocations, .refused(code: "X"), .slotMoves(to: RedisNode(host: "a", port: 1)),
-        ]
-        #expect(Set(all.map(\.description)).count == all.count)
-    }
 }

@@ -101,25 +101,6 @@ struct RedisReconnectionTests {
         #expect(store.wait { _ in (try? server.send("ZCARD limited-login:revocations"))?.hasPrefix(":1") == true })
         #expect(store.store.isUp)
     }
-
-    @Test("A replica is not used, because it cannot be written to; a primary that becomes one is given up")
-    func replica() throws {
-        let primary = try RedisServer()
-        let server = try RedisServer()
-        let store = try StoreUnderTest.up(at: server.port)
-        #expect(store.use(1) == .accepted)
-        #expect(try server.send("REPLICAOF 127.0.0.1 \(primary.port)").hasPrefix("+OK"))
-        #expect(store.use(2) == .unavailable)
-        #expect(store.wait { $0.failures.contains { $0 == .readOnly || $0 == .loading } })
-        let fresh = try StoreUnderTest("redis://127.0.0.1:\(server.port)")
-        #expect(fresh.wait { !$0.failures.isEmpty })
-        #expect(fresh.use(3) == .unavailable)
-        // The server has its own data still, or they were replaced: the store notices both.
-        let born = try #require(store.store.completeSince)
-        #expect(try server.send("REPLICAOF NO ONE").hasPrefix("+OK"))
-        #expect(store.waitUntilUp())
-        #expect(store.use(1, issuedAt: born) != .accepted)
-    }
 }
 
 extension RedisServer {

@@ -1,4 +1,3 @@
-import Glibc
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -54,26 +53,6 @@ struct RedisSessionTests {
             try session.receive(now: MonotonicClock.now())
         }
         #expect(verdict.withLock { $0 } == .accepted)
-    }
-
-    @Test("A jump of the server's clock ends the session, and its questions are answered as unavailable")
-    func jumpedClock() throws {
-        let server = try RedisServer()
-        // Even the smallest jump counts, so the time that passes is one.
-        let session = try Self.session(server) { $0.clockJump = .zero }.session
-        let (verdict, now) = (Locked<ReplayVerdict?>(nil), session.openedAt)
-        usleep(50_000)
-        try session.send(
-            [StoreUnderTest.waiting(StoreUnderTest.question(1), verdict: verdict)],
-            unixMilliseconds: WallClock.unixMilliseconds(),
-            now: now
-        )
-        let end = MonotonicClock.now() + patienceOfTests
-        #expect(throws: RedisFailure.clockChanged) {
-            while MonotonicClock.now() < end { try session.receive(now: now) }
-        }
-        session.abandon(now: now)
-        #expect(verdict.withLock { $0 } == .unavailable)
     }
 
     @Test("A session ends at the server's time limit; a question whose own time is over is not asked")

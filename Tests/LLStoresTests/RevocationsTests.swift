@@ -1,4 +1,3 @@
-import Dispatch
 import LLHTTP
 import Testing
 
@@ -124,31 +123,6 @@ struct RevocationsTests {
         #expect(Self.revoke(revocations, "1000", at: Self.now + Revocations.lifetimeSeconds + 5) == .remembered)
         #expect(revocations.count == 2)
         #expect(Self.isRevoked(revocations, "999", issuedAt: Self.now + 7))
-    }
-
-    @Test("Readers on other threads see earlier revocations, while the table grows")
-    func concurrent() {
-        let revocations = Revocations(clock: { Self.now })
-        let done = Locked(0)
-        let missed = Locked(0)
-        let group = DispatchGroup()
-        for _ in 0..<3 {
-            DispatchQueue(label: "reader").async(group: group) {
-                while true {
-                    let last = done.withLock { $0 }
-                    for number in [last, last / 2, min(last, 1)] where number > 0 {
-                        if !Self.isRevoked(revocations, "\(number)", issuedAt: Self.now) { missed.withLock { $0 += 1 } }
-                    }
-                    if last == 10_000 { return }
-                }
-            }
-        }
-        for number in 1...10_000 {
-            Self.revoke(revocations, "\(number)")
-            done.withLock { $0 = number }
-        }
-        group.wait()
-        #expect(missed.withLock { $0 } == 0)
     }
 
     @Test("A revocation dated ahead by another replica is cut once, at its first reading, to now plus the skew")
@@ -285,7 +259,7 @@ struct RevocationsTests {
                 #expect(Revocation(member: revocation.member) == revocation)
                 #expect(revocation.member.count < 60)
                 let value = RevocationValue(revocation, mark: RevocationValue.markLimit)
-                #expect(Revocation(login: login, value) == revocation && value.mark == RevocationValue.markLimit)
+                #expect(value.revocation(of: login) == revocation && value.mark == RevocationValue.markLimit)
             }
         }
         let bad = [

@@ -24,6 +24,7 @@ final class SortedSet {
                     members.removeAll { $0.member == words[index + 1] }
                     members.append((Double(texts[index]) ?? .nan, words[index + 1]))
                 }
+            case "ZREMRANGEBYSCORE": members.removeAll { $0.score < Double(texts[3].dropFirst()) ?? .nan }
             case "ZREM": members.removeAll { words[2...].contains($0.member) }
             case "ZRANGEBYSCORE": return page?(texts) ?? read(from: Double(texts[2]) ?? .nan, Int(texts[6]) ?? 0)
             default: break

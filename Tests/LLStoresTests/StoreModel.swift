@@ -56,8 +56,8 @@ struct StoreModel: Hashable {
     }
 
     private static let base: UInt64 = 1_000_000_000
-    /// The time between two faults. After a second loss within the time by which clocks differ, a replica that missed the first
-    /// one accepts a nonce that was dated ahead for it.
+    /// The time between two faults. After a second loss within the time by which clocks differ, a replica that missed the
+    /// first one may accept a nonce that was dated ahead for it.
     private static let pace: UInt64 = 100
     private static let nodes = [1, 2].map { RedisNode(host: "s", port: $0) }
 

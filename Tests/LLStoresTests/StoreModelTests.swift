@@ -67,13 +67,13 @@ struct StoreModelTests {
     private static let switched: [StoreModel.Event] = [.takeOver, .look(0)]
 
     static let runs: [Run] = [
-        Run(testDescription: "single", depth: 5) { StoreModel(.single) },
-        Run(testDescription: "single, late answers", depth: 5, isSplit: true) { StoreModel(.single) },
-        Run(testDescription: "single, on disk", depth: 5) { StoreModel(.single, writesThrough: true) },
+        Run(testDescription: "single", depth: 5) { StoreModel(.single, skew: 90) },
+        Run(testDescription: "single, late answers", depth: 5, isSplit: true) { StoreModel(.single, skew: 90) },
+        Run(testDescription: "single, on disk", depth: 5) { StoreModel(.single, skew: 90, writesThrough: true) },
         Run(testDescription: "cluster", depth: 5) { StoreModel(.cluster, skew: 90) },
         Run(testDescription: "cluster, a slot moves", depth: 5) { StoreModel(.cluster, skew: 90, isMoving: true) },
         Run(testDescription: "cluster, a slot moves to a node that took over", depth: 5) {
-            StoreModel(.cluster, isMoving: true, tookOver: true)
+            StoreModel(.cluster, skew: 90, isMoving: true, tookOver: true)
         },
         Run(testDescription: "sentinel", depth: 4) { StoreModel(sentinel) },
         Run(testDescription: "sentinel, late answers", depth: 4, isSplit: true) { StoreModel(sentinel) },
@@ -97,9 +97,15 @@ struct StoreModelTests {
         #expect(finding.states > 1_000)
     }
 
+    @Test("Where the promise ends: two losses follow each other faster than the clocks differ")
+    func tooSoon() {
+        let run = Run(testDescription: "", depth: 5) { StoreModel(.single, skew: 4_000) }
+        #expect(run.explore().fault?.hasPrefix("accepted twice") == true)
+    }
+
     @Test("A slot that moves there and back loses nothing, also if a node took over from another one before")
     func moves() {
-        var model = StoreModel(.cluster, isMoving: true, tookOver: true)
+        var model = StoreModel(.cluster, skew: 90, isMoving: true, tookOver: true)
         let starts = model.services.map(\.memory.start)
         let events: [StoreModel.Event] = [.new(issuer: 0, at: 1), .beginMove, .pass(1_000), .endMove, .pass(1_000)]
         for round in 0..<4 {

@@ -59,18 +59,18 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
     ///   - answer: The body of the answer with status 200.
     ///   - appIDs: The apps that the token may be for.
     ///   - subject: The person that the token must belong to; nil for any person.
-    ///   - maximumTokenAgeSeconds: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
+    ///   - maximumTokenAge: The greatest age of the token, not below 0; nil leaves it to Graph. With a bound, a token is
     ///     refused if Graph does not give its time of issue.
-    ///   - clockSkewSeconds: The difference between the clocks that is added to the greatest age. Less than 0 counts as 0,
-    ///     more than 300 as 300. The time of issue may be ahead by 300 s in any case.
+    ///   - clockSkew: The difference between the clocks that is added to the greatest age. Less than 0 counts as 0,
+    ///     more than 300 s as 300 s. The time of issue may be ahead by 300 s in any case.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``; ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(
         debugToken answer: [UInt8],
         appIDs: [String],
         subject: String? = nil,
-        maximumTokenAgeSeconds: Int? = nil,
-        clockSkewSeconds: Int = 60,
+        maximumTokenAge: Duration? = nil,
+        clockSkew: Duration = VerificationPolicy.defaultClockSkew,
         now: NumericDate
     ) throws {
         let json = try JSONObject.graph(answer)
@@ -92,13 +92,14 @@ public struct AccessTokenInspection: Equatable, Sendable, Redacted {
         guard expiresAt.secondsSince1970 == 0 || now < expiresAt else { throw Rejection.accessTokenExpired }
         issuedAt = json.moment("issued_at", of: data)
         // No revocation would ever be later than a time of issue in the future.
-        let lead = VerificationLimits.clockSkewSeconds
-        if let issuedAt, issuedAt.isAhead(of: now, clockSkewSeconds: lead) { throw Unavailable.unreadableAnswer }
-        if let maximumTokenAgeSeconds {
+        let lead = Duration.seconds(VerificationLimits.clockSkewSeconds)
+        if let issuedAt, issuedAt.isAhead(of: now, clockSkew: lead) { throw Unavailable.unreadableAnswer }
+        if let maximumTokenAge {
             guard let issuedAt else { throw Rejection.accessTokenOfUnknownAge }
             let age = now.secondsSince1970 - issuedAt.secondsSince1970
-            let skew = NumericDate.skew(clockSkewSeconds)
-            guard age <= Double(max(0, maximumTokenAgeSeconds)) + skew else { throw Rejection.accessTokenTooOld }
+            guard age <= max(0, maximumTokenAge.asSeconds) + NumericDate.skew(clockSkew) else {
+                throw Rejection.accessTokenTooOld
+            }
         }
         if let subject {
             guard subject.utf8.elementsEqual(user.utf8) else { throw Rejection.accessTokenOfOtherSubject }
@@ -179,7 +180,6 @@ public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
     }
 }
 
-/// The compound values of Facebook's answers and tokens.
 extension JSONObject {
     /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
     func ageRange(_ node: Int) -> AgeRange? {
@@ -225,9 +225,7 @@ extension JSONObject {
     }
 
     /// A string that is not empty.
-    fileprivate func text(_ node: Int) -> String? {
-        document.stringRange(node)?.isEmpty == false ? string(node) : nil
-    }
+    fileprivate func text(_ node: Int) -> String? { document.stringRange(node)?.isEmpty == false ? string(node) : nil }
 
     /// `{"data": [{"id": string}, …]}`; nil if one has no ID.
     fileprivate func friendIDs(_ node: Int) -> [String]? {

@@ -31,7 +31,7 @@ public struct DPoPProof: Equatable, Sendable {
     ///   - url: The URL of the request as the client sent it; query and fragment are ignored.
     ///   - token: The token of the request. It must be verified separately.
     ///   - keyThumbprint: `cnf.jkt` of that token.
-    ///   - clockSkewSeconds: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - clockSkew: The time by which `iat` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``, the one reason for the refusal. The answer is then 401 with `WWW-Authenticate: DPoP
     ///   error="invalid_dpop_proof", algs="ES256"`. ``Unavailable`` if OpenSSL fails: no refusal, answer 500.
@@ -41,7 +41,7 @@ public struct DPoPProof: Equatable, Sendable {
         url: String,
         token: String,
         keyThumbprint: String,
-        clockSkewSeconds: Int = 60,
+        clockSkew: Duration = VerificationPolicy.defaultClockSkew,
         now: NumericDate
     ) throws {
         self = try Rejection.asError { () throws(Rejection) in
@@ -52,20 +52,19 @@ public struct DPoPProof: Equatable, Sendable {
                 target: target,
                 token: Array(token.utf8).span,
                 keyThumbprint: Array(keyThumbprint.utf8).span,
-                clockSkewSeconds: clockSkewSeconds,
+                clockSkew: clockSkew,
                 now: now
             )
         }
     }
 
-    /// Does the same for bytes.
     package init(
         verifying proof: Span<UInt8>,
         method: Span<UInt8>,
         target: TargetURI,
         token: Span<UInt8>,
         keyThumbprint: Span<UInt8>,
-        clockSkewSeconds: Int,
+        clockSkew: Duration,
         now: NumericDate
     ) throws(Rejection) {
         guard proof.count <= Self.byteLimit else { throw .proofTooLong }
@@ -78,7 +77,7 @@ public struct DPoPProof: Equatable, Sendable {
         try Self.checkSignature(signature, of: proof.extracting(jws.signingInput), key)
         try Self.checkRequest(claims, method, target)
         // (10) The service issues no DPoP nonces, so `nonce` is not read.
-        let issuedAt = try Self.checkTimes(claims, clockSkewSeconds, now)
+        let issuedAt = try Self.checkTimes(claims, clockSkew, now)
         // (3) `jti`, which the caller remembers; the other required claims are checked at their comparison.
         guard let tokenID = claims.string("jti"), (1...Self.tokenIDByteLimit).contains(tokenID.utf8.count) else {
             throw .proofWithoutTokenID
@@ -110,26 +109,23 @@ public struct DPoPProof: Equatable, Sendable {
     /// (11) `iat`, and `exp` and `nbf`, with which a proof may narrow its own time (RFC 7519 sections 4.1.4 and 4.1.5).
     private static func checkTimes(
         _ claims: borrowing JSONObject,
-        _ skew: Int,
+        _ skew: Duration,
         _ now: NumericDate
     ) throws(Rejection) -> NumericDate {
         guard let issuedAt = try date("iat", claims) else { throw .proofWithoutIssueTime }
         if let unit = issuedAt.mistakenUnit { throw .proofNotInSeconds("iat", unit) }
-        guard !issuedAt.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofIssuedAhead(issuedAt, now) }
-        guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkewSeconds: skew, now: now) else {
+        guard !issuedAt.isAhead(of: now, clockSkew: skew) else { throw .proofIssuedAhead(issuedAt, now) }
+        guard issuedAt.isRecent(within: greatestAgeSeconds, clockSkew: skew, now: now) else {
             throw .proofIssuedBehind(issuedAt, now)
         }
-        if let end = try date("exp", claims), now.isAhead(of: end, clockSkewSeconds: skew) {
-            throw .proofExpired(end, now)
-        }
+        if let end = try date("exp", claims), now.isAhead(of: end, clockSkew: skew) { throw .proofExpired(end, now) }
         if let start = try date("nbf", claims) {
             if let unit = start.mistakenUnit { throw .proofNotInSeconds("nbf", unit) }
-            guard !start.isAhead(of: now, clockSkewSeconds: skew) else { throw .proofNotYetValid(start, now) }
+            guard !start.isAhead(of: now, clockSkew: skew) else { throw .proofNotYetValid(start, now) }
         }
         return issuedAt
     }
 
-    /// A time; nil if there is no such claim.
     private static func date(_ name: StaticString, _ claims: borrowing JSONObject) throws(Rejection) -> NumericDate? {
         guard claims.member(name) != nil else { return nil }
         guard let date = claims.date(name) else { throw .proofWithUnreadableTime(name) }
@@ -147,9 +143,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard let node = header.member("jwk") else { throw .proofOfInvalidKey }
         do throws(JWKError) {
             return try P256JWK(header, node)
-        } catch {
-            throw .proofOfInvalidKey
-        }
+        } catch { throw .proofOfInvalidKey }
     }
 
     /// (6) ES256 (RFC 7518 section 3.4) over exactly the received bytes.

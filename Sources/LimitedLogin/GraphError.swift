@@ -1,7 +1,6 @@
 internal import LLJOSE
 
 /// The reason why Graph did not carry out a request. The raw value is the stable code that clients compare.
-///
 /// The numbers are Graph's own error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
 package enum GraphError: String, Error, CaseIterable, Sendable {
     // The access token or the person's session: 190 and 102.
@@ -87,12 +86,10 @@ package enum GraphError: String, Error, CaseIterable, Sendable {
 }
 
 extension GraphError {
-    /// The problem and its remedy in one or two sentences, the same for every occurrence.
     package var sentence: String {
         switch self {
         case .accessTokenRefused:
-            "Graph refuses the app's own access token; check that the app secret in app_secrets_file is the one in "
-                + "the App Dashboard, and send SIGHUP."
+            "Graph refuses the app's own access token; check that the app secret is the one in the App Dashboard."
         case .appNotInstalled:
             "The person has not, or no longer, logged in to this app; there is nothing left to revoke, and a new login "
                 + "brings the permissions back."
@@ -110,7 +107,7 @@ extension GraphError {
             "The permission is not granted, or was taken back; have the app ask the person for it."
         case .policyBlocked: "Facebook blocks this for a breach of its policies; wait, and look in the App Dashboard."
         case .invalidParameter:
-            "Graph refuses a parameter; check graph_version, and that the app secret in app_secrets_file is the app's."
+            "Graph refuses a parameter; check the version of Graph, and that the app secret is the app's."
         case .unknownUser:
             "Graph knows no such person for this app; the id must be app-scoped: the claim sub of a token for this app."
         case .duplicateRequest: "Graph has just been asked the same; nothing need be done."
@@ -125,12 +122,11 @@ extension GraphError {
             "Graph answered an error this service does not know; the log names its number at level debug."
         case .refused: "Graph answered that it did not do it; look whether the permission is still there."
         case .unreadableAnswer:
-            "The answer is none that Graph documents; check graph_url, graph_version and uninstall_url, and what stands "
-                + "between."
+            "The answer is none that Graph documents; check Graph's URL and version, and what stands between."
         case .unreachable: "Graph could not be reached, or the connection broke; look at the network and try again."
         case .timedOut: "Graph did not answer in time; try again. What was to be revoked may have been."
         case .tlsFailed:
-            "The connection to Graph could not be secured; check ca_file, the clock, and what stands between."
+            "The connection to Graph could not be secured; check the authorities, the clock, and what stands between."
         }
     }
 }
@@ -164,10 +160,8 @@ public struct GraphErrorAdvice: Sendable, Equatable {
     /// The step that helps.
     public let remedy: Remedy
 
-    /// Reads Graph's answer, an object with the member `error`, or that member's object alone.
-    ///
-    /// - Parameter json: The bytes of the answer, at most 64 KiB.
-    /// - Returns: Nil if the bytes are no such object with a whole number as its `code`.
+    /// Reads Graph's answer of at most 64 KiB, an object with the member `error`, or that member's object alone; nil for bytes
+    /// that are no such object with a whole number as its `code`.
     public init?(json: [UInt8]) {
         guard let object = JSONObject(json) else { return nil }
         let error = object.object("error") ?? object.document.root

@@ -22,7 +22,7 @@ public final class LoginNonces: Sendable, Redacted {
     }
 
     /// The default lifetime of a nonce: ten minutes.
-    public static let defaultLifetime = Duration.seconds(NonceIssuer.defaultLifetimeSeconds)
+    public static let defaultLifetime = NonceIssuer.defaultLifetime
 
     private let capacity: Int
     private let lifetime: Duration
@@ -41,7 +41,7 @@ public final class LoginNonces: Sendable, Redacted {
         clock: (@Sendable () -> Duration)? = nil
     ) {
         self.capacity = max(2, capacity)
-        self.lifetime = min(max(.zero, lifetime), .seconds(NonceIssuer.greatestLifetimeSeconds))
+        self.lifetime = min(max(.zero, lifetime), NonceIssuer.greatestLifetime)
         self.clock = { clock.map { MonotonicInstant($0()) } ?? MonotonicClock.now() }
     }
 

@@ -11,10 +11,10 @@ internal import LLJOSE
 /// A recognised nonce may have been used before; the issuer cannot tell. Remember the nonce until
 /// ``IssuedNonce/expiresAt``, and refuse it the second time.
 public struct NonceIssuer: Sendable {
-    /// The greatest lifetime of a nonce, in seconds: one day. A login takes minutes.
-    public static let greatestLifetimeSeconds = 86_400
-    /// The default lifetime of a nonce, in seconds: ten minutes.
-    public static let defaultLifetimeSeconds = 600
+    /// The greatest lifetime of a nonce: one day. A login takes minutes.
+    public static let greatestLifetime = Duration.seconds(86_400)
+    /// The default lifetime of a nonce: ten minutes.
+    public static let defaultLifetime = Duration.seconds(600)
     /// The number of random bytes in a nonce. 16: two equal nonces become likely only after 2⁶⁴ of them.
     package static let randomByteCount = 16
 
@@ -32,47 +32,34 @@ public struct NonceIssuer: Sendable {
         self.init(secret: try NonceSecret(text: secret), former: try former.map(NonceSecret.init(text:)))
     }
 
-    /// Does the same with secrets that are checked already.
     package init(secret: NonceSecret, former: NonceSecret? = nil) {
         self.secret = secret
         self.former = former
     }
 
-    /// Issues a nonce for one login.
-    /// - Parameters:
-    ///   - appID: The app that logs in; the nonce is valid for its tokens only.
-    ///   - lifetimeSeconds: The lifetime, 1 to 86400 seconds.
-    ///   - now: The current time.
+    /// Issues a nonce for one login, good for the tokens of this app, for 1 s to one day from `now`.
     /// - Returns: Nil if the lifetime or the time is out of range, or if the system gives no random bytes.
-    public func issue(
-        appID: String,
-        lifetimeSeconds: Int = defaultLifetimeSeconds,
-        now: NumericDate
-    ) -> IssuedNonce? {
+    public func issue(appID: String, lifetime: Duration = defaultLifetime, now: NumericDate) -> IssuedNonce? {
         guard let random = try? RandomBytes.make(count: Self.randomByteCount) else { return nil }
         // In range: a date is 0 to 2⁵³ seconds, and beyond 2⁴⁸ milliseconds the next step refuses it.
         let milliseconds = UInt64(now.secondsSince1970 * 1_000)
-        return issue(appID: appID, lifetimeSeconds: lifetimeSeconds, now: milliseconds, randomBytes: random)
+        return issue(appID: appID, lifetime: lifetime, now: milliseconds, randomBytes: random)
     }
 
-    /// Issues a nonce from the given random bytes.
-    /// - Parameters:
-    ///   - now: The current time in milliseconds since 1970.
-    ///   - date: The time of issue in the nonce. It is later than ``now`` if the memory of used nonces is complete only
-    ///     from then on.
-    ///   - randomBytes: Sixteen bytes.
+    /// Issues a nonce from sixteen random bytes, `now` in milliseconds since 1970. The date in the nonce is later than that if
+    /// the memory of used nonces is complete only from then on.
     package func issue(
         appID: String,
-        lifetimeSeconds: Int,
+        lifetime: Duration,
         now: UInt64,
         dated date: UInt64? = nil,
         randomBytes: [UInt8]
     ) -> IssuedNonce? {
-        guard (1...Self.greatestLifetimeSeconds).contains(lifetimeSeconds), now < NonceFormat.milliseconds - 86_400_000,
+        guard (.seconds(1)...Self.greatestLifetime).contains(lifetime), now < NonceFormat.milliseconds - 86_400_000,
             (date ?? now) < NonceFormat.milliseconds, randomBytes.count == Self.randomByteCount
         else { return nil }
         // No overflow: both summands are below 2⁴⁸.
-        let expiry = now + UInt64(lifetimeSeconds) * 1_000
+        let expiry = now + lifetime.wholeNanoseconds / 1_000_000
         var bytes: [UInt8] = [NonceFormat.version]
         bytes.reserveCapacity(NonceFormat.byteCount)
         NonceFormat.append(date ?? now, to: &bytes)
@@ -96,12 +83,7 @@ public struct NonceIssuer: Sendable {
         guard let nonce = Nonce(nonce),
             let facts = recognize(nonce.value.utf8.span, appID: Array(appID.utf8).span)
         else { return nil }
-        let issued = IssuedNonce(
-            nonce: nonce,
-            appID: appID,
-            issuedAt: facts.issuedAt,
-            expiresAt: facts.expiresAt
-        )
+        let issued = IssuedNonce(nonce: nonce, appID: appID, issuedAt: facts.issuedAt, expiresAt: facts.expiresAt)
         return now < issued.expiresAt ? .current(issued) : .expired(issued)
     }
 
@@ -176,7 +158,6 @@ package struct RecognizedNonce: Equatable, Sendable, Redacted {
 
 /// The bytes of an issued nonce: version (1), time of issue (6), expiry (6), random (16), tag (16). The times are in
 /// milliseconds since 1970, most significant byte first.
-///
 /// It is written in lower-case hexadecimal, so each nonce has exactly one spelling.
 enum NonceFormat {
     static let version: UInt8 = 2
@@ -192,7 +173,6 @@ enum NonceFormat {
     /// True if a text may be a nonce of an issuer. Most other nonces have another length.
     static func hasLength(_ text: [UInt8]) -> Bool { text.count == textByteCount }
 
-    /// The bytes of a text in the form of a nonce; nil for any other text.
     static func bytes(of text: Span<UInt8>) -> [UInt8]? {
         guard text.count == textByteCount else { return nil }
         var bytes: [UInt8] = []
@@ -223,7 +203,6 @@ enum NonceFormat {
 }
 
 /// The secret under which a ``NonceIssuer`` issues and recognises nonces. The secret is enough to make nonces.
-///
 /// It never shows its bytes: its description gives only their number, and its mirror, which `dump` shows, is empty.
 package struct NonceSecret: Sendable, Equatable, Redacted {
     /// The least number of bytes: 32, the output of SHA-256. A shorter key weakens the code (RFC 2104 section 3).
@@ -244,9 +223,7 @@ package struct NonceSecret: Sendable, Equatable, Redacted {
         self.bytes = bytes
     }
 
-    /// Takes a secret in its written form: 32 to 128 visible ASCII characters, without white space; their bytes are the
-    /// secret. The output of `openssl rand -hex 32`, `openssl rand -base64 32` or a password generator is such a
-    /// secret.
+    /// Takes a secret in its written form: 32 to 128 visible ASCII characters; their bytes are the secret.
     package init(text: String) throws(InvalidConfiguration) {
         let bytes = Array(text.utf8)
         guard bytes.allSatisfy(ASCII.isVisible) else { throw .secretNotVisible }

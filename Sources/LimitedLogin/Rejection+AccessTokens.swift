@@ -1,52 +1,46 @@
 extension Rejection {
-    package static let accessTokenNotConfirmed = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenNotConfirmed = invalid(
         "Graph says that the access token is not valid. Where tracking is denied, SDK 17 and later give the app a "
             + "placeholder: send AuthenticationToken.current.tokenString as id_token instead.",
-        hint: "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
+        "An iPhone app with SDK 17 or later gets this placeholder where tracking is denied: have it send "
             + "AuthenticationToken.current.tokenString as id_token; otherwise copy the token anew, whole."
     )
-    private static func notNow(_ detail: String, _ hint: String) -> Rejection {
+    private static func invalid(_ detail: String, _ hint: String) -> Rejection {
         Rejection(.accessTokenInvalid, detail, hint: hint)
     }
-    package static let accessTokenOfCheckpoint = notNow(
+    package static let accessTokenOfCheckpoint = invalid(
         "Facebook holds the person's account at a check, so the access token is not valid now.",
         "Have the person log in at www.facebook.com, pass the check there, and log in to the app again; end no account."
     )
-    package static let accessTokenOfUnconfirmedAccount = notNow(
+    package static let accessTokenOfUnconfirmedAccount = invalid(
         "The person's account at Facebook is not confirmed, so the access token is not valid now.",
         "Have the person confirm the account at www.facebook.com, and log in to the app again; end no account."
     )
-    package static let accessTokenWithoutRole = notNow(
+    package static let accessTokenWithoutRole = invalid(
         "The person has no role in the app, which is in development, or on the page that the access token is for.",
         "Give the person a role in the App Dashboard, or switch the app to live mode."
     )
-    package static let accessTokenOfGaming = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenOfGaming = invalid(
         "The access token begins with GG|: it is of the gaming domain, which Graph cannot vouch for. Have the app log in with "
             + "Facebook Login, or send the login's id token as id_token.",
-        hint: "Have the app log in with Facebook Login instead of the gaming domain, or send "
+        "Have the app log in with Facebook Login instead of the gaming domain, or send "
             + "AuthenticationToken.current.tokenString as id_token."
     )
-    package static let accessTokenOfNoPerson = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenOfNoPerson = invalid(
         "The access token is an app's or a page's, not a person's.",
-        hint: "Send the token that the login gave the app, not one that a server made for itself."
+        "Send the token that the login gave the app, not one that a server made for itself."
     )
-    package static let accessTokenWithoutUser = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenWithoutUser = invalid(
         "Graph names no person whose access token it is.",
-        hint: lookAtTheDebugger
+        lookAtTheDebugger
     )
-    package static let accessTokenWithoutExpiry = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenWithoutExpiry = invalid(
         "Graph does not say until when the access token is valid.",
-        hint: lookAtTheDebugger
+        lookAtTheDebugger
     )
-    package static let accessTokenOfAnother = Rejection(
-        .accessTokenInvalid,
+    package static let accessTokenOfAnother = invalid(
         "Graph names another person for the access token than its holder.",
-        hint: "Refuse the login and have the person log in again; Graph contradicts itself."
+        "Refuse the login and have the person log in again; Graph contradicts itself."
     )
     package static let accessTokenExpired = Rejection(.accessTokenExpired)
     package static let accessTokenRevoked = Rejection(
@@ -71,7 +65,7 @@ extension Rejection {
         .invalidAudience,
         "The access token was issued for another app.",
         hint:
-            "Look whether LIMITED_LOGIN_APP_IDS is right, and facebook_app_id in the app's strings.xml, FacebookAppID in its "
+            "Look whether `appIDs` is right, and facebook_app_id in the app's strings.xml, FacebookAppID in its "
             + "Info.plist, appId in FB.init."
     )
     package static let accessTokenOfOtherSubject = Rejection(
@@ -82,10 +76,9 @@ extension Rejection {
     private static let lookAtTheDebugger =
         "Look at the token in Facebook's Access Token Debugger, since Graph answers so for no login of a person."
     private static let logInOrAllow =
-        "Have the app log in again, or set LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS higher: an app keeps its access token for up "
+        "Have the app log in again, or set `maximumTokenAge` higher: an app keeps its access token for up "
         + "to 60 days."
 
-    /// The nonce of the login is missing, another's, foreign, or too old.
     static let accessTokenNonceMismatch = Rejection(
         .nonceMismatch,
         "The access token's login has no nonce, or another than the one expected: begin the login anew."

@@ -1,5 +1,7 @@
 internal import LLBytes
 
+private typealias Row = Rejection.Code
+
 extension Rejection {
     /// The stable codes for callers. Later versions may know more of them.
     ///
@@ -21,7 +23,6 @@ extension Rejection {
         package let claim: String?
         private let uses: Uses
 
-        /// The party at fault.
         package enum Kind: Sendable {
             /// The token, of which a bearer is told in a challenge.
             case token
@@ -42,14 +43,11 @@ extension Rejection {
             static let nonces: Uses = [.login, Uses(rawValue: 4)]
         }
 
-        /// The remedy for refused tokens without a more precise one.
         package static let refuseTheLogin = "Refuse the login, and have the app log in again."
 
         /// True if the code is about the tie to a login. A caller that names no login never gets it.
         package var isOfLogin: Bool { uses.contains(.login) }
-        /// True if an access token may be refused with it too.
         package var isOfAccessTokens: Bool { uses.contains(.accessTokens) }
-        /// True if the code is about the nonce, which other credentials may have too.
         package var isOfNonces: Bool { uses.contains(.nonces) }
 
         package init(
@@ -58,31 +56,27 @@ extension Rejection {
             _ kind: Kind,
             _ title: String,
             check: VerificationCheck? = nil,
+            claim: String? = nil,
+            uses: UInt8 = 0,
             retryAfter seconds: Int? = nil
         ) {
             (self.rawValue, self.status, self.kind, self.title) = (rawValue, status, kind, title)
-            (self.check, claim, retryAfterSeconds, uses) = (check, nil, seconds, [])
-            (detail, hint) = ("", Code.refuseTheLogin)
+            (self.check, self.claim, retryAfterSeconds) = (check, claim, seconds)
+            (self.uses, detail, hint) = (Uses(rawValue: uses), "", Code.refuseTheLogin)
         }
 
         /// A code of refused id tokens.
-        private init(
-            _ rawValue: String,
+        fileprivate convenience init(
+            _ name: String,
             _ uses: Uses = [],
             _ check: VerificationCheck? = nil,
             _ claim: ClaimName? = nil
         ) {
-            (self.rawValue, status, kind, self.uses) = (rawValue, 401, .token, uses)
-            title =
-                uses.contains(.nonces)
-                ? "The login is refused for its nonce"
-                : uses.contains(.accessTokens) ? "The token is refused" : "The id token is refused"
-            retryAfterSeconds = nil
-            (self.check, self.claim) = (check, claim?.spelling)
-            (detail, hint) = ("", Code.refuseTheLogin)
+            let token = uses.contains(.accessTokens) ? "The token is refused" : "The id token is refused"
+            let title = uses.contains(.nonces) ? "The login is refused for its nonce" : token
+            self.init(name, 401, .token, title, check: check, claim: claim?.spelling, uses: uses.rawValue)
         }
 
-        /// The same row with other sentences.
         private init(_ row: Code, detail: String, hint: String) {
             (rawValue, status, kind, title) = (row.rawValue, row.status, row.kind, row.title)
             (check, claim, retryAfterSeconds, uses) = (row.check, row.claim, row.retryAfterSeconds, row.uses)
@@ -106,7 +100,7 @@ extension Rejection {
 /// The codes of refused id tokens; some are of access tokens too.
 extension Rejection.Code {
     /// The token is longer than the limit.
-    public static let tokenTooLong = Rejection.Code("token_too_long", [], .size)
+    public static let tokenTooLong = Row("token_too_long", [], .size)
         .detail(
             "The token is longer than \(DecimalNumber.grouped(VerificationLimits.tokenByteCount)) bytes, so it is not read."
         )
@@ -121,14 +115,14 @@ extension Rejection.Code {
     /// The value of `alg` is not RS256; of a DPoP proof, not ES256; of a signed request, not HMAC-SHA256.
     public static let unsupportedAlgorithm = Rejection.Code("unsupported_algorithm", [], .algorithm)
     /// The header has `crit` or `b64`.
-    public static let unsupportedCriticalHeader = Rejection.Code("unsupported_critical_header", [], .criticalHeader)
+    public static let unsupportedCriticalHeader = Row("unsupported_critical_header", [], .criticalHeader)
         .detail("The header demands an extension with crit or b64; an id token from Facebook has neither.")
         .hint(
             "Facebook's tokens demand no extension, so find out who made this one, and take the token from "
                 + "AuthenticationToken.current.tokenString instead."
         )
     /// The header has no `kid`.
-    public static let missingKeyID = Rejection.Code("missing_key_id", [], .keyID)
+    public static let missingKeyID = Row("missing_key_id", [], .keyID)
         .detail("The header does not name its key: kid is missing, empty or not a string.")
         .hint("Facebook's tokens always name their key with kid, so find out who made this one.")
     /// No published key has that ID.
@@ -156,7 +150,7 @@ extension Rejection.Code {
     /// The token's nonce was issued too long ago.
     public static let nonceExpired = Rejection.Code("nonce_expired", .nonces)
     /// The token's nonce was used before.
-    public static let nonceUsed = Rejection.Code("nonce_used", .nonces, .binding, .nonce)
+    public static let nonceUsed = Row("nonce_used", .nonces, .binding, .nonce)
         .detail(
             "The token's nonce was used before: every login needs a nonce of its own. If the SDK refreshed the token of a "
                 + "session, give the session's user as subject beside the nonce."
@@ -168,14 +162,14 @@ extension Rejection.Code {
     /// The token was accepted before.
     public static let tokenReplayed = Rejection.Code("token_replayed", [.login, .accessTokens])
     /// The login was revoked after the token was issued.
-    public static let loginRevoked = Rejection.Code("login_revoked", .accessTokens, .times, .issuedAt)
+    public static let loginRevoked = Row("login_revoked", .accessTokens, .times, .issuedAt)
         .detail("The login was revoked after this token was issued, or in the same second.")
         .hint("The person or your backend ended this login: end its session, and have the person log in anew.")
     /// The token belongs to another person.
-    public static let subjectMismatch = Rejection.Code("subject_mismatch", [.login, .accessTokens])
+    public static let subjectMismatch = Row("subject_mismatch", [.login, .accessTokens])
         .hint("End the session of that subject and begin one with a new login.")
     /// The token is bound to another key, or to none.
-    public static let keyThumbprintMismatch = Rejection.Code("key_thumbprint_mismatch", .login, .device, .confirmation)
+    public static let keyThumbprintMismatch = Row("key_thumbprint_mismatch", .login, .device, .confirmation)
         .detail(
             "The token is not bound to the key given: it comes from another device, or from an app without such a key."
         )
@@ -184,23 +178,17 @@ extension Rejection.Code {
                 + "SDK is older than 18.1 has none."
         )
     /// The access token was not issued together with the token.
-    public static let accessTokenHashMismatch = Rejection.Code(
-        "at_hash_mismatch",
-        .login,
-        .accessToken,
-        .accessTokenHash
-    )
-    .detail("The access token given was not issued together with this id token: at_hash is missing or another's.")
-    .hint(
-        "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
-            + "token none of its own."
-    )
+    public static let accessTokenHashMismatch = Row("at_hash_mismatch", .login, .accessToken, .accessTokenHash)
+        .detail("The access token given was not issued together with this id token: at_hash is missing or another's.")
+        .hint(
+            "Give the access token of the very login that this token came from: a Limited Login has none, and a refreshed "
+                + "token none of its own."
+        )
     /// The login was not a Limited Login.
-    public static let trackingNotAllowed = Rejection.Code("tracking_not_allowed", [], .tracking, .accessTokenHash)
+    public static let trackingNotAllowed = Row("tracking_not_allowed", [], .tracking, .accessTokenHash)
         .detail("The token came with an access token, so this was not a Limited Login; only that is allowed here.")
-        .hint("Have the app log in with LoginConfiguration(tracking: .limited), or set LIMITED_LOGIN_TRACKING to any.")
+        .hint("Have the app log in with LoginConfiguration(tracking: .limited), or set `tracking` to any.")
 
-    /// All codes of refused id tokens.
     package static let ofTokens: [Rejection.Code] = [
         .tokenTooLong, .malformedToken, .notAnIDToken, .unsupportedAlgorithm, .unsupportedCriticalHeader,
         .missingKeyID, .unknownKey, .invalidSignature, .missingClaim, .malformedClaim, .invalidIssuer,
@@ -228,7 +216,7 @@ extension Rejection.Code {
         .hint("End the person's session, and have the person log in again.")
 
     private static func ofAccessTokens(_ rawValue: String) -> Rejection.Code {
-        Rejection.Code(rawValue, 401, .token, "The access token is refused")
+        Row(rawValue, 401, .token, "The access token is refused")
     }
 }
 
@@ -236,40 +224,41 @@ extension Rejection.Code {
 /// theirs too.
 extension Rejection.Code {
     /// The code of the service's answer to all of them.
-    package static let invalidDPoPProof = Rejection.Code(
-        "invalid_dpop_proof",
-        401,
-        .client,
-        "The DPoP proof is refused"
-    )
-    .hint("Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2).")
+    package static let invalidDPoPProof = Row("invalid_dpop_proof", 401, .client, "The DPoP proof is refused")
+        .hint("Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2).")
     /// The request has no proof.
     public static let missingProof = ofProofs("missing_proof")
+        .detail("The token is bound to a key, and the request has no DPoP proof.")
     /// The request has more than one proof.
     public static let repeatedProof = ofProofs("repeated_proof")
+        .detail("The request has more than one DPoP field.")
     /// The proof is too long, or no JWT.
     public static let malformedProof = ofProofs("malformed_proof")
     /// `typ` is not `dpop+jwt`.
     public static let wrongType = ofProofs("wrong_type")
+        .detail("The DPoP proof's typ is not dpop+jwt.")
     /// `jwk` is no public P-256 key.
     public static let invalidKey = ofProofs("invalid_key")
+        .detail("The DPoP proof's jwk is not a public P-256 key.")
     /// `htm` or `htu` is of another request, or the request's URL is none.
     public static let wrongRequest = ofProofs("wrong_request")
     /// `iat`, `exp` or `nbf` is missing, unreadable, or too far away; of a signed request, `issued_at`.
     public static let outOfTime = ofProofs("out_of_time")
     /// `jti` is missing, empty or too long.
     public static let missingTokenID = ofProofs("missing_token_id")
+        .detail("The DPoP proof's jti is missing, empty, or longer than 256 bytes.")
     /// `ath` is missing, or of another token.
     public static let wrongToken = ofProofs("wrong_token")
     /// The token is bound to another key, or to none.
     public static let wrongKey = ofProofs("wrong_key")
     /// The proof was used before.
     public static let replayedProof = ofProofs("replayed_proof")
+        .detail("The DPoP proof's jti was seen before: make a proof with a new jti for each request.")
     /// A bound token came as a Bearer.
     public static let boundBearer = ofProofs("bound_bearer")
 
     private static func ofProofs(_ rawValue: String) -> Rejection.Code {
-        Rejection.Code(rawValue, 401, .client, invalidDPoPProof.title)
+        Row(rawValue, 401, .client, invalidDPoPProof.title)
     }
 }
 
@@ -277,65 +266,51 @@ extension Rejection.Code {
 /// theirs too.
 extension Rejection.Code {
     /// The code of the service's answer to all of them.
-    package static let invalidSignedRequest = Rejection.Code(
-        "invalid_signed_request",
-        403,
-        .caller,
-        "The signed request is refused"
-    )
-    .hint(
-        "Look whether LIMITED_LOGIN_APP_SECRETS_FILE has the secret of the app that sends it, and whether the "
-            + "clock is right; limited-login signed-request judge takes it apart."
-    )
+    package static let invalidSignedRequest =
+        Row("invalid_signed_request", 403, .caller, "The signed request is refused")
+        .hint(
+            "Look whether `secrets` has the secret of the app that sends it, and whether the clock is right; limited-login "
+                + "signed-request judge takes it apart."
+        )
     /// It is not two parts of base64url with a JSON object.
     public static let malformedRequest = ofRequests("malformed_request")
     /// It belongs to a login, not to a callback.
     public static let loginRequest = ofRequests("login_request")
+        .detail("This is a login's signed request (it has code, oauth_token or access_token), not a callback's.")
     /// It belongs to a page tab.
     public static let pageTabRequest = ofRequests("page_tab_request")
+        .detail("This is a page tab's signed request (it has page), not a callback's.")
     /// It belongs to an Instant Game.
     public static let instantGameRequest = ofRequests("instant_game_request")
     /// `user_id` is missing or no id.
     public static let invalidUser = ofRequests("invalid_user")
+        .detail("The member user_id is missing or not 1 to 20 digits without a leading zero.")
     /// `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
     public static let noPerson = ofRequests("no_person")
+        .detail("The member user_id is 0: a page removed the app, and no person is named.")
 
     private static func ofRequests(_ rawValue: String) -> Rejection.Code {
-        Rejection.Code(rawValue, 403, .client, invalidSignedRequest.title)
+        Row(rawValue, 403, .client, invalidSignedRequest.title)
     }
-}
 
-extension Rejection.Code {
-    package static let invalidRequest = Rejection.Code("invalid_request", 400, .caller, "The request is malformed")
+    package static let invalidRequest = Row("invalid_request", 400, .caller, "The request is malformed")
         .hint("Compare the request with its route's example in GET /openapi.json.")
-    package static let invalidNonce = Rejection.Code("invalid_nonce", 400, .caller, "The nonce is malformed")
+    package static let invalidNonce = Row("invalid_nonce", 400, .caller, "The nonce is malformed")
         .hint("Give the nonce exactly as your backend made it: a string, not empty and without white space.")
-    package static let unknownApp = Rejection.Code(
-        "unknown_app",
-        400,
-        .caller,
-        "The app id is not configured",
-        check: .expectation
-    )
-    .detail("The app ID given is not one of the configured apps.")
-    .hint("Give an app id that LIMITED_LOGIN_APP_IDS names, or none.")
-    package static let invalidTarget = Rejection.Code("invalid_target", 400, .caller, "The audience is not configured")
-        .detail("The audience is none of token_audiences.")
-        .hint("Name one of LIMITED_LOGIN_TOKEN_AUDIENCES as audience or resource, or none.")
-    package static let invalidScope = Rejection.Code("invalid_scope", 400, .caller, "The scope is not offered")
-        .detail("The scope is not within token_scope.")
-        .hint("Name scopes of LIMITED_LOGIN_TOKEN_SCOPE as scope, or none.")
+    package static let unknownApp =
+        Row("unknown_app", 400, .caller, "The app id is not configured", check: .expectation)
+        .detail("The app ID given is not one of the configured apps.")
+        .hint("Give an app id that `appIDs` names, or none.")
+    package static let invalidTarget = Row("invalid_target", 400, .caller, "The audience is not configured")
+        .detail("The audience is none of the configured ones.")
+        .hint("Name one of `audiences` as audience or resource, or none.")
+    package static let invalidScope = Row("invalid_scope", 400, .caller, "The scope is not offered")
+        .detail("The scope is not within the configured one.")
+        .hint("Name scopes of `scope` as scope, or none.")
     package static let keysUnavailable =
-        Rejection.Code(
-            "keys_unavailable",
-            503,
-            .outage,
-            "The issuer's keys are not available",
-            check: .key,
-            retryAfter: 2
-        )
+        Row("keys_unavailable", 503, .outage, "The issuer's keys are not available", check: .key, retryAfter: 2)
         .detail("The issuer's keys could not be fetched; try again shortly.")
         .hint("Try again when the issuer's keys can be fetched; limited-login keys shows why they cannot.")
-    package static let internalError = Rejection.Code("internal_error", 500, .outage, "The service failed")
+    package static let internalError = Row("internal_error", 500, .outage, "The service failed")
         .hint("Try again, and look into the log of the service for the request id.")
 }

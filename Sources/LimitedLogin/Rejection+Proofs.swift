@@ -2,15 +2,12 @@ internal import LLBytes
 
 extension Rejection {
     /// The service answers all of them with one code.
-    private static func proof(_ code: Code, _ detail: String) -> Rejection {
+    private static func proof(_ code: Code, _ detail: String? = nil) -> Rejection {
         Rejection(code, detail, answer: .invalidDPoPProof)
     }
 
-    package static let proofMissing = proof(
-        .missingProof,
-        "The token is bound to a key, and the request has no DPoP proof."
-    )
-    package static let proofRepeated = proof(.repeatedProof, "The request has more than one DPoP field.")
+    package static let proofMissing = proof(.missingProof)
+    package static let proofRepeated = proof(.repeatedProof)
     package static let proofTooLong = proof(
         .malformedProof,
         "The DPoP proof is longer than \(DecimalNumber.grouped(DPoPProof.byteLimit)) bytes."
@@ -19,23 +16,20 @@ extension Rejection {
         .malformedProof,
         "The DPoP proof is not a JWT: three parts of base64url, two of them JSON objects."
     )
-    package static let proofOfWrongType = proof(.wrongType, "The DPoP proof's typ is not dpop+jwt.")
+    package static let proofOfWrongType = proof(.wrongType)
     package static let proofOfUnsupportedAlgorithm = proof(.unsupportedAlgorithm, "The DPoP proof's alg is not ES256.")
     package static let proofWithCriticalHeader = proof(
         .unsupportedCriticalHeader,
         "The DPoP proof demands an extension with crit or b64."
     )
-    package static let proofOfInvalidKey = proof(.invalidKey, "The DPoP proof's jwk is not a public P-256 key.")
+    package static let proofOfInvalidKey = proof(.invalidKey)
     package static let proofOfInvalidSignature = proof(
         .invalidSignature,
         "The DPoP proof's signature is not the one of its jwk."
     )
     package static let proofWithoutURL = proof(.wrongRequest, "The URL given for the request is no http or https URL.")
     package static let proofWithoutIssueTime = proof(.outOfTime, "The DPoP proof has no iat.")
-    package static let proofWithoutTokenID = proof(
-        .missingTokenID,
-        "The DPoP proof's jti is missing, empty, or longer than 256 bytes."
-    )
+    package static let proofWithoutTokenID = proof(.missingTokenID)
     package static let proofOfUnboundToken = proof(.wrongKey, "The token is bound to no key, so no DPoP proof fits it.")
     package static let proofOfUnreadableBinding = proof(
         .wrongKey,
@@ -50,16 +44,12 @@ extension Rejection {
         .wrongKey,
         "The DPoP proof's key is not the one that the token is bound to."
     )
-    package static let proofReplayed = proof(
-        .replayedProof,
-        "The DPoP proof's jti was seen before: make a proof with a new jti for each request."
-    )
+    package static let proofReplayed = proof(.replayedProof)
     /// RFC 9449 section 7.2: accepted as a Bearer, a stolen bound token would be useful to a thief.
     package static let boundBearer = proof(
         .boundBearer,
         "The token is bound to a key and came as a Bearer beside a DPoP field: send Authorization: DPoP with the token."
     )
-    /// OpenSSL failed, so nothing is known about the proof.
     static let proofNotVerifiable = Rejection(.internalError, "The DPoP proof cannot be verified now.")
 }
 

@@ -31,7 +31,7 @@ extension Rejection {
         .invalidRequest,
         .expectation,
         "No nonces are issued here, so the token's cannot be one of them.",
-        hint: "Set nonce_secret_file (LIMITED_LOGIN_NONCE_SECRET_FILE) to the secret that the nonce was issued with."
+        hint: "Set `nonces` to the secret that the nonce was issued with."
     )
     package static let keysUnavailable = Rejection(.keysUnavailable)
     package static let cryptographyFailed = Rejection(
@@ -40,9 +40,7 @@ extension Rejection {
         "OpenSSL failed, so nothing is known about the token.",
         hint: "Try again; if it fails again, restart the program and look whether the machine has memory left."
     )
-}
 
-extension Rejection {
     /// - Parameter keyID: The token's key ID; the sentence quotes its first 64 visible ASCII characters.
     package static func unknownKey(_ keyID: some Collection<UInt8>) -> Rejection {
         let shown = keyID.prefix(64).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
@@ -55,12 +53,10 @@ extension Rejection {
             "No published key has the key ID \"\(keyID)\": the token is forged, or its key was withdrawn.",
             hint:
                 "Compare the key id with what limited-login keys lists: a token older than a month outlives its key, and a "
-                + "token of another issuer needs that issuer's keys (LIMITED_LOGIN_JWKS_URLS)."
+                + "token of another issuer needs that issuer's keys (`keys`)."
         )
     }
-}
 
-extension Rejection {
     package static func missingClaim(_ claim: ClaimName) -> Rejection {
         Rejection(
             .missingClaim,
@@ -87,7 +83,7 @@ extension Rejection {
             claim: .issuer,
             "The issuer \(quoted(issuer)) is not one of the configured issuers.",
             hint:
-                "Look whether LIMITED_LOGIN_ISSUERS is right, letter for letter, and whether it is a token of Facebook's."
+                "Look whether `issuers` is right, letter for letter, and whether it is a token of Facebook's."
         )
     }
     package static func expired(at date: NumericDate, now: NumericDate) -> Rejection {
@@ -100,13 +96,14 @@ extension Rejection {
             hint: "Have the app log in again for a new token."
         )
     }
-    package static func tooOld(issuedAt date: NumericDate, maximumAgeSeconds: Int, now: NumericDate) -> Rejection {
-        Rejection(
+    package static func tooOld(issuedAt date: NumericDate, maximumAge: Duration, now: NumericDate) -> Rejection {
+        let limit = maximumAge.components.seconds
+        return Rejection(
             .tooOld,
             .times,
             claim: .issuedAt,
-            "The token was issued \(seconds(from: date, to: now)) ago; at most \(maximumAgeSeconds) s are allowed.",
-            hint: "Have the app log in again, or raise LIMITED_LOGIN_MAX_TOKEN_AGE_SECONDS above \(maximumAgeSeconds)."
+            "The token was issued \(seconds(from: date, to: now)) ago; at most \(limit) s are allowed.",
+            hint: "Have the app log in again, or raise `maximumTokenAge` above \(limit)."
         )
     }
 }
@@ -131,9 +128,7 @@ extension Rejection {
         "The token belongs to another person than the subject given.",
         hint: Code.subjectMismatch.hint
     )
-}
 
-extension Rejection {
     /// A claim's value in quotation marks on one line, cut to a readable length.
     static func quoted(_ text: String) -> String {
         text.count > 80 ? String(text.prefix(80)).debugDescription + "…" : text.debugDescription

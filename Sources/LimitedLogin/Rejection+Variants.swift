@@ -1,9 +1,8 @@
 // Refusals with one code and several sentences.
 
 extension Rejection {
-    /// The fault of bytes that are no token at all.
     package struct MalformedToken: Sendable {
-        let check: VerificationCheck
+        var check = VerificationCheck.serialization
         let detail: String
         let hint: String
     }
@@ -29,10 +28,8 @@ extension Rejection.MalformedToken {
         hint: "Pass what the app reads from AuthenticationToken.current.tokenString; nothing was given."
     )
 
-    /// There are not three parts separated by full stops.
     package static func wrongPartCount(_ count: Int) -> Self {
         Self(
-            check: .serialization,
             detail: "A token has three parts separated by full stops; this has \(count).",
             hint: count < 3
                 ? "The text ends too early, so copy the token anew, whole, up to the end of its third part."
@@ -42,7 +39,6 @@ extension Rejection.MalformedToken {
 
     /// It is JSON, not the compact form (RFC 7515 section 7.2).
     package static let jsonSerialization = Self(
-        check: .serialization,
         detail: "The token is in the JSON serialization; only the compact one is accepted.",
         hint: "Pass the token itself, which begins with eyJ or EAA, not the JSON around it."
     )
@@ -59,7 +55,6 @@ extension Rejection.MalformedToken {
 
     package static func invalidBase64URL(_ part: Rejection.Part) -> Self {
         Self(
-            check: .serialization,
             detail: "The \(part.rawValue) is not base64url as RFC 7515 spells it.",
             hint: part == .signature
                 ? "The end of the token is damaged or cut off, so copy the token anew, up to its last character."
@@ -67,21 +62,13 @@ extension Rejection.MalformedToken {
         )
     }
 
-    /// - Parameter reason: a clause.
     package static func invalidJSON(_ part: Rejection.Part, reason: String) -> Self {
-        Self(
-            check: part == .header ? .header : .payload,
-            detail: "The \(part.rawValue) is not strict JSON: \(reason).",
-            hint: isChanged
-        )
+        unread(part, "strict JSON: \(reason)")
     }
-
-    package static func notAnObject(_ part: Rejection.Part) -> Self {
-        Self(
-            check: part == .header ? .header : .payload,
-            detail: "The \(part.rawValue) is not a JSON object.",
-            hint: isChanged
-        )
+    package static func notAnObject(_ part: Rejection.Part) -> Self { unread(part, "a JSON object") }
+    private static func unread(_ part: Rejection.Part, _ wanted: String) -> Self {
+        let check = part == .header ? VerificationCheck.header : .payload
+        return Self(check: check, detail: "The \(part.rawValue) is not \(wanted).", hint: isChanged)
     }
 }
 
@@ -102,14 +89,12 @@ extension Rejection {
                 "This is an access token, not an id token; one of Android, the web or classic login goes into access_token.",
             hint:
                 "Have the app send AuthenticationToken.current.tokenString, not AccessToken.current.tokenString, which is "
-                + "of no use in Limited Login; or accept access tokens (LIMITED_LOGIN_ACCESS_TOKENS)."
+                + "of no use in Limited Login; or accept access tokens (`AccessTokenInspection`)."
         )
-        /// A JWE of five parts.
         package static let encrypted = Self(
             check: .serialization,
             detail: "This is an encrypted token (JWE); Facebook's id tokens are signed only."
         )
-        /// The header has parameters of encryption.
         package static let encryptionHeader = Self(
             detail: "The header speaks of encryption (enc, zip, p2c or p2s); Facebook's id tokens are signed only."
         )
@@ -117,7 +102,6 @@ extension Rejection {
         package static let nested = Self(
             detail: "This is a token within a token (cty); Facebook's id tokens are not nested."
         )
-        /// A token of the service's own issuer where Facebook's are judged.
         package static let ownToken = Self(
             detail: "This is a token that this service issued, and none of Facebook's.",
             hint: "Send Facebook's token of the login; one of POST /token is for /auth, /introspect and your services."
@@ -159,9 +143,7 @@ extension Rejection {
                 "Never accept a token without a signature, and find out where it came from."
             } else if isSecret {
                 "Find out who signed this with a shared secret, which Facebook never does: a test, or your own session token."
-            } else {
-                "Facebook signs with RS256 alone, so find out who issued this token."
-            }
+            } else { "Facebook signs with RS256 alone, so find out who issued this token." }
         return Rejection(.unsupportedAlgorithm, .algorithm, detail, hint: hint)
     }
 
@@ -211,18 +193,16 @@ extension Rejection {
                 detail:
                     "The audience \(Rejection.quoted(app)) is not one of the configured apps, or not the app given.",
                 hint:
-                    "Look whether LIMITED_LOGIN_APP_IDS is right, and FacebookAppID in the app's Info.plist, and app_id if "
+                    "Look whether `appIDs` is right, and FacebookAppID in the app's Info.plist, and app_id if "
                     + "you give one."
             )
         }
 
-        /// The token is for several audiences, which Facebook never issues.
         package static let severalAudiences = Self(
             detail: "The token names several audiences; one for this app alone is needed.",
             hint: "Facebook issues a token for one app, so find out who made one for several."
         )
 
-        /// `azp` names another app than `aud`.
         package static func otherAuthorizedParty(_ app: String) -> Self {
             Self(
                 claim: .authorizedParty,
@@ -235,9 +215,7 @@ extension Rejection {
     package static func invalidAudience(_ fault: AudienceFault) -> Rejection {
         Rejection(.invalidAudience, .audience, claim: fault.claim, fault.detail, hint: fault.hint)
     }
-}
 
-extension Rejection {
     package static func notYetValid(_ claim: ClaimName, at date: NumericDate, now: NumericDate) -> Rejection {
         if let unit = date.mistakenUnit {
             return Rejection(
@@ -255,13 +233,10 @@ extension Rejection {
             claim: claim,
             "The claim \(claim.spelling) lies \(seconds(from: now, to: date)) in the future: a clock is wrong.",
             hint:
-                "Set this machine's clock right (is NTP running?), or allow for it with LIMITED_LOGIN_CLOCK_SKEW_SECONDS."
+                "Set this machine's clock right (is NTP running?), or allow for it with `clockSkew`."
         )
     }
-}
 
-extension Rejection {
-    /// The difference between the nonces.
     package struct NonceFault: Sendable {
         let detail: String
         let hint: String
@@ -315,7 +290,6 @@ extension Rejection {
         Rejection(.nonceMismatch, .binding, claim: .nonce, fault.detail, hint: fault.hint)
     }
 
-    /// The reason why an issued nonce is no longer good.
     package enum NonceExpiry: Sendable {
         case over(at: NumericDate, now: NumericDate)
         /// It is older than the memory of used nonces, so it may have been used.
@@ -341,7 +315,6 @@ extension Rejection {
         return Rejection(.nonceExpired, .binding, claim: .nonce, detail, hint: hint)
     }
 
-    /// The evidence that a token was accepted before.
     package enum ReplayEvidence: Sendable {
         case remembered
         /// It is older than the memory of accepted tokens, so it may have been accepted.

@@ -32,17 +32,12 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
         package var hasCredentials = false
         /// Facebook's identifier of a failed call of Graph.
         package var traceID: String?
-        /// Further facts about that call, for the log.
         package var logged: [String: String] = [:]
 
         package init() {}
     }
 
-    /// - Parameters:
-    ///   - detail: The fault; by default the sentence of the code.
-    ///   - hint: The remedy; by default the answer's.
-    ///   - answer: The code of the service's answer; by default the same.
-    ///   - retryAfter: In seconds; by default the suggestion of the answer's code.
+    /// The sentences and the time for another attempt, in seconds, are those of the answer's code by default.
     package init(
         _ code: Code,
         _ detail: String? = nil,
@@ -71,9 +66,7 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
         claim: ClaimName? = nil,
         _ detail: String,
         hint: String
-    ) {
-        self.init(code, detail, hint: hint, check: check, claim: claim?.spelling)
-    }
+    ) { self.init(code, detail, hint: hint, check: check, claim: claim?.spelling) }
 
     /// The same rejection with another remedy or other facts.
     package func with(hint: String? = nil, _ change: (inout Context) -> Void = { _ in }) -> Rejection {
@@ -140,7 +133,6 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
 
     init(rejection: Rejection) { self.rejection = rejection }
 
-    /// The error after the provider of keys threw `error`.
     static func keys(_ error: any Error) -> Self {
         var unavailable = Self.keys
         unavailable.underlyingError = error
@@ -185,9 +177,7 @@ extension Rejection {
     static func asError<Verdict>(_ verdict: () throws(Rejection) -> Verdict) throws -> Verdict {
         do throws(Rejection) {
             return try verdict()
-        } catch {
-            throw error.error
-        }
+        } catch { throw error.error }
     }
 
     /// The refusal behind a public error of the library.
@@ -200,8 +190,6 @@ extension Rejection {
     package static func judging<Verdict>(_ verdict: () throws -> Verdict) throws(Rejection) -> Verdict {
         do {
             return try verdict()
-        } catch {
-            throw of(error)
-        }
+        } catch { throw of(error) }
     }
 }

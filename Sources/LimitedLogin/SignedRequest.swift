@@ -27,7 +27,7 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     /// - Parameters:
     ///   - text: The form field `signed_request`, as received.
     ///   - secrets: Each app's ID and secret. All of them are tried, so that the time does not reveal which one signed.
-    ///   - clockSkewSeconds: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 as 300.
+    ///   - clockSkew: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``, the one reason for the refusal. The callback's answer is then 403, and nothing else happens;
     ///   but acknowledge ``Rejection/Code/noPerson`` with 200 at the deauthorize callback. ``Unavailable`` if OpenSSL fails:
@@ -35,20 +35,19 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     public init(
         verifying text: String,
         secrets: [(appID: String, secret: String)],
-        clockSkewSeconds: Int = 60,
+        clockSkew: Duration = VerificationPolicy.defaultClockSkew,
         now: NumericDate
     ) throws {
         let bytes = Array(text.utf8)
         self = try Rejection.asError { () throws(Rejection) in
-            try SignedRequest(verifying: bytes.span, secrets: secrets, clockSkewSeconds: clockSkewSeconds, now: now)
+            try SignedRequest(verifying: bytes.span, secrets: secrets, clockSkew: clockSkew, now: now)
         }
     }
 
-    /// Does the same for bytes.
     package init(
         verifying bytes: Span<UInt8>,
         secrets: [(appID: String, secret: String)],
-        clockSkewSeconds: Int,
+        clockSkew: Duration,
         now: NumericDate
     ) throws(Rejection) {
         guard !bytes.isEmpty, bytes.count <= Self.byteLimit else { throw .requestMalformed }
@@ -66,15 +65,13 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
         guard let algorithm = request.string("algorithm"),
             algorithm.utf8.span.equalIgnoringCase(0..<algorithm.utf8.count, "hmac-sha256")
         else { throw .requestOfOtherAlgorithm }
-        for (name, rejection) in Self.otherPurposes where request.member(name) != nil {
-            throw rejection
-        }
+        for (name, rejection) in Self.otherPurposes where request.member(name) != nil { throw rejection }
         guard let user = request.identifier("user_id"), user == Self.pageUser || DecimalNumber.isIdentifier(user.utf8)
         else { throw .requestOfInvalidUser }
         guard let issuedAt = request.date("issued_at"),
-            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkewSeconds: clockSkewSeconds, now: now)
+            issuedAt.isRecent(within: Self.greatestAgeSeconds, clockSkew: clockSkew, now: now)
         else { throw .requestOutOfTime }
-        guard Self.isInForce(request, clockSkewSeconds, now) else { throw .requestExpired }
+        guard Self.isInForce(request, clockSkew, now) else { throw .requestExpired }
         guard user != Self.pageUser else { throw .requestOfNoPerson }
         userID = user
         self.issuedAt = issuedAt
@@ -92,11 +89,10 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     private static let pageUser = "0"
 
     /// True if `expires` is ahead, absent, or 0.
-    private static func isInForce(_ request: borrowing JSONObject, _ clockSkewSeconds: Int, _ now: NumericDate) -> Bool
-    {
+    private static func isInForce(_ request: borrowing JSONObject, _ clockSkew: Duration, _ now: NumericDate) -> Bool {
         guard request.member("expires") != nil else { return true }
         guard let end = request.date("expires") else { return false }
-        return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkewSeconds: clockSkewSeconds)
+        return end.secondsSince1970 == 0 || !now.isAhead(of: end, clockSkew: clockSkew)
     }
 }
 
@@ -126,7 +122,7 @@ extension SignedRequest {
 /// The refusals of signed requests. No part of the request is in them.
 extension Rejection {
     /// The service answers all of them with one code.
-    private static func request(_ code: Code, _ detail: String) -> Rejection {
+    private static func request(_ code: Code, _ detail: String? = nil) -> Rejection {
         Rejection(code, detail, answer: .invalidSignedRequest)
     }
 
@@ -139,34 +135,18 @@ extension Rejection {
         "The signature was made with no configured app secret."
     )
     package static let requestOfOtherAlgorithm = request(.unsupportedAlgorithm, "The algorithm is not HMAC-SHA256.")
-    package static let requestOfLogin = request(
-        .loginRequest,
-        "This is a login's signed request (it has code, oauth_token or access_token), not a callback's."
-    )
-    package static let requestOfPageTab = request(
-        .pageTabRequest,
-        "This is a page tab's signed request (it has page), not a callback's."
-    )
+    package static let requestOfLogin = request(.loginRequest)
+    package static let requestOfPageTab = request(.pageTabRequest)
     package static let requestOfInstantGame = request(
         .instantGameRequest,
         "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
     )
-    package static let requestOfInvalidUser = request(
-        .invalidUser,
-        "The member user_id is missing or not 1 to 20 digits without a leading zero."
-    )
+    package static let requestOfInvalidUser = request(.invalidUser)
     package static let requestOutOfTime = request(
         .outOfTime,
         "The member issued_at is missing, more than a day ago, or in the future."
     )
-    package static let requestExpired = request(
-        .expired,
-        "The member expires is in the past, or no number of seconds."
-    )
-    package static let requestOfNoPerson = request(
-        .noPerson,
-        "The member user_id is 0: a page removed the app, and no person is named."
-    )
-    /// OpenSSL failed; nothing is known about the request.
+    package static let requestExpired = request(.expired, "The member expires is in the past, or no number of seconds.")
+    package static let requestOfNoPerson = request(.noPerson)
     package static let requestNotVerifiable = Rejection(.internalError, "The signature cannot be verified now.")
 }

@@ -122,8 +122,8 @@ public struct TokenIssuer: Sendable {
     public struct Token: Sendable, Equatable, Redacted {
         /// The JWS in compact serialization.
         public let value: String
-        /// The lifetime, in seconds.
-        public let lifetimeSeconds: Int
+        /// The lifetime, in whole seconds.
+        public let lifetime: Duration
         /// The granted scope (RFC 6749 section 3.3), as in the token; nil if there is none.
         public let scope: String?
     }
@@ -177,7 +177,7 @@ public struct TokenIssuer: Sendable {
             throw InvalidExpectation("The login lies in the future.")
         }
         let issuedAt = now.wholeSeconds
-        var end = issuedAt + Int64(policy.lifetimeSeconds)
+        var end = issuedAt + policy.lifetime.components.seconds
         if let last = login.expiresAt { end = min(end, last.wholeSeconds) }
         guard end > issuedAt, login.expiresAt.map({ now < $0 }) != false else {
             throw Rejection(.expired, "The subject token has ended.")
@@ -191,7 +191,7 @@ public struct TokenIssuer: Sendable {
         value.append(UInt8(ascii: "."))
         Base64URL.append(encoding: signature.span, to: &value)
         let text = String(decoding: value, as: UTF8.self)
-        return Token(value: text, lifetimeSeconds: Int(end - issuedAt), scope: granted)
+        return Token(value: text, lifetime: .seconds(end - issuedAt), scope: granted)
     }
 
     private func payload(
@@ -236,10 +236,9 @@ public struct TokenIssuer: Sendable {
 
 /// The rules for the tokens of a ``TokenIssuer``: issuer, audiences, lifetime and claims.
 public struct TokenIssuerPolicy: Sendable, Equatable {
-    /// The default lifetime of a token, in seconds. 600: a revoked login stays valid for at most this time at a
+    /// The default lifetime of a token. 600 s: a revoked login stays valid for at most this time at a
     /// consumer that does not ask the service.
-    public static let defaultLifetimeSeconds = 600
-    /// The least and the greatest lifetime of a token, in seconds.
+    public static let defaultLifetime = Duration.seconds(600)
     package static let lifetimeRange = 60...3_600
     /// The greatest length of the additional claims, in bytes. 1 KiB: enough for a role and a few names.
     package static let extraClaimsByteLimit = 1_024
@@ -258,8 +257,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     public let issuer: String
     /// The audiences that a token may have; the first one is the default.
     public let audiences: [String]
-    /// The lifetime of a token, in seconds. A token never outlives the credential of its login.
-    public let lifetimeSeconds: Int
+    /// The lifetime of a token, without fractions of a second. A token never outlives the credential of its login.
+    public let lifetime: Duration
     /// `typ` of access tokens.
     public let accessTokenType: TokenIssuer.AccessTokenType
     /// The claims about the person in the tokens.
@@ -275,7 +274,7 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     /// - Parameters:
     ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
     ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
-    ///   - lifetimeSeconds: The lifetime, 60 to 3,600 seconds.
+    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
     ///   - accessTokenType: The `typ` of access tokens.
     ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
@@ -284,7 +283,7 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
     public init(
         issuer: String,
         audiences: [String] = [],
-        lifetimeSeconds: Int = defaultLifetimeSeconds,
+        lifetime: Duration = defaultLifetime,
         accessTokenType: TokenIssuer.AccessTokenType = .accessToken,
         claims: [TokenIssuer.Claim] = [],
         extraClaims: String = "{}",
@@ -296,8 +295,8 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
                 "\(audience.debugDescription) is no audience: give 1 to 1,024 visible ASCII characters without \" and \\."
             )
         }
-        guard Self.lifetimeRange.contains(lifetimeSeconds) else {
-            throw InvalidConfiguration("A lifetime of \(lifetimeSeconds) s is out of range: 60 to 3,600 s.")
+        guard Self.lifetimeRange.contains(Int(lifetime.components.seconds)) else {
+            throw InvalidConfiguration("A lifetime of \(lifetime) is out of range: 60 to 3,600 s.")
         }
         guard scope.utf8.count <= 1_024, scope.utf8.allSatisfy({ ASCII.isVisible($0) || $0 == ASCII.space }),
             JSONText.isPlain(scope.utf8.span)
@@ -315,13 +314,12 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         scopes = (claim ?? scope).split(separator: " ").map(String.init)
         self.issuer = issuer
         self.audiences = audiences.isEmpty ? [issuer] : audiences
-        self.lifetimeSeconds = lifetimeSeconds
+        self.lifetime = .seconds(lifetime.components.seconds)
         self.accessTokenType = accessTokenType
         // Each once: a member that stands twice is refused everywhere.
         self.claims = TokenIssuer.Claim.allCases.filter { claims.contains($0) }
     }
 
-    /// The scope of a token for the wanted one; nil if there is none.
     package func grantedScope(_ wanted: String?) throws(InvalidExpectation) -> String? {
         let words = (wanted ?? "").split(separator: " ").map(String.init)
         guard words.allSatisfy(scopes.contains) else { throw InvalidExpectation(rejection: Rejection(.invalidScope)) }
@@ -356,7 +354,6 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
             && JSONText.isPlain(Array(text.utf8).span)
     }
 
-    /// The members of the additional claims, and their `scope`.
     private static func members(_ text: String) throws(InvalidConfiguration) -> (String, scope: String?) {
         let bytes = Array(text.utf8)
         guard bytes.count <= extraClaimsByteLimit else {

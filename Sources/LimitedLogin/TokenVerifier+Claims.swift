@@ -1,16 +1,13 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The checks of the claims, after the signature was found good.
 extension TokenVerifier {
     func checkAudience(_ appID: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Rejection) {
         let audience = try workspace.requireAudience()
         let isExpected =
             if let appID {
                 workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
-            } else {
-                workspace.isMember(audience, of: apps)
-            }
+            } else { workspace.isMember(audience, of: apps) }
         guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience))) }
         // OpenID Connect Core section 3.1.3.7 step 5: `azp`, if it exists, is the client.
         guard let party = workspace.claims[.authorizedParty] else { return }
@@ -21,10 +18,7 @@ extension TokenVerifier {
         }
     }
 
-    func checkTracking(
-        _ accessToken: [UInt8]?,
-        _ workspace: inout VerificationWorkspace
-    ) throws(Rejection) -> Bool {
+    func checkTracking(_ accessToken: [UInt8]?, _ workspace: inout VerificationWorkspace) throws(Rejection) -> Bool {
         guard workspace.claims[.accessTokenHash] != nil else {
             guard accessToken == nil else { throw Rejection(.accessTokenHashMismatch) }
             return true
@@ -40,7 +34,6 @@ extension TokenVerifier {
     }
 }
 
-/// The checks of the claims that do not depend on the verifier.
 extension VerificationWorkspace {
     mutating func checkIssuer(_ issuers: ByteStringSet) throws(Rejection) {
         let issuer = try requireString(.issuer)
@@ -65,8 +58,8 @@ extension VerificationWorkspace {
             let notBefore = try requireDate(.notBefore)
             guard !policy.isAhead(notBefore, now) else { throw .notYetValid(.notBefore, at: notBefore, now: now) }
         }
-        if let maximum = policy.maximumTokenAgeSeconds, !isOwn, policy.isTooOld(issuedAt, now) {
-            throw .tooOld(issuedAt: issuedAt, maximumAgeSeconds: maximum, now: now)
+        if let maximum = policy.maximumTokenAge, !isOwn, policy.isTooOld(issuedAt, now) {
+            throw .tooOld(issuedAt: issuedAt, maximumAge: maximum, now: now)
         }
         return (issuedAt, expiresAt)
     }
@@ -80,10 +73,7 @@ extension VerificationWorkspace {
         guard isShort else { throw .malformedClaim(.subject, .outOfShape) }
         _ = try requireString(.tokenID)
     }
-}
 
-/// The requirements on a claim before its value is read.
-extension VerificationWorkspace {
     /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
     /// absence (CVE-2026-25537).
     func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
@@ -245,7 +235,6 @@ extension VerificationWorkspace {
         return facts
     }
 
-    /// Reads a claim about the person; false if it tells no fact.
     @inline(__always)
     private mutating func read(
         _ claim: ClaimName,
@@ -274,17 +263,13 @@ extension VerificationWorkspace {
             return place != nil
         }
     }
-}
 
-extension VerificationWorkspace {
     private func text(_ node: Int?) -> Range<Int>? {
         guard let node else { return nil }
         return claimsSet.document.stringRange(node)
     }
 
-    private func fact(_ node: Int?) -> Range<Int>? {
-        text(node).flatMap { $0.isEmpty ? nil : $0 }
-    }
+    private func fact(_ node: Int?) -> Range<Int>? { text(node).flatMap { $0.isEmpty ? nil : $0 } }
 
     private mutating func birthday(_ node: Int) -> Birthday? {
         guard claimsSet.document.isString(node) else { return nil }

@@ -24,35 +24,37 @@ public struct VerificationPolicy: Sendable {
     /// Both issuers that Facebook has used: today's, and the one before September 2021.
     public static let defaultIssuers = ["https://www.facebook.com", "https://facebook.com"]
     /// One minute: synchronised clocks differ by milliseconds, and bad ones by seconds.
-    public static let defaultClockSkewSeconds = 60
+    public static let defaultClockSkew = Duration.seconds(60)
 
     /// The apps that tokens may be for; a token's `aud` is one of them, byte for byte.
     public let appIDs: [String]
     /// The trusted issuers; a token's `iss` is one of them, byte for byte.
     public let issuers: [String]
-    /// The accepted difference between the clocks of issuer and verifier, in seconds: 0 to 300.
-    public let clockSkewSeconds: Int
-    /// The greatest age of a token since `iat` in seconds, at least 1; nil leaves it to `exp` alone.
-    public let maximumTokenAgeSeconds: Int?
+    /// The accepted difference between the clocks of issuer and verifier: 0 to 300 s.
+    public let clockSkew: Duration
+    /// The greatest age of a token since `iat`, at least 1 s; nil leaves it to `exp` alone.
+    public let maximumTokenAge: Duration?
     /// The policy on the binding of a token to a login.
     public let binding: Binding
     /// The accepted tracking.
     public let tracking: Tracking
+    private let skew: Double
+    private let greatestAge: Double?
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
     ///   - appIDs: At least one; each 1 to 128 visible ASCII characters other than `\`.
     ///   - issuers: At least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
-    ///   - clockSkewSeconds: 0 to 300.
-    ///   - maximumTokenAgeSeconds: 1 to 2,147,483,647 (2³¹ - 1), or nil.
+    ///   - clockSkew: 0 to 300 s.
+    ///   - maximumTokenAge: 1 to 2,147,483,647 s (2³¹ - 1), or nil.
     ///   - binding: The policy on the binding of a token to a login.
     ///   - tracking: The accepted tracking.
     /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         appIDs: [String],
         issuers: [String] = defaultIssuers,
-        clockSkewSeconds: Int = defaultClockSkewSeconds,
-        maximumTokenAgeSeconds: Int? = nil,
+        clockSkew: Duration = defaultClockSkew,
+        maximumTokenAge: Duration? = nil,
         binding: Binding = .required,
         tracking: Tracking = .any
     ) throws(InvalidConfiguration) {
@@ -60,16 +62,17 @@ public struct VerificationPolicy: Sendable {
         for appID in appIDs where !Self.isAppID(appID) { throw .invalidAppID(appID) }
         guard !issuers.isEmpty else { throw .noIssuer }
         for issuer in issuers where !Self.isIssuer(issuer) { throw .invalidIssuer(issuer) }
-        guard (0...VerificationLimits.clockSkewSeconds).contains(clockSkewSeconds) else {
-            throw .clockSkewOutOfRange(clockSkewSeconds)
+        guard (.zero ... .seconds(VerificationLimits.clockSkewSeconds)).contains(clockSkew) else {
+            throw .clockSkewOutOfRange(clockSkew)
         }
-        if let age = maximumTokenAgeSeconds, !(1...Int(Int32.max)).contains(age) {
+        if let age = maximumTokenAge, !(.seconds(1) ... .seconds(Int32.max)).contains(age) {
             throw .maximumTokenAgeOutOfRange(age)
         }
         self.appIDs = appIDs
         self.issuers = issuers
-        self.clockSkewSeconds = clockSkewSeconds
-        self.maximumTokenAgeSeconds = maximumTokenAgeSeconds
+        self.clockSkew = clockSkew
+        self.maximumTokenAge = maximumTokenAge
+        (skew, greatestAge) = (clockSkew.asSeconds, maximumTokenAge?.asSeconds)
         self.binding = binding
         self.tracking = tracking
     }
@@ -98,8 +101,6 @@ public struct VerificationPolicy: Sendable {
 
 /// The times of a token. All sums are of doubles up to 2⁵³ + 2³¹: they neither overflow nor saturate.
 extension VerificationPolicy {
-    private var skew: Double { Double(clockSkewSeconds) }
-
     func isExpired(_ expiresAt: NumericDate, _ now: NumericDate) -> Bool {
         now.secondsSince1970 >= expiresAt.secondsSince1970 + skew
     }
@@ -109,8 +110,8 @@ extension VerificationPolicy {
     }
 
     func isTooOld(_ issuedAt: NumericDate, _ now: NumericDate) -> Bool {
-        guard let maximum = maximumTokenAgeSeconds else { return false }
-        return now.secondsSince1970 - issuedAt.secondsSince1970 > Double(maximum) + skew
+        guard let greatestAge else { return false }
+        return now.secondsSince1970 - issuedAt.secondsSince1970 > greatestAge + skew
     }
 }
 
@@ -131,20 +132,13 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     }
 
     /// A time in whole seconds; nil outside 0 to 2⁵³.
-    public init?(secondsSince1970: Int64) {
-        guard secondsSince1970 >= 0, secondsSince1970 <= 1 << 53 else { return nil }
+    public init?(secondsSince1970: some BinaryInteger) {
+        guard secondsSince1970 >= 0, secondsSince1970 <= Int64(1) << 53 else { return nil }
         self.secondsSince1970 = Double(secondsSince1970)
     }
 
-    /// A time in whole seconds, for integer literals; nil outside 0 to 2⁵³.
-    public init?(secondsSince1970: Int) {
-        self.init(secondsSince1970: Int64(secondsSince1970))
-    }
-
     /// A time in milliseconds. Only the lowest 48 bits count: up to the year 10889, and so always in range.
-    init(milliseconds: UInt64) {
-        secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000
-    }
+    init(milliseconds: UInt64) { secondsSince1970 = Double(milliseconds & 0xFFFF_FFFF_FFFF) / 1_000 }
 
     /// The whole seconds, rounded down.
     public var wholeSeconds: Int64 {
@@ -160,23 +154,29 @@ public struct NumericDate: Comparable, Hashable, Sendable {
     }
 
     /// True if this is at most `seconds` ago, and not ahead.
-    func isRecent(within seconds: Int, clockSkewSeconds: Int, now: NumericDate) -> Bool {
-        !isAhead(of: now, clockSkewSeconds: clockSkewSeconds)
+    func isRecent(within seconds: Int, clockSkew: Duration, now: NumericDate) -> Bool {
+        !isAhead(of: now, clockSkew: clockSkew)
             && now.secondsSince1970 - secondsSince1970 <= Double(seconds)
     }
 
     /// True if this is later by more than the skew; the skew is limited to 0 to 300 s.
-    func isAhead(of other: NumericDate, clockSkewSeconds: Int) -> Bool {
-        secondsSince1970 > other.secondsSince1970 + Self.skew(clockSkewSeconds)
+    func isAhead(of other: NumericDate, clockSkew: Duration) -> Bool {
+        secondsSince1970 > other.secondsSince1970 + Self.skew(clockSkew)
     }
 
     /// A clock skew within its range, 0 to 300 s.
-    static func skew(_ seconds: Int) -> Double { Double(min(max(0, seconds), VerificationLimits.clockSkewSeconds)) }
+    static func skew(_ skew: Duration) -> Double {
+        min(max(.zero, skew), .seconds(VerificationLimits.clockSkewSeconds)).asSeconds
+    }
 
     /// True if the left time is before the right one.
     public static func < (left: NumericDate, right: NumericDate) -> Bool {
         left.secondsSince1970 < right.secondsSince1970
     }
+}
+
+extension Duration {
+    var asSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 extension JSONObject {
@@ -210,12 +210,12 @@ public struct InvalidConfiguration: Error, Equatable, Sendable, CustomStringConv
         Self("\(text.debugDescription) is no issuer: give an https URL (http only for a loopback host).")
     }
 
-    package static func clockSkewOutOfRange(_ seconds: Int) -> Self {
-        Self("A clock skew of \(seconds) s is out of range: 0 to \(VerificationLimits.clockSkewSeconds) s.")
+    package static func clockSkewOutOfRange(_ skew: Duration) -> Self {
+        Self("A clock skew of \(skew) is out of range: 0 to \(VerificationLimits.clockSkewSeconds) s.")
     }
 
-    package static func maximumTokenAgeOutOfRange(_ seconds: Int) -> Self {
-        Self("A greatest token age of \(seconds) s is out of range: 1 to \(Int32.max) s.")
+    package static func maximumTokenAgeOutOfRange(_ age: Duration) -> Self {
+        Self("A greatest token age of \(age) is out of range: 1 to \(Int32.max) s.")
     }
 
     package static let secretTooShort = Self(
@@ -243,7 +243,6 @@ struct ByteStringSet: Sendable {
     }
 }
 
-/// The bounds of a token that is judged.
 package enum VerificationLimits {
     /// The greatest length of a token, in bytes. 32 KiB: most have about 1 KiB, but `user_friends` names each friend,
     /// so that 1,000 friends make 28 KB. A longer token is refused without any work.

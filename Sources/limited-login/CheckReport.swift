@@ -43,7 +43,7 @@ struct CheckReport {
     var json: JSON {
         let own: JSON = [
             "accepted": JSON(refusal == nil), "code": JSON(refusal?.answer.rawValue), "claim": JSON(refusal?.claim),
-            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.hint),
+            "detail": JSON(refusal?.detail), "cure": JSON(refusal?.serviceHint),
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
         ]
@@ -70,7 +70,7 @@ struct CheckReport {
             let claim = refusal.claim.map { " (claim \($0))" } ?? ""
             let heading = Colour.red.paint("refused: \(refusal.answer)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
-            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.hint))")
+            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.serviceHint))")
             let claims = claimLines
             if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {

@@ -63,7 +63,7 @@ struct DPoPCommand: ParsableCommand {
         var keyThumbprint: String?
 
         @Option(help: "How many seconds the device's clock may be ahead.")
-        var clockSkewSeconds = VerificationPolicy.defaultClockSkewSeconds
+        var clockSkewSeconds = 60
 
         @Flag(help: "Print one JSON object.")
         var json = false
@@ -88,7 +88,7 @@ struct DPoPCommand: ParsableCommand {
                     url: request.url,
                     token: token,
                     keyThumbprint: thumbprint,
-                    clockSkewSeconds: clockSkewSeconds,
+                    clockSkew: .seconds(clockSkewSeconds),
                     now: now
                 )
                 let issued = LocalTime.describe(proof.issuedAt, now: now)

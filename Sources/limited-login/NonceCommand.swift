@@ -44,7 +44,7 @@ struct NonceCommand: ParsableCommand {
             guard apps.contains(appID) else { throw ValidationError("--app-id '\(appID)' is not among app_ids.") }
             let seconds = Double(WallClock.unixMilliseconds()) / 1_000
             guard let now = NumericDate(secondsSince1970: seconds),
-                let issued = issuer.issue(appID: appID, lifetimeSeconds: configuration.nonceTTLSeconds, now: now)
+                let issued = issuer.issue(appID: appID, lifetime: .seconds(configuration.nonceTTLSeconds), now: now)
             else { throw Exit.refusing("no nonce could be made") }
             guard json else { return StandardOutput.write(issued.nonce.value) }
             StandardOutput.write(json: JSON { NonceAnswer.write(issued, to: &$0) })

@@ -234,8 +234,8 @@ enum ServiceFactory {
             try VerificationPolicy(
                 appIDs: configuration.appIDs,
                 issuers: configuration.issuers,
-                clockSkewSeconds: configuration.clockSkewSeconds,
-                maximumTokenAgeSeconds: configuration.maxTokenAgeSeconds,
+                clockSkew: .seconds(configuration.clockSkewSeconds),
+                maximumTokenAge: configuration.maxTokenAgeSeconds.map { .seconds($0) },
                 binding: configuration.bindingIsRequired ? .required : .optional,
                 tracking: configuration.onlyLimitedTracking ? .limited : .any
             )

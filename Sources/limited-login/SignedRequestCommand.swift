@@ -37,7 +37,7 @@ struct SignedRequestCommand: ParsableCommand {
                 let request = try SignedRequest(
                     verifying: String(decoding: bytes, as: UTF8.self),
                     secrets: secrets.signers,
-                    clockSkewSeconds: configuration.clockSkewSeconds,
+                    clockSkew: .seconds(configuration.clockSkewSeconds),
                     now: now
                 )
                 guard json else {

@@ -36,7 +36,7 @@ struct RefusalCatalogueTests {
         let verifier = TokenVerifier(
             policy: try VerificationPolicy(
                 appIDs: [workshop.audience],
-                maximumTokenAgeSeconds: entry.setting?.name == "max_token_age_seconds" ? 600 : nil,
+                maximumTokenAge: entry.setting?.name == "max_token_age_seconds" ? .seconds(600) : nil,
                 tracking: entry.setting?.name == "tracking" ? .limited : .any
             )
         )

@@ -96,7 +96,7 @@ struct AccessTokenUseTests {
     func age() async throws {
         let story = Locked(GraphStory.data())
         let service = try await GraphService(
-            maximumTokenAgeSeconds: 3_600,
+            maximumTokenAge: .seconds(3_600),
             acceptsAccessTokens: true,
             script: GraphStory.script(story)
         )

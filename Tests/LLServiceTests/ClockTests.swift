@@ -11,7 +11,7 @@ import Testing
 struct ClockTests {
     private static func service(nonces: NonceIssuer? = nil) async throws -> InProcessService {
         try await InProcessService(
-            policy: try VerificationPolicy(appIDs: [InProcessService.appID], clockSkewSeconds: 0),
+            policy: try VerificationPolicy(appIDs: [InProcessService.appID], clockSkew: .seconds(0)),
             gateway: GatewaySettings(dpop: .requiredIfBound, origin: GatewayOrigin("https://api.example.com")),
             nonces: nonces
         )

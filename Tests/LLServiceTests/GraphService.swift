@@ -35,7 +35,7 @@ final class GraphService: Sendable {
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
         hasClients: Bool = true,
         moreClients: String = "",
-        maximumTokenAgeSeconds: Int? = nil,
+        maximumTokenAge: Duration? = nil,
         replayStore: ReplayStore? = nil,
         workerCount: Int = 2,
         callTimeout: Duration = .seconds(300),
@@ -66,7 +66,7 @@ final class GraphService: Sendable {
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
         let policy = try VerificationPolicy(
             appIDs: appIDs,
-            maximumTokenAgeSeconds: maximumTokenAgeSeconds,
+            maximumTokenAge: maximumTokenAge,
             binding: binding
         )
         let settings = RuntimeSettings(

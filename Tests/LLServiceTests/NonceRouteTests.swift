@@ -114,7 +114,7 @@ struct NonceRouteTests {
             let random = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
             let issued = issuer.issue(
                 appID: InProcessService.appID,
-                lifetimeSeconds: lifetime,
+                lifetime: .seconds(lifetime),
                 now: moment,
                 randomBytes: random
             )

@@ -25,7 +25,7 @@ struct RefreshRouteTests {
     private static func issued(secondsAgo: UInt64) throws -> String {
         let issued = try DecodedNonce.issuer().issue(
             appID: InProcessService.appID,
-            lifetimeSeconds: 600,
+            lifetime: .seconds(600),
             now: WallClock.unixMilliseconds() - secondsAgo * 1_000,
             randomBytes: (0..<16).map { _ in UInt8.random(in: .min ... .max) }
         )

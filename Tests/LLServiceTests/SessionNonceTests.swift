@@ -138,7 +138,7 @@ struct SessionNonceTests {
             let old = try #require(
                 try DecodedNonce.issuer().issue(
                     appID: InProcessService.appID,
-                    lifetimeSeconds: 1,
+                    lifetime: .seconds(1),
                     now: WallClock.unixMilliseconds() - 2_000,
                     randomBytes: [UInt8](0..<16)
                 )

@@ -124,7 +124,7 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(token)?.code == .invalidIssuer)
         worker.policy = try VerificationPolicy(
             appIDs: [InProcessService.appID],
-            maximumTokenAgeSeconds: 1,
+            maximumTokenAge: .seconds(1),
             binding: .optional
         )
         #expect(try worker.refusal(token, at: Self.now + 300)?.code == .tooOld)
@@ -155,7 +155,7 @@ struct VerifiedSignatureCacheTests {
             for judge in [worker, fresh] {
                 judge.policy = try VerificationPolicy(
                     appIDs: [InProcessService.appID],
-                    maximumTokenAgeSeconds: age,
+                    maximumTokenAge: age.map { .seconds($0) },
                     binding: .optional
                 )
             }

@@ -88,7 +88,7 @@ struct AccessTokenNonceTests {
         let other = try NonceIssuer(secret: "fedcba9876543210fedcba9876543210")
         func make(_ issuer: NonceIssuer, age: Double = 5, app: String = "111") throws -> String {
             let date = try #require(NumericDate(secondsSince1970: Double(Login.now) - age))
-            return "\"" + (try #require(issuer.issue(appID: app, lifetimeSeconds: 60, now: date)).nonce.value) + "\""
+            return "\"" + (try #require(issuer.issue(appID: app, lifetime: .seconds(60), now: date)).nonce.value) + "\""
         }
         func code(_ nonce: String?, app: String = "111") throws -> String? {
             try Self.code(Self.answer(nonce), .issued(by: issuer), app: app)

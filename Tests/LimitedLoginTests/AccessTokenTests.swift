@@ -176,8 +176,8 @@ struct AccessTokenTests {
             try AccessTokenInspection(
                 debugToken: Self.answer([("issued_at", issuedAt)]),
                 appIDs: ["111"],
-                maximumTokenAgeSeconds: maximum,
-                clockSkewSeconds: skew,
+                maximumTokenAge: .seconds(maximum),
+                clockSkew: .seconds(skew),
                 now: Self.now
             )
         }

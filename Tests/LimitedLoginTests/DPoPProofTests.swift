@@ -29,7 +29,7 @@ struct DPoPProofTests {
             url: url,
             token: token,
             keyThumbprint: thumbprint ?? Proof.key.thumbprint(),
-            clockSkewSeconds: skew,
+            clockSkew: .seconds(skew),
             now: now
         )
     }

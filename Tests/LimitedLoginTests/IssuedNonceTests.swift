@@ -23,7 +23,7 @@ struct IssuedNonceTests {
         at now: UInt64 = milliseconds - 5_000
     ) throws -> String {
         let random = [UInt8](0..<16)
-        let issued = issuer.issue(appID: appID, lifetimeSeconds: lifetime, now: now, randomBytes: random)
+        let issued = issuer.issue(appID: appID, lifetime: .seconds(lifetime), now: now, randomBytes: random)
         return try #require(issued).nonce.value
     }
 
@@ -167,12 +167,12 @@ struct IssuedNonceTests {
         let issuer = try Self.issuer()
         let random = [UInt8](0..<16)
         for lifetime in [0, -1, 86_401, .max, .min] {
-            #expect(issuer.issue(appID: "1", lifetimeSeconds: lifetime, now: 5, randomBytes: random) == nil)
+            #expect(issuer.issue(appID: "1", lifetime: .seconds(lifetime), now: 5, randomBytes: random) == nil)
         }
         for now: UInt64 in [.max, 1 << 48, (1 << 48) - 86_400_000] {
-            #expect(issuer.issue(appID: "1", lifetimeSeconds: 1, now: now, randomBytes: random) == nil)
+            #expect(issuer.issue(appID: "1", lifetime: .seconds(1), now: now, randomBytes: random) == nil)
         }
-        #expect(issuer.issue(appID: "1", lifetimeSeconds: 1, now: 5, randomBytes: [1]) == nil)
+        #expect(issuer.issue(appID: "1", lifetime: .seconds(1), now: 5, randomBytes: [1]) == nil)
         let greatest = try #require(NumericDate(secondsSince1970: NumericDate.greatestSeconds))
         #expect(issuer.issue(appID: "1", now: greatest) == nil)
     }

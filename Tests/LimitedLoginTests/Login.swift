@@ -47,8 +47,8 @@ struct Login {
         TokenVerifier(
             policy: try VerificationPolicy(
                 appIDs: ["42", appID, "77777"],
-                clockSkewSeconds: skew,
-                maximumTokenAgeSeconds: maximumAge,
+                clockSkew: .seconds(skew),
+                maximumTokenAge: maximumAge.map { .seconds($0) },
                 binding: binding,
                 tracking: tracking
             ),

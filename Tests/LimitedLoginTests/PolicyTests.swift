@@ -8,7 +8,7 @@ struct PolicyTests {
     func defaults() throws {
         let policy = try VerificationPolicy(appIDs: ["1"])
         #expect(policy.issuers == ["https://www.facebook.com", "https://facebook.com"])
-        #expect(policy.clockSkewSeconds == 60 && policy.maximumTokenAgeSeconds == nil)
+        #expect(policy.clockSkew == .seconds(60) && policy.maximumTokenAge == nil)
         #expect(policy.binding == .required && policy.tracking == .any)
     }
 
@@ -60,16 +60,16 @@ struct PolicyTests {
     @Test("A policy without an app or an issuer, or out of range, is refused with a sentence")
     func refusals() {
         let errors: [InvalidConfiguration] = [
-            .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(301),
-            .maximumTokenAgeOutOfRange(0),
+            .noAppID, .invalidAppID("a b"), .noIssuer, .invalidIssuer("x"), .clockSkewOutOfRange(.seconds(301)),
+            .maximumTokenAgeOutOfRange(.seconds(0)),
         ]
         #expect(throws: errors[0]) { try VerificationPolicy(appIDs: []) }
         #expect(throws: errors[2]) { try VerificationPolicy(appIDs: ["1"], issuers: []) }
-        #expect(throws: errors[4]) { try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: 301) }
-        #expect(throws: InvalidConfiguration.clockSkewOutOfRange(-1)) {
-            try VerificationPolicy(appIDs: ["1"], clockSkewSeconds: -1)
+        #expect(throws: errors[4]) { try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(301)) }
+        #expect(throws: InvalidConfiguration.clockSkewOutOfRange(.seconds(-1))) {
+            try VerificationPolicy(appIDs: ["1"], clockSkew: .seconds(-1))
         }
-        #expect(throws: errors[5]) { try VerificationPolicy(appIDs: ["1"], maximumTokenAgeSeconds: 0) }
+        #expect(throws: errors[5]) { try VerificationPolicy(appIDs: ["1"], maximumTokenAge: .seconds(0)) }
         for error in errors {
             #expect(error.description.count > 20 && error.description.hasSuffix("."))
         }

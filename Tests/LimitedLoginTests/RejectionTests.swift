@@ -28,7 +28,7 @@ struct RejectionTests {
         .invalidAudience(.otherApp("9")), .invalidAudience(.severalAudiences),
         .invalidAudience(.otherAuthorizedParty("9")),
         .expired(at: date, now: date), .notYetValid(.issuedAt, at: date, now: date),
-        .tooOld(issuedAt: date, maximumAgeSeconds: 5, now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
+        .tooOld(issuedAt: date, maximumAge: .seconds(5), now: date), .nonceMismatch(.empty), .nonceMismatch(.different),
         .nonceMismatch(.hashed), .nonceMismatch(.notHashed), .noNonceIssuer, .nonceNotIssued,
         .nonceExpired(.over(at: date, now: date)), .nonceExpired(.olderThanStore), Rejection(.nonceUsed),
         .tokenReplayed(.remembered), .tokenReplayed(.olderThanStore), Rejection(.loginRevoked), .subjectMismatch,

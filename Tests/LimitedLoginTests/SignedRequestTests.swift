@@ -53,7 +53,7 @@ struct SignedRequestTests {
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
         let text = try Self.make(TestSignedRequest.payload(issuedAt: Login.now + ahead))
         func verify() throws -> SignedRequest {
-            try SignedRequest(verifying: text, secrets: Self.secrets, clockSkewSeconds: seconds, now: Self.now)
+            try SignedRequest(verifying: text, secrets: Self.secrets, clockSkew: .seconds(seconds), now: Self.now)
         }
         if isAccepted {
             #expect(try verify().userID == "218471")
@@ -193,7 +193,7 @@ struct SignedRequestTests {
     func mutations(secret: String) throws {
         let good = Array(try Self.make(secret: secret).utf8)
         func isAccepted(_ bytes: [UInt8]) -> Bool {
-            (try? SignedRequest(verifying: bytes.span, secrets: Self.secrets, clockSkewSeconds: 60, now: Self.now))
+            (try? SignedRequest(verifying: bytes.span, secrets: Self.secrets, clockSkew: .seconds(60), now: Self.now))
                 != nil
         }
         #expect(isAccepted(good))

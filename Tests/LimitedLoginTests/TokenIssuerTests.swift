@@ -30,7 +30,7 @@ struct TokenIssuerTests {
         let policy = try TokenIssuerPolicy(
             issuer: "https://a.example",
             audiences: ["b", "c"],
-            lifetimeSeconds: lifetime,
+            lifetime: .seconds(lifetime),
             claims: claims
         )
         return TokenIssuer(policy: policy, keys: try SigningKeySet([try SigningKey(generating: key)]))
@@ -54,7 +54,7 @@ struct TokenIssuerTests {
     func content(algorithm: SigningKey.Algorithm) throws {
         let issuer = try Self.issuer(key: algorithm)
         let token = try issuer.token(for: Self.login, audience: "c", tokenID: "t", now: Self.date(2_000))
-        #expect(token.lifetimeSeconds == 600)
+        #expect(token.lifetime == .seconds(600))
         let payload = String(decoding: try Self.judge(issuer, token.value, now: 2_001).payload, as: UTF8.self)
         let expected =
             #"{"iss":"https://a.example","sub":"7","aud":"c","client_id":"42","iat":2000,"exp":2600,"auth_time":1000,"jti":"t","#
@@ -84,7 +84,7 @@ struct TokenIssuerTests {
     @Test("A token expires no later than its login, and none is made for an expired login")
     func ends() throws {
         let issuer = try Self.issuer(lifetime: 3_600)
-        #expect(try issuer.token(for: Self.login, tokenID: "t", now: Self.date(4_000)).lifetimeSeconds == 1_000)
+        #expect(try issuer.token(for: Self.login, tokenID: "t", now: Self.date(4_000)).lifetime == .seconds(1_000))
         for now: Int64 in [5_000, 5_001] {
             #expect(throws: Rejection(.expired, "The subject token has ended.")) {
                 try issuer.token(for: Self.login, tokenID: "t", now: Self.date(now))
@@ -197,7 +197,7 @@ struct TokenIssuerTests {
         }
         for seconds in [0, 59, 3_601] {
             #expect(throws: InvalidConfiguration.self) {
-                try TokenIssuerPolicy(issuer: "https://a.example", lifetimeSeconds: seconds)
+                try TokenIssuerPolicy(issuer: "https://a.example", lifetime: .seconds(seconds))
             }
         }
     }

@@ -71,7 +71,7 @@ struct AuthCredentials {
             target: request.target,
             token: bytes.extracting(token),
             keyThumbprint: JSONText.value(payload.span, bound).utf8.span,
-            clockSkewSeconds: policy().clockSkewSeconds,
+            clockSkew: policy().clockSkew,
             now: now
         )
     }

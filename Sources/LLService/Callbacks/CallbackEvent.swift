@@ -54,7 +54,7 @@ package struct CallbackEvent: Sendable {
             let request = try SignedRequest(
                 verifying: text.span,
                 secrets: secrets.signers,
-                clockSkewSeconds: settings.verifier.policy.clockSkewSeconds,
+                clockSkew: settings.verifier.policy.clockSkew,
                 now: now
             )
             // Only Facebook and this app can predict the signature; to all others it is a random number. Its padding is

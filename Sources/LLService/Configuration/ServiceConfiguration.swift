@@ -211,7 +211,7 @@ extension ServiceConfiguration {
             try TokenIssuerPolicy(
                 issuer: issuer,
                 audiences: audiences ?? [],
-                lifetimeSeconds: self.tokenLifetimeSeconds,
+                lifetime: .seconds(self.tokenLifetimeSeconds),
                 accessTokenType: self.tokenTypeHeader,
                 claims: self.tokenClaims,
                 extraClaims: extra ?? "{}",

@@ -60,7 +60,7 @@ package struct Settings: Sendable {
     package let clockSkewSeconds = Setting(
         "clock_skew_seconds",
         .duration(0...VerificationLimits.clockSkewSeconds),
-        VerificationPolicy.defaultClockSkewSeconds
+        seconds(VerificationPolicy.defaultClockSkew)
     )
     .atOnce("The difference between our clock and the issuer's that is forgiven.")
     package let maxTokenAgeSeconds = Setting<Int?>("max_token_age_seconds", .duration(1...31_536_000))
@@ -129,8 +129,8 @@ package struct Settings: Sendable {
         .guarding("A file of one or two secrets: the first issues nonces, both recognise them.")
     package let nonceTTLSeconds = Setting(
         "nonce_ttl_seconds",
-        .duration(1...NonceIssuer.greatestLifetimeSeconds),
-        NonceIssuer.defaultLifetimeSeconds
+        .duration(1...seconds(NonceIssuer.greatestLifetime)),
+        seconds(NonceIssuer.defaultLifetime)
     )
     .atOnce("How long an issued nonce is good.")
     package let replaysAreRejected = Setting("replay", ["accept", "reject"], isTrueIf: "reject")
@@ -213,7 +213,7 @@ package struct Settings: Sendable {
     package let tokenLifetimeSeconds = Setting(
         "token_lifetime_seconds",
         .duration(TokenIssuerPolicy.lifetimeRange),
-        TokenIssuerPolicy.defaultLifetimeSeconds
+        seconds(TokenIssuerPolicy.defaultLifetime)
     )
     .atOnce("How long an issued token is good; never longer than the login's own token.")
     .part(of: .tokens)

@@ -7,6 +7,22 @@ extension Rejection {
         self.init(.ofServer(Int(failure.status)), failure.sentence)
     }
 
+    /// The remedy, with the service's settings for what the library names between grave accents.
+    package var serviceHint: String {
+        guard hint.utf8.contains(UInt8(ascii: "`")) else { return hint }
+        let parts = hint.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
+        return parts.map { Self.settings[$0]?.row.environmentName ?? $0 }.joined()
+    }
+
+    private static let settings: [String: any AnySetting] = [
+        "appIDs": Settings.all.appIDs, "issuers": Settings.all.issuers, "keys": Settings.all.jwksURLs,
+        "tracking": Settings.all.onlyLimitedTracking,
+        "clockSkew": Settings.all.clockSkewSeconds, "maximumTokenAge": Settings.all.maxTokenAgeSeconds,
+        "nonces": Settings.all.nonceSecretFile, "secrets": Settings.all.appSecretsFile,
+        "audiences": Settings.all.tokenAudiences,
+        "scope": Settings.all.tokenScope, "AccessTokenInspection": Settings.all.accessTokensAreAccepted,
+    ]
+
     /// The reason that the log tells of a refused callback, for the operator: Facebook shows the answer to no person.
     var loggedReason: String? { answer == .invalidSignedRequest ? detail : nil }
 
@@ -113,7 +129,7 @@ enum ProblemAnswer {
         JSONWriter.member("title", problem.answer.title, to: &body)
         JSONWriter.member("status", dialect.status(of: problem.answer), to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
-        JSONWriter.member("hint", problem.hint, to: &body)
+        JSONWriter.member("hint", problem.serviceHint, to: &body)
         JSONWriter.member("code", problem.answer.rawValue, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.context.traceID, to: &body)

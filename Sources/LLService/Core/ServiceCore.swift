@@ -296,7 +296,7 @@ package final class RuntimeSettings: Sendable {
         verifier: TokenVerifier,
         clients: ClientKeys?,
         gateway: GatewaySettings? = nil,
-        nonceLifetimeSeconds: Int = NonceIssuer.defaultLifetimeSeconds,
+        nonceLifetimeSeconds: Int = Int(NonceIssuer.defaultLifetime.components.seconds),
         rejectsReplays: Bool = false,
         appSecrets: AppSecrets? = nil,
         acceptsAccessTokens: Bool = false,

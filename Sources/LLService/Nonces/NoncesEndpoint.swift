@@ -26,7 +26,7 @@ enum NoncesEndpoint {
         guard let random = try? RandomBytes.make(count: NonceIssuer.randomByteCount),
             let issued = nonces.issue(
                 appID: appID,
-                lifetimeSeconds: lifetime,
+                lifetime: .seconds(lifetime),
                 now: now,
                 dated: date,
                 randomBytes: random

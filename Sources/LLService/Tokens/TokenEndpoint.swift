@@ -125,7 +125,7 @@ enum TokenEndpoint {
         JSONWriter.member("access_token", token.value, to: &response.body)
         JSONWriter.member("issued_token_type", request.wanted.rawValue, to: &response.body)
         JSONWriter.member("token_type", type, to: &response.body)
-        JSONWriter.member("expires_in", token.lifetimeSeconds, to: &response.body)
+        JSONWriter.member("expires_in", Int(token.lifetime.components.seconds), to: &response.body)
         JSONWriter.member("scope", token.scope, to: &response.body)
         JSONWriter.raw("}", to: &response.body)
     }

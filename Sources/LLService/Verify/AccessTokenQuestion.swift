@@ -205,8 +205,8 @@ package struct AccessTokenQuestion: Sendable {
                 debugToken: answer,
                 appIDs: apps.map(\.appID),
                 subject: subject,
-                maximumTokenAgeSeconds: policy.maximumTokenAgeSeconds,
-                clockSkewSeconds: policy.clockSkewSeconds,
+                maximumTokenAge: policy.maximumTokenAge,
+                clockSkew: policy.clockSkew,
                 now: moment
             )
         }

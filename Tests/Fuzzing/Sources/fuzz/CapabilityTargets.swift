@@ -7,7 +7,7 @@ import LLJOSE
 func fuzzSignedRequest(_ input: [UInt8]) {
     let fixture = unsafe CapabilityFixture.shared
     func judge(_ bytes: [UInt8]) -> SignedRequest? {
-        try? SignedRequest(verifying: bytes.span, secrets: fixture.secrets, clockSkewSeconds: 60, now: fixture.now)
+        try? SignedRequest(verifying: bytes.span, secrets: fixture.secrets, clockSkew: .seconds(60), now: fixture.now)
     }
     require(judge(input) == nil, "nothing is accepted that nobody signed")
     let payload = Base64URL.encode(input)
@@ -44,7 +44,7 @@ func fuzzDPoP(_ input: [UInt8]) {
             target: fixture.target,
             token: method.span,
             keyThumbprint: thumbprint.span,
-            clockSkewSeconds: 60,
+            clockSkew: .seconds(60),
             now: fixture.now
         )
     }

@@ -91,7 +91,7 @@ private struct NonceFixture {
         issuer = NonceIssuer(secret: secret)
         let issued = issuer.issue(
             appID: String(decoding: app, as: UTF8.self),
-            lifetimeSeconds: 600,
+            lifetime: .seconds(600),
             now: 1_700_000_000_000,
             randomBytes: [UInt8](0..<16)
         )

@@ -7,30 +7,21 @@ package enum ASCII {
 
     /// The lower-case letter of an upper-case letter; any other byte stays unchanged.
     @inlinable
-    package static func lowercased(_ byte: UInt8) -> UInt8 {
-        byte &- 0x41 < 26 ? byte | 0x20 : byte
-    }
+    package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     /// The value of a decimal digit; nil for any other byte.
     @inlinable
-    package static func digit(_ byte: UInt8) -> Int? {
-        byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil
-    }
+    package static func digit(_ byte: UInt8) -> Int? { byte &- 0x30 < 10 ? Int(byte &- 0x30) : nil }
 
-    /// True if a byte is one of `A-Z`, `a-z`, `0-9`.
     @inlinable
-    package static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
-    }
+    package static func isAlphanumeric(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 }
 
     /// True if a byte is unreserved in a URI (RFC 3986 section 2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~".utf8.contains(byte) }
 
     /// True if a byte is a visible ASCII character: neither a space nor a control character.
     @inlinable
-    package static func isVisible(_ byte: UInt8) -> Bool {
-        byte &- 0x21 < 0x5E
-    }
+    package static func isVisible(_ byte: UInt8) -> Bool { byte &- 0x21 < 0x5E }
 }
 
 package enum Hexadecimal {
@@ -49,7 +40,6 @@ package enum Hexadecimal {
         return value < 10 ? UInt8(ascii: "0") &+ value : UInt8(ascii: "a") &- 10 &+ value
     }
 
-    /// Two lower-case digits for each byte.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0)] }, as: UTF8.self)
     }

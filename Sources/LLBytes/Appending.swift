@@ -6,9 +6,7 @@ extension OutputSpan where Element == UInt8 {
     package mutating func append(_ text: StaticString) { unsafe append(UnsafeRawBufferPointer(text.buffer)) }
 
     @inlinable @inline(__always)
-    package mutating func append(_ span: Span<UInt8>) {
-        unsafe span.withUnsafeBytes { bytes in unsafe append(bytes) }
-    }
+    package mutating func append(_ span: Span<UInt8>) { unsafe span.withUnsafeBytes { bytes in unsafe append(bytes) } }
 
     /// Appends a part of a span, which must lie inside it.
     @inlinable @inline(__always)

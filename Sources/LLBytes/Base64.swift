@@ -1,7 +1,6 @@
 /// base64url without padding (RFC 4648 section 5, RFC 7515 section 2). Each value has exactly one accepted spelling.
 package enum Base64URL {
     /// Decodes `range` of `text` into `buffer`. It replaces the buffer's content and keeps its memory.
-    ///
     /// It refuses padding, bytes outside the alphabet, a length that no value has, and unused bits that are not zero
     /// (RFC 4648 sections 3.2, 3.3 and 3.5).
     /// - Returns: whether the text is strict base64url. The buffer is empty if it is not.

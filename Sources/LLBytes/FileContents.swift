@@ -11,14 +11,12 @@ package import Darwin
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
 package enum FileContents {
     package struct Failure: Error, Sendable, Equatable {
-        /// The system's reason, such as "No such file or directory".
         package let reason: String
         /// True if the file does not exist; false if it exists but cannot be read.
         package let isMissing: Bool
     }
 
     /// The bytes of the file at `path`.
-    ///
     /// - Parameters:
     ///   - limit: The greatest size in bytes. A larger file is refused and not read.
     ///   - allowingPipe: True if the path may name a pipe, as in `--token-file <(…)`. The call then waits for the

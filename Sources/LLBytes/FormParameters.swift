@@ -32,12 +32,9 @@ package struct FormParameters {
 
     package var count: Int { parameters.count }
 
-    /// True if two parameters have the same name after decoding (RFC 6749 section 3.2).
     package var hasRepeatedName: Bool { Set(parameters.map(\.name)).count < parameters.count }
 
-    package func count(of name: StaticString) -> Int {
-        parameters.count { $0.name.span.equal($0.name.indices, name) }
-    }
+    package func count(of name: StaticString) -> Int { parameters.count { $0.name.span.equal($0.name.indices, name) } }
 
     /// The name of the first parameter outside `known`; nil if there is none.
     package func firstName(except known: [String]) -> String? {

@@ -8,7 +8,6 @@ internal import Android
 internal import Darwin
 #endif
 
-/// IP addresses as text, read and written by the C library.
 package enum IPAddress {
     /// The bytes of an address in network order: 4 for IPv4 (dotted decimal without leading zeros), 16 for IPv6 (RFC 4291
     /// section 2.2); nil for anything else.

@@ -16,9 +16,7 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
     package static let never = MonotonicInstant(nanoseconds: .max)
 
     @inlinable
-    package init(nanoseconds: UInt64) {
-        self.nanoseconds = nanoseconds
-    }
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
     /// The moment this long after the start of a clock.
     package init(_ time: Duration) { self.init(nanoseconds: time.wholeNanoseconds) }
@@ -28,7 +26,6 @@ package struct MonotonicInstant: Comparable, Hashable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// The moment `duration` later; ``never`` if the sum exceeds the clock. A negative duration adds nothing.
     package static func + (instant: MonotonicInstant, duration: Duration) -> MonotonicInstant {
         instant.adding(nanoseconds: duration.wholeNanoseconds)
     }
@@ -61,7 +58,6 @@ package enum MonotonicClock {
 
 /// The wall clock, for the `Date` field and token times.
 package enum WallClock {
-    /// Nanoseconds since 1970-01-01T00:00:00Z.
     package static func unixNanoseconds() -> Int64 { systemTime(CLOCK_REALTIME).wholeNanoseconds }
 
     /// Whole seconds since 1970-01-01T00:00:00Z, from the coarse clock: it is the cheapest, and a few milliseconds
@@ -75,9 +71,7 @@ package enum WallClock {
     }
 
     /// Whole milliseconds since 1970-01-01T00:00:00Z; 0 before.
-    package static func unixMilliseconds() -> UInt64 {
-        UInt64(clamping: unixNanoseconds() / 1_000_000)
-    }
+    package static func unixMilliseconds() -> UInt64 { UInt64(clamping: unixNanoseconds() / 1_000_000) }
 }
 
 /// The time of a clock that every system has, so that the call cannot fail.

@@ -10,9 +10,7 @@ package final class Locked<Value: Sendable>: Sendable {
     package init(_ value: Value) { mutex = Mutex(value) }
 
     /// Runs `body` while no other thread does. `body` must not take the same lock again.
-    package func withLock<Result, Failure>(
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
+    package func withLock<Result, Failure>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
         try mutex.withLock { (value: inout sending Value) throws(Failure) -> sending Result in
             _ = wasHeld.load(ordering: .acquiring)
             defer { wasHeld.store(true, ordering: .releasing) }
@@ -26,7 +24,6 @@ package final class Published<Value: Sendable>: Sendable {
     private let current: Locked<Value>
     @usableFromInline let number = Atomic<UInt64>(0)
 
-    /// The first value; its number is 0.
     package init(_ value: Value) { current = Locked(value) }
 
     /// The number of values published so far. One atomic load tells a reader that nothing has changed.

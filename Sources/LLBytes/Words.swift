@@ -97,9 +97,7 @@ extension Span<UInt8> {
     }
 
     @inlinable
-    package func isASCII(_ range: Range<Int>) -> Bool {
-        range.allSatisfy { self[$0] < 0x80 }
-    }
+    package func isASCII(_ range: Range<Int>) -> Bool { range.allSatisfy { self[$0] < 0x80 } }
 }
 
 extension StaticString {
@@ -110,7 +108,5 @@ extension StaticString {
     }
 
     /// The UTF-8 byte at `index`; nil outside `0..<utf8CodeUnitCount`.
-    package func byte(at index: Int) -> UInt8? {
-        unsafe buffer.indices.contains(index) ? buffer[index] : nil
-    }
+    package func byte(at index: Int) -> UInt8? { unsafe buffer.indices.contains(index) ? buffer[index] : nil }
 }

@@ -3,7 +3,6 @@ internal import LLBytes
 /// Reads a text onto the document's tape by the grammar of RFC 8259 and the document's limits.
 extension JSONDocument {
     /// Reads `bytes` as one JSON value with only white space around it.
-    ///
     /// It never recurses: each level of nesting costs one entry in `enclosing`. The document is empty if it throws.
     package mutating func parse(_ bytes: Span<UInt8>) throws(JSONError) {
         nodes.removeAll(keepingCapacity: true)
@@ -166,7 +165,6 @@ extension JSONDocument {
 
     /// The first name of an object that an earlier member has too; nil if there is none. Names are compared after
     /// escape decoding: `"\u0061lg"` repeats `"alg"`.
-    ///
     /// Sorting the names by a hash with a secret takes n log n steps, whatever names a client sends.
     private mutating func repeatedName(of object: Int, _ bytes: Span<UInt8>) -> Int? {
         names.removeAll(keepingCapacity: true)
@@ -196,7 +194,6 @@ extension JSONDocument {
     /// A random odd number of this process, so that no client can choose names with equal hashes.
     private static let secret = UInt64.random(in: .min ... .max) | 1
 
-    /// A hash of the name's value.
     private static func hash(_ name: Node, _ bytes: Span<UInt8>) -> UInt64 {
         let secret = secret
         var hash = secret
@@ -217,7 +214,6 @@ extension JSONDocument {
 
 /// An object or array that is still being read.
 struct JSONFrame {
-    /// The index of its node on the tape.
     var node: Int
     var isObject: Bool
     var memberCount = 0

@@ -1,7 +1,6 @@
 internal import LLBytes
 
 /// A parsed JSON text (RFC 8259) as a flat tape of nodes over the caller's bytes.
-///
 /// One document serves many texts: `parse` forgets the previous text but keeps the memory. A node's name is its index
 /// in the order of the text. Every question about a value takes the same bytes that were parsed. A member name is a
 /// node of its own, directly before the node of its value.
@@ -62,14 +61,10 @@ package struct JSONDocument: ~Copyable {
     }
 
     @inlinable @inline(__always)
-    package func isObject(_ node: Int) -> Bool {
-        if case .object = nodes[node].kind { true } else { false }
-    }
+    package func isObject(_ node: Int) -> Bool { if case .object = nodes[node].kind { true } else { false } }
 
     @inlinable @inline(__always)
-    package func isNumber(_ node: Int) -> Bool {
-        if case .number = nodes[node].kind { true } else { false }
-    }
+    package func isNumber(_ node: Int) -> Bool { if case .number = nodes[node].kind { true } else { false } }
 
     /// The range of a node's text. A string's or name's range excludes the quotes.
     @inlinable @inline(__always)
@@ -94,7 +89,6 @@ package struct JSONDocument: ~Copyable {
     package func next(_ node: Int) -> Int { Int(nodes[node].next) }
 
     /// The first name of an object or the first element of an array; equal to `next(node)` if there is none.
-    ///
     /// The value of the name at `n` is the node `n + 1`, and the following name is `next(n + 1)`.
     @inlinable @inline(__always)
     package func firstChild(_ node: Int) -> Int { node + 1 }
@@ -128,14 +122,9 @@ package struct JSONDocument: ~Copyable {
 extension JSONDocument {
     /// Parses an array of bytes. It serves a caller that keeps bytes and document in one value: a span of the bytes
     /// would prevent changes to the document.
-    package mutating func parse(_ bytes: [UInt8]) throws(JSONError) {
-        try parse(bytes.span)
-    }
-}
+    package mutating func parse(_ bytes: [UInt8]) throws(JSONError) { try parse(bytes.span) }
 
-extension JSONDocument {
     /// True if a string or name has exactly this value after escape decoding.
-    ///
     /// It stops at the first difference, so do not compare secrets with it.
     @inline(__always)
     package func string(_ node: Int, equals value: StaticString, in bytes: Span<UInt8>) -> Bool {
@@ -227,7 +216,6 @@ package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     package let reason: Reason
-    /// The offset in bytes at which the error was found.
     package let offset: Int
 
     package init(_ reason: Reason, at offset: Int) {

@@ -64,7 +64,6 @@ package struct JSONObject: ~Copyable {
     /// The value of a string or name; for any other node, its text.
     package func string(_ node: Int) -> String { document.string(node, in: bytes.span) }
 
-    /// Appends ``string(_:)`` of the node as UTF-8.
     package func appendString(_ node: Int, to buffer: inout [UInt8]) {
         document.appendString(node, in: bytes.span, to: &buffer)
     }
@@ -149,7 +148,6 @@ extension JSONObject {
     /// Finds the members with the names of the table. It writes the node of each one's value at the name's position in
     /// `nodes` and leaves other positions unchanged. `nodes` must have at least as many positions as the table has
     /// names.
-    ///
     /// Names are compared after escape decoding. If an accepted object repeats a name, its last member counts. Call it
     /// only after ``read()`` returned true.
     package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {

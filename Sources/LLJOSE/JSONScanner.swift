@@ -1,7 +1,6 @@
 internal import LLBytes
 
 /// The lexical grammar of JSON: pure functions that take an offset and return the offset after the bytes they read.
-///
 /// Every function returns an offset from its argument up to `bytes.count`, and reads no byte outside the span.
 enum JSONScanner {
     /// RFC 8259 section 2: space, tab, line feed, carriage return.
@@ -25,14 +24,10 @@ enum JSONScanner {
     }
 
     /// RFC 8259 section 7: the inside of a string, starting after its opening quote.
-    ///
     /// It returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen
     /// bytes and are read without a call: 4 % of `POST /verify`.
     @inline(__always)
-    static func scanString(
-        _ bytes: Span<UInt8>,
-        from start: Int
-    ) throws(JSONError) -> (end: Int, isEscaped: Bool) {
+    static func scanString(_ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> (end: Int, isEscaped: Bool) {
         var offset = start
         // The offset is from 0 to `bytes.count`, so no difference or sum below overflows.
         if bytes.count &- start >= 16 {
@@ -117,11 +112,7 @@ enum JSONScanner {
 
     /// Reads one character of two to four bytes as RFC 3629 section 4 defines them. It refuses overlong forms,
     /// surrogates and values above U+10FFFF.
-    private static func scanMultibyte(
-        _ bytes: Span<UInt8>,
-        from start: Int,
-        first: UInt8
-    ) throws(JSONError) -> Int {
+    private static func scanMultibyte(_ bytes: Span<UInt8>, from start: Int, first: UInt8) throws(JSONError) -> Int {
         let count: Int
         var second: ClosedRange<UInt8> = 0x80...0xBF
         switch first {
@@ -199,7 +190,6 @@ extension JSONScanner {
         return offset
     }
 
-    /// The value of a number's text as the nearest double.
     static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
         Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
     }

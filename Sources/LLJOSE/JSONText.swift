@@ -1,7 +1,6 @@
 internal import LLBytes
 
 /// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
-///
 /// It is meant for text that the parser accepted. For any other text it still ends and reads nothing outside its range.
 package struct JSONStringReader {
     private var offset: Int
@@ -9,13 +8,11 @@ package struct JSONStringReader {
     /// Bytes of a decoded `\u` escape that are not returned yet.
     private var pending = Unicode.UTF8.EncodedScalar()
 
-    /// - Parameter range: the text between the string's quotes.
     package init(_ range: Range<Int>) {
         offset = range.lowerBound
         end = range.upperBound
     }
 
-    /// The next byte of the value; nil at the end.
     package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if !pending.isEmpty { return pending.removeFirst() }
         guard offset < end else { return nil }
@@ -58,7 +55,6 @@ package struct JSONStringReader {
     }
 }
 
-/// The text of a JSON string outside a document.
 package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
@@ -91,7 +87,6 @@ package enum JSONText {
         }
     }
 
-    /// Text as a JSON string with its quotes.
     package static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = []
         JSONWriter.string(text, to: &bytes)

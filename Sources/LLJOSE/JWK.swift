@@ -60,7 +60,6 @@ extension JWK {
     }
 
     /// Requires an object without repeated members and with the required `kty` (RFC 7517 sections 4 and 4.1).
-    ///
     /// Here and below `==` acts as a comparison of bytes: no letter in these words has another spelling in Unicode, as
     /// K has.
     static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JWKError) {
@@ -78,11 +77,7 @@ extension JWK {
     private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// Refuses a key that is declared for another purpose (RFC 7517 sections 4.2 to 4.4).
-    static func checkPurpose(
-        _ json: borrowing JSONObject,
-        _ node: Int,
-        algorithm expected: String
-    ) throws(JWKError) {
+    static func checkPurpose(_ json: borrowing JSONObject, _ node: Int, algorithm expected: String) throws(JWKError) {
         guard json.member("use", of: node) == nil || json.string("use", of: node) == "sig" else {
             throw .notForSignatures
         }
@@ -192,7 +187,6 @@ enum RSAParameters {
         guard value >= 3, value <= JWK.Limits.greatestPublicExponent else { throw .unsafeExponent }
     }
 
-    /// The number of bits of a big-endian number without leading zeros.
     static func bitCount(_ number: [UInt8]) -> Int {
         guard let first = number.first else { return 0 }
         return number.count * 8 - first.leadingZeroBitCount

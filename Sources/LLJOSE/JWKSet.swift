@@ -25,14 +25,10 @@ public struct JWKSet: Equatable, Sendable {
     public let ignoredKeys: [IgnoredKey]
 
     /// A set of these keys. Keys that share a key ID are left out, as in a parsed set.
-    public init(keys: [JWK]) {
-        self.init(Array(keys.enumerated()).map { ($0.offset, $0.element) }, ignored: [])
-    }
+    public init(keys: [JWK]) { self.init(Array(keys.enumerated()).map { ($0.offset, $0.element) }, ignored: []) }
 
     /// The key with this key ID, compared byte for byte.
-    public func key(withID keyID: String) -> JWK? {
-        keys.first { $0.keyID.utf8.elementsEqual(keyID.utf8) }
-    }
+    public func key(withID keyID: String) -> JWK? { keys.first { $0.keyID.utf8.elementsEqual(keyID.utf8) } }
 
     /// Leaves out every key that shares its ID with a different key: the ID would not identify the signing key (RFC
     /// 7517 section 4.5). Of equal keys the first stays, because they cannot be confused.
@@ -77,9 +73,7 @@ extension JWKSet {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try json.read()
-        } catch {
-            throw .malformed(error.description)
-        }
+        } catch { throw .malformed(error.description) }
         guard isObject, !json.document.isRepeating(json.document.root), let list = json.member("keys"),
             json.document.kind(list) == .array
         else { throw .notAKeySet }
@@ -90,18 +84,14 @@ extension JWKSet {
         for (index, node) in nodes.enumerated() {
             do throws(JWKError) {
                 candidates.append((index, try JWK(json, node)))
-            } catch {
-                ignored.append(IgnoredKey(index: index, keyID: Self.keyID(json, node), reason: error))
-            }
+            } catch { ignored.append(IgnoredKey(index: index, keyID: Self.keyID(json, node), reason: error)) }
         }
         self.init(candidates, ignored: ignored)
     }
 
     /// Reads the JSON text of a JWK Set.
     /// - Throws: `JWKSetError`, as ``init(parsing:)`` for bytes does.
-    public init(parsing text: String) throws(JWKSetError) {
-        try self.init(parsing: Array(text.utf8).span)
-    }
+    public init(parsing text: String) throws(JWKSetError) { try self.init(parsing: Array(text.utf8).span) }
 
     private static func keyID(_ json: borrowing JSONObject, _ node: Int) -> String? {
         guard let keyID = json.member("kid", of: node),

@@ -36,7 +36,6 @@ package struct JWSCompactSerialization: Equatable, Sendable {
     }
 }
 
-/// Why bytes are not a JWS in compact serialization.
 package enum JWSError: Error, Equatable, Sendable {
     /// The number of full stops is not two.
     case notThreeParts(count: Int)
@@ -48,7 +47,6 @@ package enum JWSError: Error, Equatable, Sendable {
 
 /// The header parameters of a JWS that matter to an RS256 verifier, as nodes of the parsed header (RFC 7515 section
 /// 4.1).
-///
 /// `jku`, `jwk`, `x5u`, `x5c` and `x5t` are missing because they are never read: a token must not supply its own key.
 package struct JOSEHeader: Sendable {
     private static let names = JSONNameTable(["alg", "kid", "typ", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
@@ -58,7 +56,6 @@ package struct JOSEHeader: Sendable {
 
     package init() {}
 
-    /// Finds the known parameters of a header.
     package init(_ header: borrowing JSONObject) {
         var span = nodes.mutableSpan
         header.findMembers(named: Self.names, nodes: &span)

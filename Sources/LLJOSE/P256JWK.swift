@@ -4,7 +4,6 @@ internal import LLBytes
 package struct P256JWK: Equatable, Sendable {
     /// `x`, 32 bytes, big-endian.
     package let x: [UInt8]
-    /// `y`, 32 bytes, big-endian.
     package let y: [UInt8]
 
     /// A key from its coordinates. OpenSSL checks later that they are a point of the curve.
@@ -25,9 +24,7 @@ package struct P256JWK: Equatable, Sendable {
         // RFC 9449 section 4.3 (7): the key must not be a private one (RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1).
         try JWK.checkIsPublic(json, node)
         try JWK.checkPurpose(json, node, algorithm: "ES256")
-        guard let x = JWK.value("x", json, node), let y = JWK.value("y", json, node) else {
-            throw .malformedCoordinate
-        }
+        guard let x = JWK.value("x", json, node), let y = JWK.value("y", json, node) else { throw .malformedCoordinate }
         try self.init(x: x, y: y)
     }
 

@@ -3,7 +3,6 @@ internal import LLJOSE
 
 /// The positions of an accepted token's claims in its payload, and its facts without a position: 96 bytes for any
 /// token.
-///
 /// It has the decoded content of one token and no verdict on it: ``TokenVerifier/accept(_:of:_:_:now:workspace:)`` judges
 /// that again each time. Checks with a result that depends on the bytes alone are not repeated: header and payload are
 /// strict, every claim has its type, `sub` is short and `jti` exists.
@@ -61,12 +60,8 @@ package struct ClaimSet: OptionSet, Sendable {
 }
 
 extension TokenVerifier {
-    /// Judges a token that was accepted before, by its stored reading: everything except the bytes themselves is
-    /// checked again.
-    /// - Parameters:
-    ///   - reading: Read from exactly this token, which has a good signature under a current key.
-    ///   - wanted: The texts to return; others may be missing.
-    ///   - workspace: Afterwards its payload has the returned texts and is not JSON.
+    /// Judges a token that was accepted before, by the reading of exactly this token: everything except the bytes themselves
+    /// is checked again. The payload of the workspace then has the wanted texts and is not JSON.
     /// - Returns: Nil if the token is refused or might be. It must then be judged as a whole, which finds the fault.
     package func accept(
         _ reading: CachedClaims,

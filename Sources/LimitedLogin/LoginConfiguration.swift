@@ -21,17 +21,9 @@ public struct LoginConfiguration: Equatable, Sendable {
     /// The nonce that the app gives Facebook.
     public let nonce: Nonce
 
-    /// Checks a configuration.
-    /// - Parameters:
-    ///   - permissions: With ``LoginTracking/limited`` those of ``Permission``; otherwise names of 1 to 64 characters
-    ///     of `[a-z_.]`.
-    ///   - tracking: The kind of the login.
-    ///   - nonce: The nonce, not empty and without white space of any kind.
-    public init(
-        permissions: [String],
-        tracking: LoginTracking,
-        nonce: String
-    ) throws(LoginConfigurationError) {
+    /// Checks a configuration. Its permissions are those of ``Permission`` with ``LoginTracking/limited``; otherwise names of
+    /// 1 to 64 characters of `[a-z_.]`.
+    public init(permissions: [String], tracking: LoginTracking, nonce: String) throws(LoginConfigurationError) {
         guard let nonce = Nonce(nonce) else { throw .invalidNonce }
         for name in permissions {
             guard PermissionName.isValid(name) else { throw .malformedPermission }

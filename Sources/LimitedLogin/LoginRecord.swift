@@ -50,10 +50,7 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
     public init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let isIDToken = members.contains(.idToken)
-        let token = try members.nestedContainer(
-            keyedBy: CodingKeys.self,
-            forKey: isIDToken ? .idToken : .accessToken
-        )
+        let token = try members.nestedContainer(keyedBy: CodingKeys.self, forKey: isIDToken ? .idToken : .accessToken)
         appID = try token.decode(String.self, forKey: isIDToken ? .audience : .appID)
         nonce = try token.decodeIfPresent(String.self, forKey: .nonce)
         issuedAt = try token.decodeIfPresent(NumericDate.self, forKey: .issuedAt)
@@ -84,7 +81,6 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
     }
 }
 
-/// The name of any member of a JSON object.
 struct MemberName: CodingKey, ExpressibleByStringLiteral {
     let stringValue: String
     var intValue: Int? { nil }

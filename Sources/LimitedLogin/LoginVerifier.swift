@@ -53,13 +53,8 @@ public struct LoginVerifier: Sendable {
         return try await verify(token, expecting: TokenExpectation(binding: .nonce(nonce), appID: appID))
     }
 
-    /// Verifies the token of a login for which the client gave Facebook the SHA-256 of `rawNonce`.
-    /// - Parameters:
-    ///   - token: The id token as the app sent it.
-    ///   - rawNonce: The nonce itself, taken from your own session or store; the token's nonce is the lower-case
-    ///     hexadecimal of its SHA-256.
-    ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
+    /// Verifies the token of a login for which the client gave Facebook the lower-case hexadecimal SHA-256 of `rawNonce`,
+    /// the nonce in your own session or store; else it is ``verify(_:nonce:appID:)``.
     public nonisolated(nonsending) func verify(
         _ token: String,
         rawNonce: String,
@@ -71,14 +66,10 @@ public struct LoginVerifier: Sendable {
 
     /// Verifies a refreshed token of a session that already exists. It may prolong that session, but never start one: at a
     /// login it would accept a stolen token.
-    /// - Parameters:
-    ///   - token: The id token as the app sent it.
-    ///   - user: The session's user, ``Profile/userID`` of the login that began the session, and never a value from the
-    ///     client.
-    ///   - nonce: The nonce of the login that began it, which the SDK's refresh in the background keeps; nil if it is
-    ///     no longer known.
-    ///   - appID: The one app that the token must be for, one of the policy's; nil for any of them.
-    /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
+    ///
+    /// `user` is the session's user, ``Profile/userID`` of the login that began it, and never a value from the client.
+    /// `nonce` is that login's, which the SDK's refresh in the background keeps; nil if it is no longer known. The errors are
+    /// those of ``verify(_:nonce:appID:)``.
     public nonisolated(nonsending) func verifyRefresh(
         _ token: String,
         ofSessionOf user: String,
@@ -93,11 +84,7 @@ public struct LoginVerifier: Sendable {
         return try await verify(token, expecting: TokenExpectation(binding: binding, appID: appID))
     }
 
-    /// Verifies a token.
-    /// - Parameters:
-    ///   - token: The id token as the app sent it.
-    ///   - expectation: The login that the token should belong to.
-    /// - Throws: The same errors as ``verify(_:nonce:appID:)``.
+    /// Verifies a token of the expected login, with the errors of ``verify(_:nonce:appID:)``.
     public nonisolated(nonsending) func verify(
         _ token: String,
         expecting expectation: TokenExpectation

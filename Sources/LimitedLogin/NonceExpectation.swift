@@ -13,10 +13,8 @@ public struct NonceExpectation: Sendable, Redacted {
         (self.mustBeIssued, self.isRefresh) = (mustBeIssued, isRefresh)
     }
 
-    /// Exactly this nonce, which your session holds. Accept each nonce once.
-    /// - Parameters:
-    ///   - nonce: The nonce that the login was begun with.
-    ///   - issuer: A nonce that this issuer issued for the credential's app must not have expired; nil if none are issued.
+    /// Exactly this nonce, which your session holds. Accept each nonce once. If `issuer` issued it for the credential's app,
+    /// it must not have expired.
     public static func nonce(_ nonce: Nonce, issuer: NonceIssuer? = nil) -> NonceExpectation {
         NonceExpectation(nonce, issuer, mustBeIssued: false)
     }
@@ -28,9 +26,7 @@ public struct NonceExpectation: Sendable, Redacted {
         NonceExpectation(nil, issuer, mustBeIssued: true)
     }
 
-    /// Compares the received nonce in constant time.
-    /// - Parameter nonce: The received nonce; nil if there was none, or no text.
-    /// - Returns: The facts of an issued nonce; nil for any other nonce.
+    /// Compares the received nonce, if there was one, in constant time; returns the facts of an issued one.
     func check(_ nonce: String?, appID: String, now: NumericDate) throws(Rejection) -> RecognizedNonce? {
         guard let nonce, !nonce.isEmpty else { throw .accessTokenNonceMismatch }
         let text = Array(nonce.utf8)
@@ -55,15 +51,9 @@ public struct NonceExpectation: Sendable, Redacted {
 public struct AccessTokenNonce: Equatable, Sendable, Redacted {
     /// The nonce.
     public let value: String
-    /// The facts of an issued nonce; nil for any other nonce.
     package let issued: RecognizedNonce?
 
-    /// Judges Graph's answer about a token's login.
-    /// - Parameters:
-    ///   - answer: The body of the answer with status 200.
-    ///   - token: Graph's earlier answers about the token and its person.
-    ///   - expectation: The nonce that the login was begun with.
-    ///   - now: The time for which to judge.
+    /// Judges the body of Graph's answer about a token's login, as of `now`.
     /// - Throws: ``Rejection``: a missing nonce, or one that is no text, counts as a different one;
     ///   ``Unavailable/unreadableAnswer``, which is not the token's fault.
     public init(

@@ -6,11 +6,8 @@ package struct OwnToken {
     /// The claims in the same form as those of Facebook's tokens, so that answers about both are alike. The audience is
     /// `aud`.
     package let claims: VerifiedClaims
-    /// The decoded payload.
     package let payload: [UInt8]
-    /// `client_id`: the Facebook app.
     package let clientID: Range<Int>
-    /// `auth_time`: the time at which Facebook issued the credential of the login.
     package let authenticatedAt: NumericDate
 }
 
@@ -48,11 +45,8 @@ package final class OwnTokenVerifier {
         return keys.contains { $0.keyID == keyID } || header.string("typ") == "at+jwt"
     }
 
-    /// Judges a token by the steps of a ``TokenVerifier``.
-    /// - Parameters:
-    ///   - appID: The app that the token must be for; nil for any app of the policy.
-    ///   - isSigned: True if the signature was verified before, for exactly these bytes and keys.
-    ///   - now: The time for which to judge.
+    /// Judges a token by the steps of a ``TokenVerifier``, for one app or any of the policy. `isSigned` says that the signature
+    /// was verified before, for exactly these bytes and keys.
     package func judge(
         _ token: Span<UInt8>,
         appID: [UInt8]?,
@@ -121,12 +115,8 @@ public struct VerifiedOwnToken: Equatable, Sendable, Redacted {
 }
 
 extension TokenIssuer {
-    /// Verifies an access token that this issuer made, with any of its keys. It remembers nothing.
-    /// - Parameters:
-    ///   - token: The access token as the client sent it.
-    ///   - audience: Your own name among the audiences: a token for another one is refused.
-    ///   - policy: The apps that the token may be for, the clock skew and the greatest age.
-    ///   - now: The time for which to judge.
+    /// Verifies an access token that this issuer made, with any of its keys. It remembers nothing. `audience` is your own name
+    /// among the audiences; `policy` gives the apps, the clock skew and the greatest age.
     /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if OpenSSL fails.
     public func verify(
         _ token: String,

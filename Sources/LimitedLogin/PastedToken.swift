@@ -16,16 +16,12 @@ package enum PastedToken {
             return "Take away the text before the token: an id token begins with eyJ, an access token with EAA."
         }
         if let remedy = remedyForBlanks(bytes) { return remedy }
-        if has("%2E", token) || has("%2e", token) {
-            return "Undo the percent-encoding: %2E stands for a full stop."
-        }
+        if has("%2E", token) || has("%2e", token) { return "Undo the percent-encoding: %2E stands for a full stop." }
         if bytes.contains(UInt8(ascii: "%")) { return "Undo the percent-encoding: no token has a percent sign." }
         if bytes.contains(where: { $0 == 0x3D || $0 == 0x2B || $0 == 0x2F }) {
             return "Pass the token on unchanged, in base64url without '=': it was encoded anew as plain base64."
         }
-        if has("...", token) || has("…", token) {
-            return "Copy the whole token: a display has cut out its middle."
-        }
+        if has("...", token) || has("…", token) { return "Copy the whole token: a display has cut out its middle." }
         return nil
     }
 

@@ -50,9 +50,7 @@ public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConverti
     public static let allCases = Known.allCases.map { Permission($0) }
 
     /// The permission with this name; nil outside the scope of Limited Login.
-    public init?(rawValue: String) {
-        self.init(name: rawValue.utf8.span)
-    }
+    public init?(rawValue: String) { self.init(name: rawValue.utf8.span) }
 
     /// The permission with this name; nil outside the limited scope. It compares bytes and makes no string.
     package init?(name: Span<UInt8>) {
@@ -77,16 +75,13 @@ extension Permission: RawRepresentable, Codable {}
 
 /// A set of permissions in one machine word.
 package struct PermissionSet: OptionSet, Hashable, Sendable {
-    /// One bit for each permission.
     package let rawValue: UInt16
 
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
     package init(_ permission: Permission) { rawValue = 1 << permission.known.rawValue }
 
-    package func contains(_ permission: Permission) -> Bool {
-        contains(PermissionSet(permission))
-    }
+    package func contains(_ permission: Permission) -> Bool { contains(PermissionSet(permission)) }
 
     package var permissions: [Permission] {
         var permissions: [Permission] = []

@@ -56,14 +56,12 @@ package enum ClaimName: Int, CaseIterable, Sendable {
 
     package var spelling: String { Self.spellings[rawValue] }
 
-    /// The names of all claims, in their order.
     static let spellings =
         ["iss", "aud", "sub", "jti", "nonce", "cnf"] + PersonalClaim.table.map { "\($0.name)" }
         + ["iat", "exp", "nbf", "azp", "at_hash"]
 }
 
 /// A claim about the person, with its names and readers.
-///
 /// Everything that reads or writes such a claim follows ``rows``: tokens, ``Profile``, the answers of the service, the
 /// fields of `/auth`, the tokens of a ``TokenIssuer`` and the question to Graph. A new claim has a case of ``ClaimName``,
 /// a row here, and a property of ``Profile``.
@@ -160,7 +158,6 @@ package struct PersonalClaim: Sendable {
 }
 
 extension Profile {
-    /// The texts that tokens of a ``TokenIssuer`` may have.
     package var told: [TokenIssuer.Claim: String] {
         var told: [TokenIssuer.Claim: String] = [:]
         for claim in TokenIssuer.Claim.allCases {

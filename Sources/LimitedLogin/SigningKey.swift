@@ -35,9 +35,7 @@ public struct SigningKey: Sendable, Redacted {
     public init(generating algorithm: Algorithm) throws(InvalidConfiguration) {
         do {
             try self.init(algorithm == .rs256 ? .rsa(RSAPrivateKey()) : .p256(P256PrivateKey()))
-        } catch {
-            throw InvalidConfiguration("OpenSSL cannot make a signing key.")
-        }
+        } catch { throw InvalidConfiguration("OpenSSL cannot make a signing key.") }
     }
 
     /// Reads a private key in PEM form: PKCS #8, PKCS #1 or SEC 1, without a passphrase.
@@ -87,7 +85,6 @@ public struct SigningKey: Sendable, Redacted {
         }
     }
 
-    /// The thumbprint of RFC 7638 section 3.
     private static func thumbprint(_ input: String) throws -> String {
         String(decoding: try SHA256.digest(of: Array(input.utf8).span).base64URL, as: UTF8.self)
     }
@@ -116,9 +113,7 @@ public struct SigningKey: Sendable, Redacted {
             case .rsa(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
             case .p256(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
             }
-        } catch {
-            throw InvalidConfiguration("OpenSSL cannot write the key.")
-        }
+        } catch { throw InvalidConfiguration("OpenSSL cannot write the key.") }
     }
 
     func signature(for message: [UInt8]) throws -> [UInt8] {
@@ -128,7 +123,6 @@ public struct SigningKey: Sendable, Redacted {
         }
     }
 
-    /// The public key, ready to verify; nil if OpenSSL fails.
     var publicKey: OwnPublicKey? {
         switch secret {
         case .rsa(let key):
@@ -191,9 +185,7 @@ public struct SigningKeySet: Sendable {
             guard keys.count <= Self.countLimit else { break }
             do throws(InvalidConfiguration) {
                 keys.append(try SigningKey(pem: text.joined(separator: "\n") + "\n"))
-            } catch {
-                throw InvalidConfiguration("key \(keys.count + 1): \(error)")
-            }
+            } catch { throw InvalidConfiguration("key \(keys.count + 1): \(error)") }
         }
         guard block == nil else { throw InvalidConfiguration("key \(keys.count + 1) has no end") }
         try self.init(keys)

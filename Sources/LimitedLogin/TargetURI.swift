@@ -1,14 +1,12 @@
 internal import LLBytes
 
 /// The URI of a request without query and fragment, in one spelling, for the comparison with `htu` of a DPoP proof.
-///
 /// RFC 9449 section 4.3 (9) ignores query and fragment and recommends the normalisation of RFC 3986 section 6.2.2
 /// (case, percent-encoding, dot segments) and section 6.2.3 (default port, empty path).
 package struct TargetURI: Equatable, Sendable {
     /// The greatest length, in bytes, without query and fragment: the same as for a request line.
     package static let byteLimit = 8_192
 
-    /// The normalised spelling.
     package let normalized: [UInt8]
 
     /// The URI in `text`; nil unless it is an absolute `http` or `https` URI of visible ASCII with a host and without
@@ -29,7 +27,6 @@ package struct TargetURI: Equatable, Sendable {
         normalized = Array((isSecure ? "https://" : "http://").utf8) + authority + path
     }
 
-    /// The URI of a request from its scheme, its authority and its target.
     package init?(scheme: Span<UInt8>, authority: Span<UInt8>, target: Span<UInt8>) {
         guard
             scheme.equalIgnoringCase(0..<scheme.count, "https") || scheme.equalIgnoringCase(0..<scheme.count, "http")

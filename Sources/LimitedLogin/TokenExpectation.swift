@@ -10,12 +10,7 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
     package var accessTokenBytes: [UInt8]?
 
     /// An expectation.
-    public init(
-        binding: TokenBinding,
-        appID: String? = nil,
-        keyThumbprint: String? = nil,
-        accessToken: String? = nil
-    ) {
+    public init(binding: TokenBinding, appID: String? = nil, keyThumbprint: String? = nil, accessToken: String? = nil) {
         self.binding = binding
         self.appID = appID
         self.keyThumbprint = keyThumbprint
@@ -45,7 +40,6 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
         set { accessTokenBytes = Self.bytes(newValue) }
     }
 
-    /// True if nothing but the app is required.
     var requiresAppAlone: Bool { binding.isUnbound && keyThumbprintBytes == nil && accessTokenBytes == nil }
 
     private static func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
@@ -128,10 +122,8 @@ public struct TokenBinding: Equatable, Sendable, Redacted {
         nonce = nonce ?? .issuedNonce
     }
 
-    /// True if only a nonce of the verifier's own issuer is accepted.
     package var requiresIssuedNonce: Bool { issue == .required || nonce == .issuedNonce }
 
-    /// The nonce that the caller gave by value; nil if there is none.
     package var givenNonce: [UInt8]? {
         switch nonce {
         case .nonce(let nonce)?, .rawNonce(let nonce)?: nonce
@@ -156,9 +148,7 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
         self.value = value
     }
 
-    private init(unchecked value: String) {
-        self.value = value
-    }
+    private init(unchecked value: String) { self.value = value }
 
     /// Makes a nonce from 256 bits of the system's cryptographic random generator: 43 base64url digits.
     public static func generate() -> Nonce {
@@ -171,7 +161,6 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     /// sample code uses `123`.
     package static let weakCharacterCount = 16
 
-    /// True if a nonce has fewer than ``weakCharacterCount`` characters.
     package static func isWeak(_ nonce: [UInt8]) -> Bool {
         var count = 0
         // UTF-8 continues a character with bytes of the form 10xxxxxx.
@@ -180,12 +169,9 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     }
 
     /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).
-    public static func == (left: Nonce, right: Nonce) -> Bool {
-        left.value.utf8.elementsEqual(right.value.utf8)
-    }
+    public static func == (left: Nonce, right: Nonce) -> Bool { left.value.utf8.elementsEqual(right.value.utf8) }
 
     /// True if these UTF-8 bytes are a nonce.
-    ///
     /// White space means the characters with that Unicode property, and the zero-width space that Apple's platforms
     /// count among them: U+0009 to U+000D, U+0020, U+0085, U+00A0, U+1680, U+2000 to U+200B, U+2028, U+2029, U+202F,
     /// U+205F and U+3000.

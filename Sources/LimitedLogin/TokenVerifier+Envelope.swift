@@ -1,7 +1,6 @@
 internal import LLBytes
 internal import LLJOSE
 
-/// The steps before any JSON is read.
 extension TokenVerifier {
     func checkExpectation(_ expectation: TokenExpectation) throws(Rejection) {
         let binding = expectation.binding
@@ -85,9 +84,7 @@ extension VerificationWorkspace {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try object.read()
-        } catch {
-            throw .malformedToken(.invalidJSON(part, reason: error.reason.rawValue))
-        }
+        } catch { throw .malformedToken(.invalidJSON(part, reason: error.reason.rawValue)) }
         guard isObject else { throw .malformedToken(.notAnObject(part)) }
     }
 

@@ -34,10 +34,7 @@ public struct TokenVerifier: Sendable {
     var issuers: ByteStringSet { storage.issuers }
     var sessions: VerificationSessions { storage.sessions }
 
-    /// A verifier for one policy.
-    /// - Parameters:
-    ///   - policy: The rules of the verdict.
-    ///   - nonces: Issued the nonces of logins bound by ``TokenBinding/issuedNonce``; nil if none are issued.
+    /// A verifier for one policy, and the issuer of the nonces of logins bound by ``TokenBinding/issuedNonce``, if any.
     public init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
         storage = Storage(policy, nonces)
         acceptsUnbound = policy.binding == .optional
@@ -52,13 +49,8 @@ public struct TokenVerifier: Sendable {
     }
 
     /// Judges a token given as bytes. It allocates nothing for a good token.
-    ///
     /// - Parameters:
-    ///   - token: The JWS in compact serialization.
-    ///   - expectation: The login that the token should belong to.
-    ///   - keys: The keys of the policy's issuers.
     ///   - isSigned: True if the signature was found good before, for exactly these bytes under exactly these keys.
-    ///   - now: The time for which to judge.
     ///   - workspace: This worker's buffers; afterwards they hold the token's header, key ID and payload. The verdict
     ///     does not depend on their earlier content.
     package func judge(
@@ -134,15 +126,8 @@ public struct TokenVerifier: Sendable {
     }
 }
 
-/// Verification for callers that need owned values more than speed.
 extension TokenVerifier {
-    /// Verifies a token and returns owned values. The verdict is the same as with every other function.
-    ///
-    /// - Parameters:
-    ///   - token: The id token as the app sent it.
-    ///   - expectation: The login that the token should belong to.
-    ///   - keys: The JWK Set of the policy's issuers.
-    ///   - now: The time for which to judge.
+    /// Verifies a token of the expected login with the JWK Set of the policy's issuers, as of `now`.
     /// - Throws: ``Rejection``, the one reason for the refusal; ``Unavailable`` if there are no keys.
     public func verify(
         _ token: String,
@@ -174,7 +159,6 @@ extension TokenVerifier {
         return (jws, String(decoding: keyID, as: UTF8.self))
     }
 
-    /// The rest of a verdict, with the keys found by that name.
     func finish(
         _ token: String,
         _ jws: JWSCompactSerialization,
@@ -189,7 +173,6 @@ extension TokenVerifier {
         return VerifiedToken(token, claims, policy, &session.workspace)
     }
 
-    /// Verifies a token with prepared keys and reused buffers.
     package func verify(
         _ token: String,
         expecting expectation: TokenExpectation,
@@ -202,14 +185,11 @@ extension TokenVerifier {
     }
 }
 
-/// The keys of a JWK Set, prepared for verification by one worker and found by key ID.
-///
-/// It is not Sendable: each worker makes its own from the shared set, so that a request needs no lock and no shared
-/// reference count.
+/// The keys of a JWK Set, prepared for one worker and found by key ID. It is not Sendable: each worker makes its own from
+/// the shared set, so that a request needs no lock and no shared reference count.
 package final class VerificationKeys {
     private struct Entry {
         let keyID: [UInt8]
-        /// Nil if OpenSSL failed to prepare it.
         let key: RSAPublicKey?
     }
 
@@ -217,7 +197,6 @@ package final class VerificationKeys {
     /// The same keys as they were published. Other workers share their memory, so no request touches them.
     private let published: [JWK]
 
-    /// Prepares each key of the set.
     package init(_ set: JWKSet) {
         published = set.keys
         entries = published.map { key in
@@ -235,14 +214,11 @@ package final class VerificationKeys {
 
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// False if OpenSSL failed to prepare a key.
     var isWhole: Bool { entries.allSatisfy { $0.key != nil } }
 
     package var count: Int { entries.count }
 
-    /// The key with exactly this key ID (RFC 7515 section 4.1.4: a case-sensitive string, compared byte for byte).
-    ///
-    /// The ID is only compared here: no path, query or address is made from it.
+    /// The key with exactly this key ID (RFC 7515 section 4.1.4). No path, query or address is made from it.
     func key(withID keyID: [UInt8]) throws(Rejection) -> RSAPublicKey? {
         for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) {
             // The set has only valid keys, so a failure is one of OpenSSL and not the token's fault.

@@ -64,7 +64,5 @@ public struct VerificationCheck: Hashable, Comparable, CaseIterable, Sendable, C
     ]
 
     /// True if the left check comes before the right one.
-    public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool {
-        left.place < right.place
-    }
+    public static func < (left: VerificationCheck, right: VerificationCheck) -> Bool { left.place < right.place }
 }

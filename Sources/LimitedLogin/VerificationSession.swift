@@ -2,7 +2,6 @@ internal import LLBytes
 internal import LLJOSE
 
 /// The buffers and the prepared keys of one verdict of the library's public functions. The next verdict reuses both.
-///
 /// Only the verdict that took the session out of its ``VerificationSessions`` touches it; hence `@unchecked Sendable`.
 final class VerificationSession: @unchecked Sendable {
     var workspace = VerificationWorkspace()
@@ -26,10 +25,7 @@ final class VerificationSessions: Sendable {
 
     func take() -> VerificationSession { idle.withLock { $0.popLast() } ?? VerificationSession() }
 
-    /// Keeps a session for the next verdict.
     func giveBack(_ session: VerificationSession) {
-        idle.withLock { idle in
-            if idle.count < Self.limit { idle.append(session) }
-        }
+        idle.withLock { idle in if idle.count < Self.limit { idle.append(session) } }
     }
 }

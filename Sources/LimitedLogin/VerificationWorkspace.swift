@@ -2,7 +2,6 @@ internal import LLJOSE
 
 /// The buffers of one worker, reused for every token, so that a verdict allocates nothing. Each verdict overwrites the
 /// content of the previous one. It is not Sendable: each worker has its own.
-///
 /// It grows to the sizes that real tokens need and stays below 256 KiB.
 package struct VerificationWorkspace: ~Copyable {
     /// The decoded header, and the positions of its parameters in it.
@@ -23,7 +22,6 @@ package struct VerificationWorkspace: ~Copyable {
     package init() {}
 
     /// The decoded JSON payload of the last token; the ranges of its `VerifiedClaims` are positions in it.
-    ///
     /// This array and `keyID` belong to the workspace: reading them is free, but keeping one while the next token is
     /// judged costs that token a copy.
     package var payload: [UInt8] { claimsSet.bytes }
@@ -38,7 +36,6 @@ package struct VerificationWorkspace: ~Copyable {
         return answer(scratch.span, scratch.indices)
     }
 
-    /// Writes the value of a payload's string into `scratch`.
     mutating func decodeToScratch(_ node: Int) {
         scratch.removeAll(keepingCapacity: true)
         claimsSet.appendString(node, to: &scratch)
@@ -68,7 +65,6 @@ struct PayloadClaims {
         claimsSet.findMembers(named: Self.names, nodes: &span)
     }
 
-    /// The node of a claim's value; nil for an absent claim.
     @inline(__always)
     subscript(claim: ClaimName) -> Int? {
         let node = nodes[claim.rawValue]
@@ -77,11 +73,9 @@ struct PayloadClaims {
 }
 
 /// The judged facts of an accepted token, as ranges into `VerificationWorkspace.payload`.
-///
 /// They are valid until the workspace judges the next token. The range of a string is the text between its quotes, JSON
 /// still escaped, so that it may be copied into another JSON string byte for byte.
 package struct VerifiedClaims: Sendable {
-    /// A place with both its ID and its name, each as a string's range.
     package struct Place: Sendable {
         package var id: Range<Int>
         package var name: Range<Int>
@@ -113,9 +107,7 @@ package struct VerifiedClaims: Sendable {
     package var hometown: Place?
     package var location: Place?
 
-    package func place(_ claim: ClaimName) -> Place? {
-        if case .userHometown = claim { hometown } else { location }
-    }
+    package func place(_ claim: ClaimName) -> Place? { if case .userHometown = claim { hometown } else { location } }
 
     /// The permissions for `Profile.permissions`: those with a claim. The two gaming permissions are left out, because
     /// their claims are those of `public_profile`.
@@ -134,7 +126,6 @@ package struct VerifiedClaims: Sendable {
         }
     }
 
-    /// The content of `cnf` (RFC 7800 section 3).
     package enum KeyBinding {
         /// There is no `cnf`: whoever has the token may use it.
         case none

@@ -87,11 +87,7 @@ extension VerifiedToken {
             case .key(let range): text(range)
             case .unreadable: ""
             }
-        var profile = Profile(
-            userID: subject,
-            permissions: claims.permissions.permissions,
-            isLimited: claims.isLimited
-        )
+        var profile = Profile(userID: subject, permissions: claims.permissions.permissions, isLimited: claims.isLimited)
         for (row, fact) in PersonalClaim.rows {
             switch fact {
             case .text(let fact):

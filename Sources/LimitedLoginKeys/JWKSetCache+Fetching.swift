@@ -122,7 +122,6 @@ extension JWKSetCache {
         return bytes
     }
 
-    /// Publishes keys with their times in the cache's state.
     func publish(_ keySet: JWKSet, version: UInt64, source: String, in storage: inout Storage) {
         published.publish(
             JWKSetSnapshot(
@@ -150,7 +149,6 @@ extension JWKSetEvent {
 
 /// A source's good answer: a set with at least one usable key, or the statement that the last set is still valid.
 struct SourceAnswer {
-    /// The source's index.
     let source: Int
     let freshness: JWKSetFreshness
     /// Nil for 304.
@@ -187,18 +185,13 @@ extension JWKSetCache {
     }
 
     /// Calls a source and waits for its answer. A source that suspends and does not bound its own time is cancelled.
-    private func fetch(
-        from source: any JWKSetSource,
-        validator: String?
-    ) throws(JWKSetSourceError) -> JWKSetAnswer {
+    private func fetch(from source: any JWKSetSource, validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
         let (answer, ended) = (Locked<Result<JWKSetAnswer, JWKSetSourceError>?>(nil), DispatchSemaphore(value: 0))
         let task = Task(executorPreference: QueueExecutor(queue: sourceQueue)) {
             let result: Result<JWKSetAnswer, JWKSetSourceError>
             do throws(JWKSetSourceError) {
                 result = .success(try await source.fetch(validator: validator))
-            } catch {
-                result = .failure(error)
-            }
+            } catch { result = .failure(error) }
             answer.withLock { $0 = result }
             ended.signal()
         }
@@ -237,9 +230,7 @@ extension JWKSetCache {
         let keySet: JWKSet
         do {
             keySet = try JWKSet(parsing: document.bytes.span)
-        } catch {
-            throw JWKSetSourceError(error.description)
-        }
+        } catch { throw JWKSetSourceError(error.description) }
         guard !keySet.keys.isEmpty else { throw JWKSetSourceError("the JWK Set holds no usable key") }
         return keySet
     }

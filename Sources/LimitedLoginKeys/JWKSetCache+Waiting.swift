@@ -9,9 +9,7 @@ extension JWKSetCache {
     /// - Throws: ``JWKSetCacheError/unavailable(_:)`` if there are no usable keys, or if the key is unknown and the
     ///   sources fail, which is not the token's fault. It is also thrown if the task is cancelled while it waits.
     ///   ``JWKSetCacheError/exhausted(retryAfter:)`` if too many tasks wait already.
-    public nonisolated(nonsending) func keySet(
-        containing keyID: String
-    ) async throws(JWKSetCacheError) -> JWKSet {
+    public nonisolated(nonsending) func keySet(containing keyID: String) async throws(JWKSetCacheError) -> JWKSet {
         let began = clock()
         var now = began
         var hasWaited = false
@@ -93,11 +91,8 @@ extension JWKSetCache {
     private func release(_ number: UInt64) {
         storage.withLock { $0.waiters.removeValue(forKey: number) }?.task.resume()
     }
-}
 
-extension JWKSetCache {
     /// The snapshot of epoch `seenEpoch` lacks a token's key: decides how to answer the request.
-    ///
     /// It begins a fetch if the interval allows, or makes one begin when the interval is over. It takes the cache's
     /// lock: only tokens with a missing key come here. A bad signature must not, because it says nothing about the
     /// keys.
@@ -127,7 +122,6 @@ extension JWKSetCache {
         return answer
     }
 
-    /// True while a fetch is running.
     package var isFetching: Bool { storage.withLock { $0.machine.isFetching } }
 
     /// A hash with the process's random key, so that no client can choose the entry it uses.

@@ -203,10 +203,9 @@ public enum JWKSetCacheError: Error, Sendable, Equatable, CustomStringConvertibl
     /// No usable keys, or the requested one is missing while the sources fail. The sentence is the last failure's, or
     /// says that the cache was not started or was stopped, or that the waiting task was cancelled.
     case unavailable(String)
-    /// The key is unknown, and the sources, which answer, could not be asked about it: more than
-    /// 512 tasks wait for unknown keys, or this one has waited its full time. Any
-    /// client can cause this with made-up tokens: answer 429 and never 503, because balancers remove a server that
-    /// answers 503.
+    /// The key is unknown, and the sources, which answer, could not be asked about it: more than 512 tasks wait, or this one
+    /// has waited its full time. Any client can cause this with made-up tokens: answer 429 and never 503, because balancers
+    /// remove a server that answers 503.
     case exhausted(retryAfter: Duration)
 
     /// One sentence.
@@ -225,7 +224,5 @@ extension JWKSetCacheError: JWKSetOutage {
     public var isOverload: Bool { retryAfter != nil }
 
     /// The time of ``exhausted(retryAfter:)``.
-    public var retryAfter: Duration? {
-        if case .exhausted(let time) = self { time } else { nil }
-    }
+    public var retryAfter: Duration? { if case .exhausted(let time) = self { time } else { nil } }
 }

@@ -63,16 +63,14 @@ extension JWKSetCacheLimits {
     /// - Throws: ``JWKSetCacheError/invalidLimits(_:)``.
     package func validate() throws(JWKSetCacheError) {
         let year = Duration.seconds(366 * 86_400)
-        let rules: [(holds: Bool, reason: String)] = [
-            (minimumTimeToLive >= .seconds(1), "the minimum time to live is below one second"),
-            (minimumTimeToLive <= maximumTimeToLive, "the minimum time to live exceeds the maximum"),
-            (
-                timeToLive >= minimumTimeToLive && timeToLive <= maximumTimeToLive,
-                "the time to live lies outside its minimum and maximum"
-            ),
-            (maximumTimeToLive <= year, "the maximum time to live exceeds a year"),
-            ((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year"),
-        ]
-        if let broken = rules.first(where: { !$0.holds }) { throw .invalidLimits(broken.reason) }
+        func require(_ holds: Bool, _ reason: String) throws(JWKSetCacheError) {
+            if !holds { throw .invalidLimits(reason) }
+        }
+        try require(minimumTimeToLive >= .seconds(1), "the minimum time to live is below one second")
+        try require(minimumTimeToLive <= maximumTimeToLive, "the minimum time to live exceeds the maximum")
+        let isWithin = timeToLive >= minimumTimeToLive && timeToLive <= maximumTimeToLive
+        try require(isWithin, "the time to live lies outside its minimum and maximum")
+        try require(maximumTimeToLive <= year, "the maximum time to live exceeds a year")
+        try require((.zero...year).contains(maximumStaleness), "the maximum staleness is negative or exceeds a year")
     }
 }

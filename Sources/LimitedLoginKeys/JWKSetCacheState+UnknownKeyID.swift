@@ -2,7 +2,6 @@ internal import LLBytes
 
 extension JWKSetCacheState {
     /// A token's key is missing: decides how to answer the request, and begins a fetch if needed.
-    ///
     /// - Parameters:
     ///   - hash: The hash of the key ID; nil if there are no usable keys at all. The only question then is if a fetch
     ///     is worth waiting for.
@@ -48,9 +47,7 @@ extension JWKSetCacheState {
     /// The good fetch that has just ended no longer has this key: its tokens are rejected for a moment without another
     /// fetch. Then the sources are asked again, since an edge server of the issuer may have answered with the previous
     /// set.
-    mutating func keyHasLeft(hash: UInt64) {
-        remember(hash, AskedKeyID(fetch: fetchNumber, hasLeft: true))
-    }
+    mutating func keyHasLeft(hash: UInt64) { remember(hash, AskedKeyID(fetch: fetchNumber, hasLeft: true)) }
 
     /// There are no usable keys: a running fetch may bring the first.
     private func waitForFirstKeys(since: MonotonicInstant, at now: MonotonicInstant) -> MissingKeyAnswer {

@@ -1,7 +1,6 @@
 internal import LLBytes
 
 /// The key cache without its I/O: events and times go in, a fetch to begin or an answer comes out.
-///
 /// The held keys and the fetch each have a state; ``phase(at:)`` names the pair. The diagram is in the documentation of
 /// this target.
 struct JWKSetCacheState: Sendable {
@@ -33,7 +32,6 @@ struct JWKSetCacheState: Sendable {
     var times: Times?
     var fetch = Fetch.idle
     var consecutiveFailures = 0
-    /// True after the stop: no fetch is begun any more.
     var isStopped = false
     // Fetches are numbered from 1 in the order they begin.
     var fetchNumber: UInt64 = 0
@@ -55,9 +53,7 @@ struct JWKSetCacheState: Sendable {
         self.jitter = jitter
     }
 
-    var isFetching: Bool {
-        if case .underWay = fetch { true } else { false }
-    }
+    var isFetching: Bool { if case .underWay = fetch { true } else { false } }
 
     var fetchUnderWay: UInt64? { isFetching ? fetchNumber : nil }
 
@@ -65,9 +61,7 @@ struct JWKSetCacheState: Sendable {
     var awaitedFetch: UInt64? { fetchUnderWay ?? (isRefetchWanted ? fetchNumber + 1 : nil) }
 
     /// The moment of the next attempt after a failure; nil if the last fetch did not fail.
-    var nextAttempt: MonotonicInstant? {
-        if case .backingOff(let until) = fetch { until } else { nil }
-    }
+    var nextAttempt: MonotonicInstant? { if case .backingOff(let until) = fetch { until } else { nil } }
 
     func phase(at now: MonotonicInstant) -> JWKSetCachePhase {
         guard let times else { return .empty }

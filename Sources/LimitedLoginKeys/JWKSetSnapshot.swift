@@ -38,7 +38,6 @@ public final class JWKSetSnapshot: Sendable {
     /// True if the keys may verify now, by the cache's clock. Check it before each use of a snapshot that you keep.
     public var isUsable: Bool { isUsable(at: clock()) }
 
-    /// True if the keys may verify at this moment.
     package func isUsable(at now: MonotonicInstant) -> Bool { now < usableUntil }
 
     /// The snapshot before the first publication: no keys, never usable.

@@ -95,7 +95,4 @@ public struct FileJWKSetSource: JWKSetSource {
         if contents.version == validator { return .notModified(JWKSetFreshness()) }
         return .fetched(JWKSetDocument(bytes: contents.bytes, validator: contents.version))
     }
-
-    /// A file is read at once, so there is nothing to end.
-    public func cancel() {}
 }

@@ -141,9 +141,7 @@ extension JWKSetCache {
                 self.events(.keySetChange(from: JWKSet(keys: []), to: keySet, source: seedFile))
                 self.announcePhase(at: now)
             }
-        } catch {
-            queue.async { self.events(.seedIgnored(file: seedFile, reason: error.reason)) }
-        }
+        } catch { queue.async { self.events(.seedIgnored(file: seedFile, reason: error.reason)) } }
     }
 
     /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a

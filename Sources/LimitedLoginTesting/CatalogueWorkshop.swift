@@ -5,7 +5,6 @@ internal import LLJOSE
 package struct CatalogueWorkshop: Sendable {
     package typealias Minters = (newest: TokenMinter, older: TokenMinter, stranger: TokenMinter)
 
-    /// A made-up access token in Facebook's shape.
     static let accessToken = "EAAB" + String(repeating: "ZCstandIn0", count: 6) + "ZD"
     /// The example of RFC 7638 section 3.1: the thumbprint of a key that no token names.
     static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
@@ -14,16 +13,12 @@ package struct CatalogueWorkshop: Sendable {
     package let nonce: String
     /// Seconds since 1970.
     package let now: Int64
-    /// The signing key.
     let newest: TokenMinter
-    /// The other published key.
     let older: TokenMinter
-    /// A key that was never published.
     let stranger: TokenMinter
     private let template: ClaimsTemplate
     private let person: [FacebookJSON.Member]
 
-    /// - Parameter person: The claims about the person.
     package init(
         template: ClaimsTemplate,
         keys: Minters,
@@ -43,10 +38,7 @@ package struct CatalogueWorkshop: Sendable {
     package static let jane: [FacebookJSON.Member] = [
         ("sub", "\"\(janesID)\""), ("email", "\"jane.doe@example.com\""), ("given_name", "\"Jane\""),
         ("middle_name", "\"Q\""), ("family_name", "\"Doe\""), ("name", "\"Jane Q Doe\""),
-        (
-            "picture",
-            "\"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=2954873201847263&height=100\""
-        ),
+        ("picture", "\"https://platform-lookaside.fbsbx.com/platform/profilepic/?asid=2954873201847263&height=100\""),
         ("user_friends", "[\"1122334455\",\"5566778899\"]"), ("user_birthday", "\"01/02/1990\""),
         ("user_age_range", "{\"min\":21}"), ("user_link", "\"https://www.facebook.com/jane\""),
         ("user_hometown", "{\"id\":\"112724962075996\",\"name\":\"Martinez, California\"}"),
@@ -76,11 +68,8 @@ package struct CatalogueWorkshop: Sendable {
         _ claims: [FacebookJSON.Member] = [],
         without omitted: String? = nil,
         signedBy minter: TokenMinter? = nil
-    ) throws -> String {
-        try minted(payload: payload(claims, without: omitted), signedBy: minter)
-    }
+    ) throws -> String { try minted(payload: payload(claims, without: omitted), signedBy: minter) }
 
-    /// A token with exactly this header or payload.
     func minted(header: String? = nil, payload: String? = nil, signedBy minter: TokenMinter? = nil) throws -> String {
         let minter = minter ?? newest
         return try minter.mint(
@@ -94,7 +83,6 @@ package struct CatalogueWorkshop: Sendable {
         try minted(payload: payload).split(separator: ".", omittingEmptySubsequences: false)
     }
 
-    /// The same with another signature.
     func token(signature: Substring, payload: String? = nil) throws -> String {
         try parts(payload: payload).dropLast().joined(separator: ".") + "." + signature
     }
@@ -125,7 +113,6 @@ package struct CatalogueWorkshop: Sendable {
 }
 
 /// Turns requested claims into a payload in Facebook's wire style.
-///
 /// The caller's members are used unchanged, even with wrong types, so that bad tokens can be made. The claims that
 /// every token has are filled in. All are in Facebook's order with Facebook's escapes.
 package struct ClaimsTemplate: Sendable {
@@ -146,14 +133,8 @@ package struct ClaimsTemplate: Sendable {
         self.audience = audience
     }
 
-    /// The payload of a token.
-    ///
-    /// - Parameters:
-    ///   - text: A JSON object of claims; an empty text means an empty object.
-    ///   - dropped: Claims of the text that are left out.
-    ///   - nonce: The default of the nonce.
-    ///   - now: Seconds since 1970, for the defaults of `iat` and `exp`.
-    ///   - omitted: The claim that is not filled in.
+    /// The payload of a token with the claims of a JSON object, or of an empty text, without the `dropped` ones. The claim
+    /// `omitted` is not filled in; `now`, in seconds since 1970, is for the defaults of `iat` and `exp`.
     package func payload(
         claims text: [UInt8],
         dropping dropped: Set<String> = [],
@@ -166,9 +147,7 @@ package struct ClaimsTemplate: Sendable {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try object.read()
-        } catch {
-            throw StandInRefusal("the claims are not acceptable JSON: \(error)")
-        }
+        } catch { throw StandInRefusal("the claims are not acceptable JSON: \(error)") }
         guard isObject else { throw StandInRefusal("the claims must be a JSON object") }
         let given: [FacebookJSON.Member] = object.members.filter { !dropped.contains($0.name) }
             .map { ($0.name, object.respelled($0.node)) }

@@ -7,7 +7,6 @@ package enum FacebookJSON {
     /// A member of an object: its name, and its value as JSON text.
     package typealias Member = (name: String, json: String)
 
-    /// A string with its quotes.
     package static func string(_ text: String) -> String {
         var json = "\""
         for unit in text.utf16 {
@@ -32,11 +31,9 @@ package enum FacebookJSON {
         "{" + members.map { string($0.name) + ":" + $0.json }.joined(separator: ",") + "}"
     }
 
-    /// An array of strings.
     package static func list(_ texts: [String]) -> String { "[" + texts.map(string).joined(separator: ",") + "]" }
 }
 
-/// The reason why the stand-in refuses a request.
 package struct StandInRefusal: Error, CustomStringConvertible {
     package let description: String
 
@@ -65,19 +62,16 @@ extension JSONObject {
 }
 
 extension Base64URL {
-    /// The base64url text of bytes.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(Array(bytes)), as: UTF8.self)
     }
 }
 
 extension Span<UInt8> {
-    /// The text in a range, read as UTF-8.
     package func text(_ range: Range<Int>) -> String { String(decoding: range.map { self[$0] }, as: UTF8.self) }
 }
 
 extension String {
-    /// A text of random characters from an alphabet.
     package static func random(_ count: Int, of alphabet: String = "0123456789abcdef") -> String {
         let characters = Array(alphabet)
         return String((0..<count).map { _ in characters[Int(Chance.next() % UInt64(characters.count))] })

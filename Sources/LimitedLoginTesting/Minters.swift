@@ -4,7 +4,6 @@ package import LLJOSE
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {
     package let key: RSAPrivateKey
-    /// The key's id (`kid`).
     package let keyID: String
 
     package init(key: RSAPrivateKey, keyID: String) {
@@ -54,7 +53,6 @@ package struct ProofMinter: Sendable {
 
     package init(key: P256PrivateKey) { self.key = key }
 
-    /// The public key as a JWK: the members `kty`, `crv`, `x`, `y`.
     package var jsonWebKey: String {
         let (x, y) = coordinates
         return #"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"}"#
@@ -66,11 +64,7 @@ package struct ProofMinter: Sendable {
         return try Self.hash(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#)
     }
 
-    /// A proof for one request.
-    /// - Parameters:
-    ///   - url: The request's URL; its query and fragment are left out.
-    ///   - token: The token; `ath` is its hash.
-    ///   - issuedAt: The claim `iat`, in seconds since 1970.
+    /// A proof for one request with a token, for its URL without query and fragment.
     package func mint(method: String, url: String, token: String, issuedAt: Int64) throws(OpenSSLError) -> String {
         let target = String(url.prefix { $0 != "?" && $0 != "#" })
         return try mint(
@@ -101,11 +95,7 @@ package struct ProofMinter: Sendable {
 /// Signs requests as Facebook does.
 package enum SignedRequestMinter {
     /// A callback's request: `base64url(signature).base64url(payload)` (Meta, "Parsing the Signed Request").
-    package static func mint(
-        userID: String,
-        issuedAt: Int64,
-        appSecret: String
-    ) throws(OpenSSLError) -> String {
+    package static func mint(userID: String, issuedAt: Int64, appSecret: String) throws(OpenSSLError) -> String {
         let members = [
             ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),

@@ -1,5 +1,7 @@
 package import LimitedLogin
 
+private typealias Entry = CatalogueEntry
+
 /// One token, and a verifier's correct decision on it.
 package struct CatalogueEntry: Sendable {
     /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
@@ -8,13 +10,11 @@ package struct CatalogueEntry: Sendable {
     package let fault: String
     /// The service's code for the refusal; nil for a good token.
     package let code: Rejection.Code?
-    /// The members of a request beside the token.
     package let requestMembers: @Sendable (CatalogueWorkshop) -> [(name: String, value: String)]
     /// A setting that is needed to refuse the token, and its value as JSON.
     package let setting: (name: String, value: String)?
     /// The number of times the token is presented; the outcome is that of the last time.
     package let presentations: Int
-    /// Makes the token.
     package let token: @Sendable (CatalogueWorkshop) throws -> String
 
     init(
@@ -44,154 +44,152 @@ extension CatalogueEntry {
     /// Every good token, then every way in which a token is refused.
     package static let all: [CatalogueEntry] = accepted + envelopes + signatures + claims + logins
 
-    private static let accepted: [CatalogueEntry] = [
-        CatalogueEntry("good", nil, "Nothing: the token is good.") { try $0.token() },
-        CatalogueEntry("older-key", nil, "Nothing: an older key signed it, which is still published.") {
+    private static let accepted: [Entry] = [
+        Entry("good", nil, "Nothing: the token is good.") { try $0.token() },
+        Entry("older-key", nil, "Nothing: an older key signed it, which is still published.") {
             try $0.token(signedBy: $0.older)
         },
     ]
 
-    private static let envelopes: [CatalogueEntry] = [
-        CatalogueEntry("empty-signature", .malformedToken, "Its signature was cut off.") {
-            try $0.token(signature: "")
-        },
-        CatalogueEntry("padding", .malformedToken, "Its signature ends in the padding that base64url leaves out.") {
+    private static let envelopes: [Entry] = [
+        Entry("empty-signature", .malformedToken, "Its signature was cut off.") { try $0.token(signature: "") },
+        Entry("padding", .malformedToken, "Its signature ends in the padding that base64url leaves out.") {
             try $0.token() + "=="
         },
-        CatalogueEntry("second-spelling", .malformedToken, "Its last character differs in bits that carry nothing.") {
+        Entry("second-spelling", .malformedToken, "Its last character differs in bits that carry nothing.") {
             CatalogueWorkshop.respelled(try $0.token())
         },
-        CatalogueEntry("too-long", .tokenTooLong, "It has more than 32 KiB.") {
+        Entry("too-long", .tokenTooLong, "It has more than 32 KiB.") {
             try $0.token([("picture", FacebookJSON.string(String(repeating: "x", count: 32_768)))])
         },
-        CatalogueEntry("claims-are-a-list", .malformedToken, "Its payload is a JSON array.") {
+        Entry("claims-are-a-list", .malformedToken, "Its payload is a JSON array.") {
             try $0.minted(payload: "[\($0.payload())]")
         },
-        CatalogueEntry("subject-twice", .malformedToken, "Its payload names sub twice.") {
+        Entry("subject-twice", .malformedToken, "Its payload names sub twice.") {
             try $0.minted(payload: "{\"sub\":\"1000200030004000\"," + $0.payload().dropFirst())
         },
-        CatalogueEntry("algorithm-twice", .malformedToken, "Its header names alg twice.") {
+        Entry("algorithm-twice", .malformedToken, "Its header names alg twice.") {
             try $0.minted(header: "{\"alg\":\"none\"," + $0.header().dropFirst())
         },
-        CatalogueEntry("access-token", .notAnIDToken, "It is an access token.") { _ in
+        Entry("access-token", .notAnIDToken, "It is an access token.") { _ in
             CatalogueWorkshop.accessToken
         },
-        CatalogueEntry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
+        Entry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
             try $0.minted(header: $0.header(more: "\"typ\":\"at+jwt\"", without: "typ"))
         },
-        CatalogueEntry("unsigned", .malformedToken, "Its alg is none, and it has no signature.") {
+        Entry("unsigned", .malformedToken, "Its alg is none, and it has no signature.") {
             try $0.unsigned(algorithm: "none")
         },
-        CatalogueEntry("unsigned-misspelt", .unsupportedAlgorithm, "Its alg is nOnE, and its signature is noise.") {
+        Entry("unsigned-misspelt", .unsupportedAlgorithm, "Its alg is nOnE, and its signature is noise.") {
             try $0.unsigned(algorithm: "nOnE") + "AAAA"
         },
-        CatalogueEntry(
+        Entry(
             "shared-secret",
             .unsupportedAlgorithm,
             "Its alg is HS256, and the published key's PEM was taken as the secret."
         ) { try $0.signedWithPublicKey() },
-        CatalogueEntry("critical-header", .unsupportedCriticalHeader, "Its header demands an unknown extension.") {
+        Entry("critical-header", .unsupportedCriticalHeader, "Its header demands an unknown extension.") {
             try $0.minted(header: $0.header(more: "\"crit\":[\"urn:example\"],\"urn:example\":true"))
         },
-        CatalogueEntry("no-key-id", .missingKeyID, "Its header names no key.") {
+        Entry("no-key-id", .missingKeyID, "Its header names no key.") {
             try $0.minted(header: $0.header(without: "kid"))
         },
     ]
 
-    private static let signatures: [CatalogueEntry] = [
-        CatalogueEntry("unknown-key", .unknownKey, "A key signed it that was never published.") {
+    private static let signatures: [Entry] = [
+        Entry("unknown-key", .unknownKey, "A key signed it that was never published.") {
             try $0.token(signedBy: $0.stranger)
         },
-        CatalogueEntry("own-key", .unknownKey, "Its header brings the key that signed it.") {
+        Entry("own-key", .unknownKey, "Its header brings the key that signed it.") {
             let key = String(decoding: $0.stranger.jsonWebKey, as: UTF8.self)
             return try $0.minted(
                 header: $0.header(more: "\"jwk\":\(key)", keyID: $0.stranger.keyID),
                 signedBy: $0.stranger
             )
         },
-        CatalogueEntry("borrowed-key-id", .invalidSignature, "Another key signed it under a published key's name.") {
+        Entry("borrowed-key-id", .invalidSignature, "Another key signed it under a published key's name.") {
             try $0.minted(header: $0.header(), signedBy: $0.stranger)
         },
-        CatalogueEntry("changed", .invalidSignature, "One byte of its payload was changed.") {
+        Entry("changed", .invalidSignature, "One byte of its payload was changed.") {
             let payload = try $0.payload()
             let signature = try $0.parts(payload: payload)[2]
             return try $0.token(signature: signature, payload: payload.replacing("\"Doe\"", with: "\"Dow\""))
         },
     ]
 
-    private static let claims: [CatalogueEntry] = [
-        CatalogueEntry("other-issuer", .invalidIssuer, "Another issuer's name stands in it.") {
+    private static let claims: [Entry] = [
+        Entry("other-issuer", .invalidIssuer, "Another issuer's name stands in it.") {
             try $0.token([("iss", "\"https:\\/\\/facebook.example\"")])
         },
-        CatalogueEntry("other-app", .invalidAudience, "It is meant for another app.") {
+        Entry("other-app", .invalidAudience, "It is meant for another app.") {
             try $0.token([("aud", "\"999999999999999\"")])
         },
-        CatalogueEntry("several-apps", .invalidAudience, "It is meant for this app and another.") {
+        Entry("several-apps", .invalidAudience, "It is meant for this app and another.") {
             try $0.token([("aud", "[\"\($0.audience)\",\"999999999999999\"]")])
         },
-        CatalogueEntry("other-party", .invalidAudience, "It was given to another party to use (azp).") {
+        Entry("other-party", .invalidAudience, "It was given to another party to use (azp).") {
             try $0.token([("azp", "\"999999999999999\"")])
         },
-        CatalogueEntry("expired", .expired, "Its hour is over.") {
+        Entry("expired", .expired, "Its hour is over.") {
             try $0.token([("iat", "\($0.now - 7_200)"), ("exp", "\($0.now - 3_600)")])
         },
-        CatalogueEntry("no-expiry", .missingClaim, "It never expires.") { try $0.token(without: "exp") },
-        CatalogueEntry("expiry-as-text", .malformedClaim, "Its exp is text.") {
+        Entry("no-expiry", .missingClaim, "It never expires.") { try $0.token(without: "exp") },
+        Entry("expiry-as-text", .malformedClaim, "Its exp is text.") {
             try $0.token([("exp", "\"\($0.now + 3_600)\"")])
         },
-        CatalogueEntry("issued-ahead", .notYetValid, "It was issued an hour from now.") {
+        Entry("issued-ahead", .notYetValid, "It was issued an hour from now.") {
             try $0.token([("iat", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
         },
-        CatalogueEntry("not-before-ahead", .notYetValid, "It is good only an hour from now (nbf).") {
+        Entry("not-before-ahead", .notYetValid, "It is good only an hour from now (nbf).") {
             try $0.token([("nbf", "\($0.now + 3_600)"), ("exp", "\($0.now + 7_200)")])
         },
-        CatalogueEntry(
+        Entry(
             "too-old",
             .tooOld,
             "It was issued 20 minutes ago, and 10 are allowed.",
             setting: ("max_token_age_seconds", "600")
         ) { try $0.token([("iat", "\($0.now - 1_200)"), ("exp", "\($0.now + 2_400)")]) },
-        CatalogueEntry("no-subject", .missingClaim, "It names no person.") { try $0.token(without: "sub") },
-        CatalogueEntry("subject-as-number", .malformedClaim, "Its sub is a number.") {
+        Entry("no-subject", .missingClaim, "It names no person.") { try $0.token(without: "sub") },
+        Entry("subject-as-number", .malformedClaim, "Its sub is a number.") {
             try $0.token([("sub", "2954873201847263")])
         },
     ]
 
-    private static let logins: [CatalogueEntry] = [
-        CatalogueEntry(
+    private static let logins: [Entry] = [
+        Entry(
             "other-login",
             .nonceMismatch,
             "It is of another login.",
             expecting: { _ in [("nonce", "of-another-login")] }
         ) { try $0.token() },
-        CatalogueEntry("no-nonce", .nonceMismatch, "Its nonce is empty: the login was begun without one.") {
+        Entry("no-nonce", .nonceMismatch, "Its nonce is empty: the login was begun without one.") {
             try $0.token([("nonce", "\"\"")])
         },
-        CatalogueEntry(
+        Entry(
             "other-person",
             .subjectMismatch,
             "It is of another person.",
             expecting: { _ in [("subject", "1000200030004000")] }
         ) { try $0.token() },
-        CatalogueEntry(
+        Entry(
             "other-device",
             .keyThumbprintMismatch,
             "It is bound to another device's key.",
             expecting: { [("nonce", $0.nonce), ("key_thumbprint", CatalogueWorkshop.thumbprint)] }
         ) { try $0.token([("cnf", "{\"jkt\":\"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I\"}")]) },
-        CatalogueEntry(
+        Entry(
             "other-access-token",
             .accessTokenHashMismatch,
             "It was issued with another access token.",
             expecting: { [("nonce", $0.nonce), ("access_token", CatalogueWorkshop.accessToken)] }
         ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
-        CatalogueEntry(
+        Entry(
             "tracked",
             .trackingNotAllowed,
             "It is of a login with tracking (at_hash), and only Limited Login is allowed.",
             setting: ("tracking", "\"limited\"")
         ) { try $0.token([("at_hash", "\"77QmUPtjPfzWtF2AnpK9RQ\"")]) },
-        CatalogueEntry(
+        Entry(
             "twice",
             .tokenReplayed,
             "It comes a second time.",

@@ -71,41 +71,23 @@ public struct TestKey: Sendable, Redacted {
         try minter.mint(header: Array(header.utf8), payload: Array(payload.utf8))
     }
 
-    /// A signed request as Facebook sends it to the deauthorize and data-deletion callbacks.
-    /// - Parameters:
-    ///   - userID: The person's user id.
-    ///   - secret: The secret of the app that signs.
-    ///   - now: The time of the request.
+    /// A signed request about a person, as Facebook sends it to the callbacks, under the secret of an app.
     public func signedRequest(userID: String = userID, secret: String, now: NumericDate = .now) throws -> String {
         try SignedRequestMinter.mint(userID: userID, issuedAt: now.wholeSeconds, appSecret: secret)
     }
 
     /// The RFC 7638 thumbprint of the device's key, to which `"cnf": ["jkt": …]` binds a token.
-    public var keyThumbprint: String {
-        get throws { try device.thumbprint() }
-    }
+    public var keyThumbprint: String { get throws { try device.thumbprint() } }
 
-    /// A DPoP proof of the device for one request with this token (RFC 9449 section 4.2).
-    /// - Parameters:
-    ///   - method: The request's method.
-    ///   - url: The request's URL; query and fragment are left out.
-    ///   - token: The token of the request.
-    ///   - now: The time of the proof.
+    /// A DPoP proof of the device for one request with this token (RFC 9449 section 4.2), for the URL without its query.
     public func dpopProof(method: String, url: String, token: String, now: NumericDate = .now) throws -> String {
         try device.mint(method: method, url: url, token: token, issuedAt: now.wholeSeconds)
     }
 
     /// One bad token for each reason for which every policy refuses a token, and the tokens that find a mistake in your
-    /// handler: one of another login, another person's refresh, and last a good one that comes twice.
-    /// - Parameters:
-    ///   - appID: The app in your policy.
-    ///   - nonce: The nonce that your server expects.
-    ///   - now: The time of issue.
-    public func badTokens(
-        appID: String = appID,
-        nonce: String,
-        now: NumericDate = .now
-    ) throws -> [BadToken] {
+    /// handler: one of another login, another person's refresh, and last a good one that comes twice. `appID` is the one in
+    /// your policy, and `nonce` the one that your server expects.
+    public func badTokens(appID: String = appID, nonce: String, now: NumericDate = .now) throws -> [BadToken] {
         let workshop = CatalogueWorkshop(
             template: Self.template(appID),
             keys: (minter, minter, try TokenMinter.make()),
@@ -242,7 +224,5 @@ extension ClaimValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral 
     /// A list of values.
     public init(arrayLiteral elements: ClaimValue...) { self = .array(elements) }
     /// Values by their names; the last one of a repeated name counts.
-    public init(dictionaryLiteral elements: (String, ClaimValue)...) {
-        self = .object(Dictionary(elements) { $1 })
-    }
+    public init(dictionaryLiteral elements: (String, ClaimValue)...) { self = .object(Dictionary(elements) { $1 }) }
 }

@@ -1,25 +1,16 @@
 internal import CLLOpenSSL
 
 /// An OpenSSL key of any kind.
-///
 /// The key is immutable after `init`. OpenSSL allows several contexts to use one key concurrently, so it may cross
 /// threads.
 @safe final class Key: @unchecked Sendable {
     let handle: OpaquePointer
 
-    private init(takingOwnershipOf handle: OpaquePointer) {
-        unsafe self.handle = handle
-    }
+    private init(takingOwnershipOf handle: OpaquePointer) { unsafe self.handle = handle }
 
-    deinit {
-        unsafe EVP_PKEY_free(handle)
-    }
+    deinit { unsafe EVP_PKEY_free(handle) }
 
-    /// A key that OpenSSL makes: newly generated, or built from its numbers.
-    /// - Parameters:
-    ///   - kind: OpenSSL's name of the algorithm.
-    ///   - operation: the OpenSSL function that makes the key, named in errors.
-    ///   - make: tells the context to make the key; returns false if OpenSSL refuses.
+    /// A key that OpenSSL makes with `make`: newly generated, or built from its numbers. Errors name the `operation`.
     private convenience init(
         _ kind: String,
         _ operation: String,
@@ -78,11 +69,8 @@ internal import CLLOpenSSL
         unsafe self.init(takingOwnershipOf: key)
     }
 
-    /// A public key built from its numbers, without encoding them as DER first.
-    /// - Parameters:
-    ///   - kind: OpenSSL's name of the algorithm.
-    ///   - parameters: adds the key's numbers to the builder, then makes the parameters. The builder keeps the
-    ///     addresses of names and numbers until then.
+    /// A public key built from its numbers. `parameters` adds them to the builder, which keeps the addresses of names and
+    /// numbers until it makes the parameters.
     convenience init(
         public kind: String,
         _ parameters: (_ builder: OpaquePointer) -> UnsafeMutablePointer<OSSL_PARAM>?
@@ -99,7 +87,6 @@ internal import CLLOpenSSL
     }
 
     /// True if OpenSSL accepts the signature of the digest. The context must be ready to verify.
-    ///
     /// Only the return value 1 means a valid signature; zero and negative values mean an invalid one. The thread's
     /// error queue is empty afterwards.
     static func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, in context: OpaquePointer) -> Bool {
@@ -154,7 +141,6 @@ internal import CLLOpenSSL
 }
 
 /// Signs with a private key and SHA-256.
-///
 /// OpenSSL's context is prepared once and never used itself. Each signature works on a copy, so it may cross threads
 /// without a lock.
 @safe final class Signer: @unchecked Sendable {
@@ -173,9 +159,7 @@ internal import CLLOpenSSL
         else { throw OpenSSLError("EVP_PKEY_sign_init") }
     }
 
-    deinit {
-        unsafe EVP_PKEY_CTX_free(prepared)
-    }
+    deinit { unsafe EVP_PKEY_CTX_free(prepared) }
 
     /// The signature of `message`, in OpenSSL's encoding for this kind of key.
     func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {

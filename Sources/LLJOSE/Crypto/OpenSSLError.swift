@@ -1,7 +1,6 @@
 internal import CLLOpenSSL
 
 /// A failed OpenSSL call: the function's name and the library's own reason.
-///
 /// The initializer empties the calling thread's error queue, so a later, unrelated call on the same thread never
 /// reports this failure.
 package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -18,7 +17,6 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
     package var description: String { "\(operation): \(reason)" }
 
     /// Empties this thread's error queue and returns the reason of its oldest entry, the root of the failure.
-    ///
     /// - Parameter wordsOfErrno: The sentence for an errno: OpenSSL has no reason for one, only a mark beside it
     ///   (ERR_GET_REASON(3)).
     package static func drainQueue(wordsOfErrno: (Int32) -> String = { "system error \($0)" }) -> String? {
@@ -39,10 +37,8 @@ package struct OpenSSLError: Error, Equatable, Sendable, CustomStringConvertible
 /// OpenSSL's behaviour at the end of the process.
 package enum ProcessExit {
     /// Tells OpenSSL to leave its memory to the system at the end of the process. Later calls change nothing.
-    ///
     /// The setting counts only before the process's first use of OpenSSL. Each function of this module that may be the
     /// first use therefore calls it.
-    ///
     /// By default OpenSSL frees its global state in an `atexit` handler. `exit` does not wait for other threads. A
     /// worker that verifies or a running fetch would then use freed locks and crash, and an orderly stop would end with
     /// a signal instead of its exit code (OPENSSL_init_crypto(3), OPENSSL_INIT_NO_ATEXIT).

@@ -2,7 +2,6 @@ internal import CLLOpenSSL
 internal import LLBytes
 
 /// A P-256 private key that signs ES256, as a device holds it to prove possession (RFC 9449).
-///
 /// The key is immutable after `init`, so it may cross threads.
 package final class P256PrivateKey: Sendable {
     private let key: Key

@@ -2,13 +2,11 @@ internal import CLLOpenSSL
 internal import LLBytes
 
 /// A P-256 public key that verifies ES256 signatures (RFC 7518 section 3.4).
-///
 /// It is not Sendable: each verification or each worker makes its own.
 @safe package final class P256PublicKey {
     private let key: Key
 
     /// Makes a key from the two coordinates of a point, 32 bytes each, big-endian.
-    ///
     /// A point that is not on the curve is refused. The order of the curve is prime, so every other point on it is
     /// sound.
     package init(x: [UInt8], y: [UInt8]) throws(OpenSSLError) {

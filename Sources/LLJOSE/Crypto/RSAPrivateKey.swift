@@ -1,7 +1,6 @@
 internal import CLLOpenSSL
 
 /// An RSA private key that signs RSASSA-PKCS1-v1_5 with SHA-256, as an issuer holds it.
-///
 /// The key is immutable after `init`, so it may cross threads.
 package final class RSAPrivateKey: Sendable {
     private let key: Key
@@ -36,13 +35,10 @@ package final class RSAPrivateKey: Sendable {
     /// The modulus, big-endian, without leading zeros.
     package var modulus: [UInt8] { number(named: "n") }
 
-    /// The public exponent, big-endian, without leading zeros.
     package var publicExponent: [UInt8] { number(named: "e") }
 
     /// The RSASSA-PKCS1-v1_5 SHA-256 signature of `message`.
-    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
-        try signer.signature(for: message)
-    }
+    package func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try signer.signature(for: message) }
 
     private func number(named name: String) -> [UInt8] {
         var number: OpaquePointer?

@@ -2,7 +2,6 @@ internal import CLLOpenSSL
 
 /// An RSA public key with a verification context for RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017 section 8.2.2). The
 /// context is initialised once and used again for every signature.
-///
 /// It is not Sendable: each worker has its own for each key, so workers share no lock and no reference count.
 @safe package final class RSAPublicKey {
     /// The length in bytes of the modulus, and so of every signature under this key.
@@ -33,9 +32,7 @@ internal import CLLOpenSSL
         unsafe self.context = context
     }
 
-    deinit {
-        unsafe EVP_PKEY_CTX_free(context)
-    }
+    deinit { unsafe EVP_PKEY_CTX_free(context) }
 
     private static func key(_ modulus: [UInt8], _ exponent: [UInt8]) throws(OpenSSLError) -> Key {
         let (n, e) = unsafe (number(modulus), number(exponent))

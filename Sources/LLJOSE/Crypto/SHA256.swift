@@ -7,7 +7,6 @@ nonisolated(unsafe) private let algorithm: OpaquePointer? = {
     return unsafe EVP_MD_fetch(nil, "SHA256", nil)
 }()
 
-/// SHA-256 (FIPS 180-4).
 package enum SHA256 {
     package static func digest(of message: Span<UInt8>) throws(OpenSSLError) -> SHA256Digest {
         guard let algorithm = unsafe algorithm else { throw OpenSSLError("EVP_MD_fetch") }
@@ -28,9 +27,7 @@ package enum SHA256 {
 package struct SHA256Digest: Sendable {
     package var bytes: InlineArray<32, UInt8>
 
-    package init(bytes: InlineArray<32, UInt8>) {
-        self.bytes = bytes
-    }
+    package init(bytes: InlineArray<32, UInt8>) { self.bytes = bytes }
 
     /// The digest as 64 lower-case hexadecimal digits in ASCII.
     package var hexadecimalBytes: InlineArray<64, UInt8> {
@@ -54,7 +51,6 @@ extension SHA256Digest: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(bytes.span.word(at: 0)) }
 }
 
-/// HMAC with SHA-256 (RFC 2104).
 package enum HMACSHA256 {
     package static func authenticationCode(
         for message: Span<UInt8>,
@@ -98,9 +94,7 @@ package enum ConstantTime {
         return unsafe left.withUnsafeBufferPointer { leftBytes in
             unsafe right.withUnsafeBufferPointer { rightBytes in
                 // An empty span may have no base address. Two empty strings are equal.
-                guard let leftBase = leftBytes.baseAddress, let rightBase = rightBytes.baseAddress else {
-                    return true
-                }
+                guard let leftBase = leftBytes.baseAddress, let rightBase = rightBytes.baseAddress else { return true }
                 // Both buffers hold `count` bytes: the lengths were compared above.
                 return unsafe CRYPTO_memcmp(leftBase, rightBase, leftBytes.count) == 0
             }

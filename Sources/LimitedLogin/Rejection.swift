@@ -14,7 +14,7 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
     public let claim: String?
     /// The fault, in one or two sentences.
     public let detail: String
-    /// The remedy, in one sentence. It quotes nothing from the credential or the request.
+    /// The remedy, in one sentence. It quotes nothing from the request; grave accents mark this library's parameters.
     public let hint: String
     /// The code of the service's answer. All faults of a DPoP proof, and all of a signed request, have the same one.
     package let answer: Code

@@ -243,7 +243,7 @@ struct NonceRouteTests {
         let answer = try service.verify(try Self.token("n-1"), Self.issued)
         #expect(answer.status == 400)
         #expect(answer.code == "invalid_request")
-        #expect(answer.text.contains("nonce_secret_file"))
+        #expect(answer.text.contains("LIMITED_LOGIN_NONCE_SECRET_FILE"))
     }
 
     @Test("Only an authorised caller gets nonces")

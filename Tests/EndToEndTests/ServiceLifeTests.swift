@@ -6,23 +6,6 @@ import Testing
 
 @Suite("serve: a real process with a real issuer", .live)
 struct ServiceLifeTests {
-    @Test("The first token of a new key makes the service fetch it; keys that left the set verify nothing")
-    func rotation() throws {
-        let (issuer, service) = try RunningService.withIssuer()
-        let first = try issuer.token()
-        #expect(try service.verify(first).status == 200)
-        _ = try issuer.post("/rotate")
-        #expect(try service.verify(try issuer.token()).status == 200)
-        #expect(try service.verify(first).status == 200)
-        _ = try issuer.post("/rotate")
-        #expect(try service.verify(try issuer.token()).status == 200)
-        let gone = try service.verify(first)
-        #expect(gone.status == 401)
-        #expect(gone.code == "unknown_key")
-        #expect(service.process.errorText.contains("key set changed"))
-        #expect(!service.process.errorText.contains(#"[\""#), "key IDs stand in the log as they are")
-    }
-
     @Test("Probes are answered even if clients open more connections than there are descriptors")
     func descriptors() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/", shell: "ulimit -n 200")

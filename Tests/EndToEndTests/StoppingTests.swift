@@ -1,36 +1,11 @@
 import Dispatch
 import Foundation
 import LLHTTP
-import LLStandIn
 import LLTestSupport
 import Testing
 
 @Suite("serve: SIGTERM while requests are under way", .live)
 struct StoppingTests {
-    @Test(
-        "Under load, with new connections coming, every request of an accepted connection is answered",
-        arguments: TestServer.Kind.allCases
-    )
-    func underLoad(kind: TestServer.Kind) throws {
-        let folder = try ShortFolder()
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let environment = kind == .unix ? ["LIMITED_LOGIN_LISTEN": "\(try folder.socketAddress())"] : [:]
-        let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
-        #expect(try service.waitUntilReady())
-        let body = "{\"id_token\":\"\(try issuer.token())\",\"nonce\":\"n-1\"}"
-        let load = RequestLoad(service.listenAddress, request: RunningService.request(body))
-        load.start(persistent: 6, single: 6)
-        #expect(load.waitUntilAnswered(1_000))
-        service.process.terminate()
-        load.waitForEnd()
-        #expect(service.process.waitForExit() == 0)
-        #expect(load.unanswered == 0)
-        #expect(load.refused == 0)
-        #expect(load.answered >= 1_000)
-        #expect(service.process.errorText.contains("\"requests_cut_off\":\"0\""))
-    }
-
     @Test(
         "The other replicas learn of a login that Facebook may have ended, even if client and service stop early",
         .needsRedis

@@ -14,27 +14,6 @@ struct MemoryOrderTests {
         try TestServer.limited(.unix) { limits in limits.connectionBytes = connectionBytes }
     }
 
-    /// Sends a request in two halves from each of `count` clients; returns the statuses of the answers.
-    private static func statusesOfHalves(_ server: TestServer, _ count: Int) throws -> [Int?] {
-        let clients = try (0..<count).map { _ in try BlockingClient(server.address) }
-        for client in clients { client.send(Self.head + Self.body.prefix(2_000)) }
-        let share = server.server.configuration.limits.connectionBytes
-        #expect(server.waitUntil { $0.active == count && $0.closed(.memory) > 0 && $0.heldBytes <= share })
-        return clients.map { client in
-            client.send(Array(Self.body.utf8.suffix(2_000)))
-            return client.readResponses(1).first?.status
-        }
-    }
-
-    @Test("Requests that come in two pieces outlive idle connections, though those are smaller")
-    func idleFirst() async throws {
-        let server = try Self.server(connectionBytes: 300_000)
-        let idle = try (0..<250).map { _ in try BlockingClient(server.address) }
-        for client in idle { #expect(client.exchange(Self.get)?.status == 200) }
-        #expect(try Self.statusesOfHalves(server, 20) == Array(repeating: 200, count: 20))
-        await server.stop()
-    }
-
     /// The texts that a connection has sent, and its rank at once and after two seconds.
     private static let states: [(String, sends: [String], now: MemoryRank, later: MemoryRank)] = [
         ("nothing", [], .fresh, .idle),

@@ -96,7 +96,7 @@ let package = Package(
             path: "Tests/EmbeddingHost"
         ),
         .testTarget(name: "LLBytesTests", dependencies: ["LLBytes"]),
-        .testTarget(name: "LLCryptoTests", dependencies: ["LLJOSE", "LLTestSupport"]),
+        .testTarget(name: "LLCryptoTests", dependencies: ["CLLOpenSSL", "LLJOSE", "LLTestSupport"]),
         .testTarget(
             name: "LLJOSETests",
             dependencies: ["LLJOSE", "LLBytes", "LLStandIn", "LLTestSupport"]

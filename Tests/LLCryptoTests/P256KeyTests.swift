@@ -1,6 +1,8 @@
+import CLLOpenSSL
 import LLBytes
-import LLJOSE
 import Testing
+
+@testable import LLJOSE
 
 @Suite("P-256 keys")
 struct P256KeyTests {
@@ -54,6 +56,15 @@ struct P256KeyTests {
             if key.isValidSignature(mutant.span, of: digest) { accepted += 1 }
         }
         #expect(accepted == 0 && OpenSSLError.isQueueEmpty)
+    }
+
+    @Test("A negative result of OpenSSL means an invalid signature: here the context is not ready to verify")
+    func negativeResult() throws {
+        let context = try unsafe #require(EVP_PKEY_CTX_new_from_name(nil, "RSA", nil))
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        let digest = try SHA256.digest(of: Array("x".utf8).span)
+        let isValid = unsafe Key.isValid([1].span, of: digest, in: context)
+        #expect(!isValid && OpenSSLError.isQueueEmpty)
     }
 
     @Test("A signature with a number that is zero, the order or beyond it is refused")

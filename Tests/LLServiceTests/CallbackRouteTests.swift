@@ -3,12 +3,12 @@ import LLBytes
 import LLHTTP
 import LLJOSE
 import LLStandIn
-import LLStores
 import LLTestSupport
 import LimitedLogin
 import Testing
 
 @testable import LLService
+@testable import LLStores
 
 @Suite("Facebook's callbacks", .live)
 struct CallbackRouteTests {
@@ -149,12 +149,21 @@ struct CallbackRouteTests {
         #expect(try Self.verify(service, subject: "218471", issuedAt: ahead + 1).status == 200)
     }
 
-    @Test("The person's tokens are refused even if the backend refuses the callback")
+    @Test("The person's tokens are refused even if the backend refuses the callback, or other replicas cannot be told")
     func revokedWithoutDelivery() async throws {
         let service = try await CallbackService { _, peer in try peer.answer(status: "400 Bad Request") }
+        let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
+        let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
+        store.revocations.didRead(at: MonotonicClock.now())
+        store.revocations.setLink(.down)
+        let alone = try await CallbackService(store: .redis(store))
         let now = WallClock.unixSeconds()
-        #expect(try service.call("data-deletion", CallbackService.good(issuedAt: now)).status == 503)
-        #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
+        for (service, code) in [(service, "callback_not_delivered"), (alone, "replay_store_unavailable")] {
+            let answer = try service.call("data-deletion", CallbackService.good(issuedAt: now))
+            #expect(answer.status == 503 && answer.text.contains(code), "\(answer.text)")
+            #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
+            #expect(service.backend.requestCount == 1)
+        }
     }
 
     @Test("A form without exactly one signed_request, or with a wrong media type, is refused")

@@ -1,5 +1,6 @@
 import LLBytes
 import LLHTTP
+import LLStores
 import LLTestSupport
 import LimitedLogin
 import LimitedLoginKeys
@@ -40,6 +41,7 @@ final class CallbackService: Sendable {
         hasSecrets: Bool = true,
         limits: WebhookLimits = CallbackService.limits(),
         backendURL: String? = nil,
+        store: ReplayStore = .memory(MemoryReplayStore(now: WallClock.unixMilliseconds())),
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answer("{}") }
     ) async throws {
         backend = try ScriptedIssuer(manner, script: script)
@@ -51,6 +53,7 @@ final class CallbackService: Sendable {
             Self.settings(url: hasBackend ? backendURL ?? url : nil, hasSecrets: hasSecrets),
             tools,
             cache: await LoopbackServer.loadedCache(),
+            store: store,
             webhooks: hasBackend ? sender : nil
         )
     }

@@ -186,6 +186,8 @@ struct OwnTokenTests {
             let body = #"{"id_token":"\#(token)","nonce":"n-1"}"#
             let told = try service.answer(fields: ["Content-Type: application/json", Self.key], body: body).text
             let isUnreadable = !confirmation.contains(thumbprint)
+            let facebooks = try service.introspect("token=\(token)").text
+            #expect(facebooks.contains(#","token_type":"DPoP","#), "\(confirmation): \(facebooks)")
             #expect(told.contains(#","confirmation":"unreadable","#) == isUnreadable, "\(told)")
             let answer = try Self.exchange(service, Self.body(token))
             if isUnreadable {

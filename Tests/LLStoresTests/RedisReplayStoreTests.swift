@@ -27,6 +27,9 @@ struct RedisReplayStoreTests {
         let refreshed = ReplayLookup([StoreUnderTest.entry(.nonce, 1), StoreUnderTest.entry(.token, 4)])
         #expect(stores[0].ask(refreshed).verdict == .nonceUsed)
         #expect(stores[1].use(4) == .accepted)
+        // An entry that is over already is remembered for a second.
+        let over = ReplayEntry(kind: .nonce, key: ReplayKey(high: 5, low: 7), issuedAt: .max, keepUntil: 1)
+        #expect(stores[0].ask(ReplayLookup([over])).verdict == .accepted)
         #expect(stores[0].store.completeSince == stores[1].store.completeSince ?? 0)
         #expect(stores.allSatisfy { $0.changes.count == 1 })
     }

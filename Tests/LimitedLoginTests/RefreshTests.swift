@@ -145,6 +145,9 @@ struct RefreshTests {
         #expect(try Self.rejection(bound, thumbprint: other) == Rejection(.keyThumbprintMismatch))
         let swapped = "0zcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         #expect(try Self.rejection(bound, thumbprint: swapped) == Rejection(.keyThumbprintMismatch))
+        let digits = String(repeating: "1", count: 42) + "0"
+        let number = try Login.token("cnf", #"{"jkt":\#(digits)}"#)
+        #expect(try Self.rejection(number, thumbprint: digits) == Rejection(.keyThumbprintMismatch))
         for json in [
             nil, "null", "5", "[]", "{}", #"{"jkt":5}"#, #"{"jkt":""}"#, #"{"jkt":null}"#, #""\#(Self.thumbprint)""#,
         ] {

@@ -172,6 +172,7 @@ struct AccessTokenFaultTests {
             try peer.answerAndStay(status: "400 X", GraphStory.error(100, "did not match the Viewing App"))
         }
         let response = try service.judge()
-        #expect(response.status == 504 && response.detail.contains("2 of the 60 apps"), "\(response.text)")
+        #expect(response.status == 504 && response.code == "graph_timeout")
+        #expect(response.text.contains("2 of the 60 apps") && response.text.contains("send its app_id with it"))
     }
 }

@@ -162,6 +162,20 @@ struct DPoPProofTests {
     }
 
     @Test(
+        "A proof from the stand-in names its URL without query and fragment (RFC 9449 section 4.2)",
+        arguments: ["", "?", "?x=1", "#x", "?x=1#x", "#x?x=1"]
+    )
+    func minted(end: String) throws {
+        let url = Proof.url + end
+        let proof = try Proof.key.mint(method: "GET", url: url, token: Self.token, issuedAt: Login.now)
+        let text = Array(proof.split(separator: ".")[1].utf8)
+        var payload: [UInt8] = []
+        #expect(Base64URL.decode(text.span, text.indices, into: &payload))
+        let target = String(decoding: payload, as: UTF8.self).replacing(#"\/"#, with: "/")
+        #expect(target.hasPrefix(#"{"htm":"GET","htu":"\#(Proof.url)","iat":"#))
+    }
+
+    @Test(
         "Times are accepted up to their bounds (11)",
         arguments: [(-301, false), (-300, true), (0, true), (60, true), (61, false)]
     )

@@ -1,7 +1,10 @@
 """The clients that flood the service; see `flood_test.py` and `service_attacks.py`."""
+import base64
 import collections
 import contextlib
+import hashlib
 import json
+import secrets
 import select
 import socket
 import time
@@ -112,5 +115,66 @@ def prover(workshop, url, token, key, ports, count, out):
         made = workshop.ask([making] * min(20, count - start))
         proofs = [json.loads(body)["proof"].encode() for status, body in made if status == 200]
         for status, body in replicas[start // 20 % len(replicas)].ask([head + proof + b"\r\n\r\n" for proof in proofs]):
+            answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
+    out.put(answers)
+
+
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+class Device:
+    """A P-256 key that signs fast: its signatures share one random number. That gives the key away, and spares the curve."""
+
+    PRIME, ORDER = 2**256 - 2**224 + 2**192 + 2**96 - 1, 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+    BASE = (0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
+            0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5)
+
+    def __init__(self):
+        self.secret, chance = secrets.randbelow(self.ORDER - 1) + 1, secrets.randbelow(self.ORDER - 1) + 1
+        self.start, self.inverse = self.multiple(chance)[0] % self.ORDER, pow(chance, -1, self.ORDER)
+        x, y = (base64url(number.to_bytes(32)) for number in self.multiple(self.secret))
+        key = {"crv": "P-256", "kty": "EC", "x": x, "y": y}
+        self.thumbprint = base64url(hashlib.sha256(json.dumps(key, separators=(",", ":")).encode()).digest())
+        self.head = base64url(json.dumps({"typ": "dpop+jwt", "alg": "ES256", "jwk": key}).encode())
+
+    @classmethod
+    def sum(cls, one, other):
+        if one is None or other is None:
+            return one or other
+        rise, run = (3 * one[0] ** 2 - 3, 2 * one[1]) if one == other else (other[1] - one[1], other[0] - one[0])
+        slope = rise * pow(run, -1, cls.PRIME)
+        x = (slope**2 - one[0] - other[0]) % cls.PRIME
+        return x, (slope * (one[0] - x) - one[1]) % cls.PRIME
+
+    @classmethod
+    def multiple(cls, count):
+        result, power = None, cls.BASE
+        while count:
+            if count & 1:
+                result = cls.sum(result, power)
+            power, count = cls.sum(power, power), count >> 1
+        return result
+
+    def proof(self, method, url, token, name):
+        claims = {"htm": method, "htu": url, "iat": int(time.time()), "jti": name,
+                  "ath": base64url(hashlib.sha256(token.encode()).digest())}
+        text = f"{self.head}.{base64url(json.dumps(claims).encode())}"
+        digest = int.from_bytes(hashlib.sha256(text.encode()).digest())
+        end = self.inverse * (digest + self.start * self.secret) % self.ORDER
+        return f"{text}.{base64url(self.start.to_bytes(32) + end.to_bytes(32))}"
+
+
+def owner_of_keys(devices, tokens, url, key, ports, seconds, out):
+    """Sends proofs of one person's devices in turn, 20 at a time, to the replicas in turn; puts the number of each answer."""
+    answers, fields = collections.Counter(), "".join(f"{name}: {value}\r\n" for name, value in forwarded("GET", url).items())
+    replicas, number, end = [Exchange(port) for port in ports], 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        requests = []
+        for number in range(number + 1, number + 21):
+            device, token = devices[number % len(devices)], tokens[number % len(devices)]
+            requests.append(f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAuthorization: DPoP {token}\r\n{fields}"
+                            f"DPoP: {device.proof('GET', url, token, str(number))}\r\n\r\n".encode())
+        for status, body in replicas[number // 20 % len(replicas)].ask(requests):
             answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
     out.put(answers)

@@ -3,9 +3,10 @@
 
 usage: flood_test.py [--binary FILE] [--proofs N] [--seconds N] [--store memory|redis] [NAME...]
   proofs     100,000 DPoP proofs by one key
+  keys       as many DPoP proofs as fit in the seconds, by one person with 100 keys
   callbacks  100 connections that repeat one genuine callback
   junk       2,000 made-up access tokens a second by one caller, with Graph at 100 ms
-A plus sign joins floods that run together, as in `proofs+junk`. By default each runs alone, and then the three together. Each
+A plus sign joins floods that run together, as in `proofs+junk`. By default each runs alone, and then all together. Each
 flood runs against one replica with its own memory, and then against two replicas and a Redis with `maxmemory 8mb` and
 `noeviction`: the other replica must enforce a revocation within 2 s, and a third replica starts during the flood. `replay` is
 `reject`, so every kind of user needs the store. The exit code is 1 if a bound is broken. Without redis-server (REDIS_SERVER
@@ -31,7 +32,7 @@ import redis_groups
 from attack_parts import post
 from callbacks_test import Backend, signed_request
 from dpop_test import forwarded
-from flood_parts import prover
+from flood_parts import Device, owner_of_keys, prover
 from graph_attacks import HONEST, senders, slow_graph
 from harness import check
 
@@ -39,8 +40,8 @@ from harness import check
 OTHER_KEY = "another-key-for-these-tests"
 URL = "https://api.example.com/orders"
 FORWARDED = forwarded("GET", URL)
-# The promised number of live proofs that one key may have at a replica.
-PROOFS_OF_ONE_KEY = 1_024
+# The promised numbers of live proofs that one key and one person may have at a replica.
+PROOFS_OF_ONE_KEY, PROOFS_OF_ONE_PERSON = 1_024, 4_096
 # The seconds between two requests of one kind of honest user, and those until a revocation is enforced everywhere.
 PAUSE, ENFORCED = 0.1, 2
 # The most attempts of a request that the service sheds.
@@ -170,8 +171,8 @@ def access_token(world, replica, number):
     return verify(world, replica, access_token=f"{HONEST}{os.getpid()}x{number}{'0' * 16}")
 
 
-def proof(world, replica, _):
-    token = world.token(cnf={"jkt": world.thumbprint})
+def proof(world, replica, number):
+    token = world.token(sub=str(6_000_000 + number), cnf={"jkt": world.thumbprint})
     fields = FORWARDED | {"Authorization": f"DPoP {token}", "DPoP": world.proof(token)["proof"]}
     return world.ask(replica, "GET", "/auth", None, fields)
 
@@ -272,6 +273,22 @@ def flood_of_proofs(world, choices):
     return end
 
 
+def flood_of_keys(world, choices):
+    out, devices = multiprocessing.Queue(), [Device() for _ in range(100)]
+    tokens = [world.token(sub="8000000", cnf={"jkt": device.thumbprint}) for device in devices]
+    ports = [replica.port for replica in world.replicas]
+    arguments = (devices, tokens, URL, live.Service.key, ports, choices.seconds, out)
+    multiprocessing.Process(target=owner_of_keys, args=arguments, daemon=True).start()
+
+    def end(name):
+        answers = out.get(timeout=300)
+        most = PROOFS_OF_ONE_PERSON * len(world.replicas)
+        check(0 < answers[200] <= most and set(answers) <= {200, "429 too_many_proofs"},
+              f"{name}: {sum(answers.values())} proofs by one person with 100 keys, at most {most} accepted: {dict(answers)}")
+
+    return end
+
+
 def flood_of_callbacks(world, choices):
     out, before = multiprocessing.Queue(), len(world.backend.events)
     message = post("/callbacks/deauthorize", *form(signed_request=signed_request(user_id="33333")))
@@ -305,7 +322,7 @@ def flood_of_junk(world, choices):
     return end
 
 
-FLOODS = {"proofs": flood_of_proofs, "callbacks": flood_of_callbacks, "junk": flood_of_junk}
+FLOODS = {"proofs": flood_of_proofs, "keys": flood_of_keys, "callbacks": flood_of_callbacks, "junk": flood_of_junk}
 
 
 def third(world, users, name):

@@ -182,7 +182,7 @@ final class InProcessService {
         return try answer("POST", "/introspect", fields: fields, body: form)
     }
 
-    private static func read(_ response: borrowing HTTPResponse) -> TestResponse {
+    static func read(_ response: borrowing HTTPResponse) -> TestResponse {
         let lines = String(decoding: response.fields, as: UTF8.self).split(separator: "\r\n")
         let fields = lines.map { line in
             let parts = line.split(separator: ":", maxSplits: 1)

@@ -21,6 +21,28 @@ long fault_plan_count(struct fault_plan *plan, enum fault_call call);
 /* The number of the plan's descriptors that are open. */
 long fault_plan_open_descriptors(struct fault_plan *plan);
 
+/* Simulated time. The thread that begins a simulation, and those that it starts, read the simulation's clocks, draw Swift's random
+ * numbers from its seed, and reach its servers. One of them runs at a time: a started thread runs until it waits in poll(). */
+struct simulated_time;
+
+/* A thread connects to a port. The descriptor is the server's end. False refuses. */
+typedef _Bool (*simulated_listener)(void *context, unsigned short port, int descriptor);
+
+struct simulated_time *simulated_time_begin(unsigned long long seed, simulated_listener listener, void *context);
+/* All started threads have ended. */
+void simulated_time_end(struct simulated_time *world);
+/* Nanoseconds of the monotonic clock; any thread may ask. */
+unsigned long long simulated_time_now(struct simulated_time *world);
+void simulated_time_set(struct simulated_time *world, unsigned long long now);
+/* The owner's wall clock less the monotonic clock, in nanoseconds. */
+void simulated_time_set_lead(struct simulated_time *world, long long lead);
+/* Starts a thread and returns its number. */
+int simulated_time_start(struct simulated_time *world, long long lead, void (*body)(void *), void *context);
+/* Lets the threads run that need not wait, and returns the first moment until which one waits. */
+unsigned long long simulated_time_settle(struct simulated_time *world);
+/* Ends a thread: it waits for nothing, and all its deadlines have passed. Its code must return then. */
+void simulated_time_kill(struct simulated_time *world, int thread);
+
 /* While it is true, OpenSSL prepares no key on this thread. */
 void openssl_fails(_Bool fails);
 

@@ -13,7 +13,7 @@ struct SimulationTests {
     }
 
     /// `LIMITED_LOGIN_SEEDS` asks for more of them, and `LIMITED_LOGIN_SEED` for one alone.
-    private static let seeds = number("LIMITED_LOGIN_SEED").map { $0...$0 } ?? 1...(number("LIMITED_LOGIN_SEEDS") ?? 3)
+    private static let seeds = number("LIMITED_LOGIN_SEED").map { $0...$0 } ?? 1...(number("LIMITED_LOGIN_SEEDS") ?? 2)
 
     @Test(
         "No nonce is accepted twice, nothing revoked and nothing forged; and every person gets in after the last fault",

@@ -104,7 +104,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     /// The path without its trailing slash.
     private static func name(of path: String) -> String { path.hasSuffix("/") ? String(path.dropLast()) : path }
 
-    package func attach(_ waker: RequestWaker) { callbacks.attach(waker) }
+    package func attach(_ waker: @escaping RequestWaker) { callbacks.attach(waker) }
 
     package func didAbandon(_ request: ParkedRequest) { callbacks.abandon(request) }
 

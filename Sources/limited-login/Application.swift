@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Glibc
 internal import LLHTTP
 internal import LLService
 internal import LLStores
@@ -9,11 +10,9 @@ internal import Logging
 /// All parts of one running service, wired together; `serve` and `demo` both start here.
 struct Application {
     let core: ServiceCore
-    let cache: JWKSetCache
     let server: HTTPServer
     let administration: HTTPServer
     let configuration: ServiceConfiguration
-    let replayStore: ReplayStore
     /// The TLS settings of the service's listener; nil if it speaks plain HTTP.
     let tls: Published<TLSContext>?
 
@@ -26,13 +25,13 @@ struct Application {
     ) throws(StartError) {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
         self.configuration = configuration
-        cache = try ServiceFactory.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
+        let cache = try ServiceFactory.keyCache(configuration, events: ServiceEvents.ofKeys(logger))
         let process = ProcessMetrics(registry: registry)
         tls = try ServiceFactory.tlsContext(configuration).map { Published($0) }
         let metrics = ServiceMetrics(registry: registry)
         let webhooks = try ServiceFactory.webhookSender(configuration, metrics: metrics, logger: logger)
         let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
-        replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
+        let replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
         let graph = GraphWorkers(
             client: try ServiceFactory.graphClient(configuration),
             metrics: metrics
@@ -92,10 +91,10 @@ struct Application {
     /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
         Threads.require(Need(configuration).threads)
-        if case .redis(let store) = replayStore { store.start() }
+        if case .redis(let store) = core.replayStore { store.start() }
         try start(administration, "--admin-listen", until: MonotonicClock.now() + time)
         try start(server, "--listen", until: MonotonicClock.now() + time)
-        cache.start()
+        core.cache.start()
         if let tls { warnOfTimes(of: tls.value) }
         warnOfDoubts(in: configuration)
         let addresses = server.localAddresses.map(\.description).joined(separator: ",")
@@ -133,7 +132,7 @@ struct Application {
             do throws(SocketError) {
                 return try server.start()
             } catch {
-                let mayPass = [ErrorNumber.addressInUse, ErrorNumber.addressNotAvailable, ErrorNumber.again]
+                let mayPass = [EADDRINUSE, EADDRNOTAVAIL, EAGAIN]
                 guard mayPass.contains(error.errorNumber), MonotonicClock.now() < deadline,
                     !ProcessSignals.shared.stopComes(before: .now() + Self.bindingPause)
                 else { throw StartError(error, flag) }
@@ -158,7 +157,7 @@ struct Application {
     /// The name of a queue that has not run for 10 s; nil if all run.
     private func stuckThread(at now: MonotonicInstant) -> String? {
         if let number = server.stuckWorker(at: now, within: Self.longestTurn) { return "http-worker-\(number)" }
-        return cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
+        return core.cache.isAlive(at: now, within: Self.longestTurn) ? nil : "key-set-cache"
     }
 
     private static let longestTurn: Duration = .seconds(10)
@@ -193,11 +192,11 @@ struct Application {
         // Open requests may take 10 s to end after the listeners have closed.
         let cut = server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
         administration.stop(drainDelay: .zero, grace: .seconds(1))
-        cache.stopAndWait()
+        core.cache.stopAndWait()
         // Graph stops first: the store remembers the revocations of its last calls.
         core.graph?.stop()
         core.webhooks?.stop()
-        if case .redis(let store) = replayStore { store.stop() }
+        if case .redis(let store) = core.replayStore { store.stop() }
         core.logger.notice("stopped", metadata: ["requests_cut_off": "\(cut)"])
     }
 }

@@ -31,12 +31,10 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
         )
         // The options have the order of the scope: the most needed first.
         let shown = Scope.settings.map { $0.row }
-        let names = Set(shown.map(\.name))
-        let flags =
-            shown.map { (label: Optional($0.name), value: Self.option($0, isShown: true) as Any) }
-            + Settings.rows.filter { !names.contains($0.name) }.map {
-                (label: Optional($0.name), value: Self.option($0, isShown: false) as Any)
-            }
+        let hidden = Settings.rows.filter { row in !shown.contains { $0.name == row.name } }
+        let flags = (shown + hidden).enumerated().map { index, row in
+            (label: Optional(row.name), value: Self.option(row, isShown: index < shown.count) as Any)
+        }
         return Mirror(self, children: [(label: OptionName.file.stringValue, value: file as Any)] + flags)
     }
 

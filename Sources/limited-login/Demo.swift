@@ -59,7 +59,7 @@ struct Demo: ServingCommand {
             _ = try Socket.listener(on: usual, backlog: 1, sharesPort: false)
             return usual
         } catch {
-            guard error.errorNumber == ErrorNumber.addressInUse else { return usual }
+            guard error.errorNumber == EADDRINUSE else { return usual }
             StandardError.write("limited-login: \(usual) is taken, so the \(name) has a free port")
             return .loopback(port: 0)
         }

@@ -1,5 +1,6 @@
 internal import LLHTTP
 internal import LLJOSE
+internal import LLService
 internal import LLStandIn
 internal import LimitedLogin
 internal import LimitedLoginKeys
@@ -18,7 +19,7 @@ final class DemoPage: PageBackend {
 
     func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
-        let cached = running.withLock { $0 }?.cache.snapshot.keySet.keys.map(\.keyID) ?? []
+        let cached = running.withLock { $0 }?.core.cache.snapshot.keySet.keys.map(\.keyID) ?? []
         let outage = issuer.conditions.outageEnd.nanoseconds(since: MonotonicClock.now())
         let isAway = outage > 0
         let awaySeconds: JSON? = isAway ? JSON(outage / 1_000_000_000 + 1) : nil
@@ -77,7 +78,6 @@ final class DemoPage: PageBackend {
     }
 }
 
-/// One scenario on the page of `demo`.
 struct DemoScenario: Sendable {
     let name: String
     let title: String

@@ -101,7 +101,6 @@ enum Main {
         }
     }
 
-    /// Writes a usage mistake and the usage of its command.
     private static func refuse(usage mistake: String, of named: NamedCommand) -> ExitCode {
         let usage = LimitedLoginCommand.usageString(for: named.type)
         StandardError.write(
@@ -115,11 +114,9 @@ enum Main {
     }
 }
 
-/// The command that the arguments name.
 struct NamedCommand {
     /// The command, or its parent as far as the name is known.
     private(set) var type: any ParsableCommand.Type = LimitedLoginCommand.self
-    /// The full name, as typed.
     private(set) var path = LimitedLoginCommand._commandName
     private(set) var mistake: String?
 

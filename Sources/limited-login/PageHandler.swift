@@ -51,7 +51,7 @@ final class PageHandler: HTTPRequestHandler {
         self.behind = behind
     }
 
-    func attach(_ waker: RequestWaker) {
+    func attach(_ waker: @escaping RequestWaker) {
         jobs.attach(waker)
         behind?.attach(waker)
     }

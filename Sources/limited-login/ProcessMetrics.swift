@@ -34,7 +34,7 @@ final class ProcessMetrics: Sendable {
     }
 
     private func update(_ application: Application) {
-        let (status, limits) = (application.cache.status, application.server.configuration.limits)
+        let (status, limits) = (application.core.cache.status, application.server.configuration.limits)
         let (keys, counters) = (status.counters, application.server.counters)
         gauge("jwks_keys", [], status.isUsable ? Double(status.keys.count) : 0)
         gauge("jwks_age_seconds", [], status.age.map { Double($0.components.seconds) } ?? 0)
@@ -53,7 +53,7 @@ final class ProcessMetrics: Sendable {
         for cause in ConnectionCloseCause.allCases {
             gauge("http_server_connections_closed_total", [("cause", cause.rawValue)], Double(counters.closed(cause)))
         }
-        let store = application.replayStore
+        let store = application.core.replayStore
         gauge("limited_login_replay_store_up", [], store.isUp ? 1 : 0)
         gauge("limited_login_revocations", [], Double(store.revocations.count))
         let age = store.revocations.age(at: MonotonicClock.now()).map { Double($0.components.seconds) }

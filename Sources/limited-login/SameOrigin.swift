@@ -21,11 +21,8 @@ enum SameOrigin {
     private static func ownHost(of head: borrowing RequestHead, _ bytes: Span<UInt8>, _ names: [String]) -> String? {
         guard let range = head.authority, head.count(of: "host", in: bytes) <= 1 else { return nil }
         let authority = bytes.text(range)
-        return isLoopback(authority) || names.contains(hostName(authority).lowercased()) ? authority : nil
-    }
-
-    private static func hostName(_ authority: String) -> Substring {
-        authority.prefix { $0 != ":" }
+        let host = authority.prefix { $0 != ":" }
+        return isLoopback(authority) || names.contains(host.lowercased()) ? authority : nil
     }
 
     /// Refuses a request for another host. A listener on all addresses of a container then serves only the machine on

@@ -90,7 +90,6 @@ struct ScenarioRun {
         return nonce
     }
 
-    /// Logs in at Facebook.
     /// - Returns: The app's token, and the members that tie it to the login.
     private mutating func logIn(
         _ entry: CatalogueEntry? = nil
@@ -195,7 +194,6 @@ struct ScenarioRun {
         note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")
     }
 
-    /// Sends the last request of `POST /verify` once more.
     mutating func verifyAgain(_ sentence: String) throws {
         guard let verdict, let request = verdict.request else { return }
         try verify(verdict.token, request, sentence)
@@ -237,7 +235,6 @@ struct ScenarioRun {
         return try demo.client.send(HTTPSRequest(.post, url, body: .json(body)))
     }
 
-    /// The stand-in for Facebook.
     var facebookURL: String { "http://\(demo.issuer.address.map(\.reachable.description) ?? "?")" }
 
     private var serviceURL: String { "http://\(application.ownAddress.map(\.description) ?? "?")" }
@@ -312,7 +309,7 @@ struct ScenarioRun {
         return try .ofIDToken(
             request.token,
             request.expectation,
-            keySet: application.cache.snapshot.keySet,
+            keySet: application.core.cache.snapshot.keySet,
             configuration: configuration,
             now: Moment.now(),
             verifier: settings.verifier

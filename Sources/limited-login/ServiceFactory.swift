@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Glibc
 internal import LLHTTP
 internal import LLService
 internal import LLStores
@@ -187,7 +188,7 @@ enum ServiceFactory {
         _ setting: Setting<String?>,
         of configuration: ServiceConfiguration,
         limit: Int,
-        _ value: (_ text: [UInt8], _ place: String) throws(ConfigurationError) -> Value
+        _ value: (_ text: [UInt8], _ place: String) throws -> Value
     ) throws(StartError) -> Value? {
         guard let path = configuration[setting] else { return nil }
         return try part("\(setting.row.name): ") { try value(FileLine.text(ofFile: path, limit: limit), path) }
@@ -217,7 +218,6 @@ enum ServiceFactory {
         )
     }
 
-    /// The callers and their keys; nil if none are configured.
     static func clients(_ configuration: ServiceConfiguration) throws(StartError) -> ClientKeys? {
         let limit = ClientKeys.fileByteLimit
         return try read(all.clientKeysFile, of: configuration, limit: limit, ClientKeys.init(parsing:place:))
@@ -228,7 +228,6 @@ enum ServiceFactory {
         TokenVerifier(policy: try policy(configuration), nonces: try nonceIssuer(configuration))
     }
 
-    /// The rules of a verdict, from the configuration.
     static func policy(_ configuration: ServiceConfiguration) throws(StartError) -> VerificationPolicy {
         try part("issuers: ") {
             try VerificationPolicy(
@@ -242,44 +241,31 @@ enum ServiceFactory {
         }
     }
 
-    /// Issues and recognises nonces; nil if no secret is configured.
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
         let limit = NonceSecretsFile.byteLimit
         return try read(all.nonceSecretFile, of: configuration, limit: limit, NonceSecretsFile.issuer(parsing:place:))
     }
 
-    /// The secrets with which the service authenticates to Graph; nil if none are configured.
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
         try read(all.appSecretsFile, of: configuration, limit: AppSecrets.fileByteLimit) {
-            text,
-            place throws(ConfigurationError) in
-            try AppSecrets(parsing: text, place: place, appIDs: configuration.appIDs)
+            try AppSecrets(parsing: $0, place: $1, appIDs: configuration.appIDs)
         }
     }
 
     /// Greatest size of a file of signing keys, in bytes: eight RSA keys of 4,096 bits have 27 KB.
     static let signingKeysByteLimit = 65_536
 
-    /// The keys that sign tokens.
     static func signingKeys(_ configuration: ServiceConfiguration) throws(StartError) -> SigningKeySet? {
-        try read(all.signingKeysFile, of: configuration, limit: signingKeysByteLimit) {
-            text,
-            place throws(ConfigurationError) in
-            do throws(InvalidConfiguration) {
-                return try SigningKeySet(pem: String(decoding: text, as: UTF8.self))
-            } catch {
-                throw ConfigurationError(place: place, reason: "\(error)")
-            }
+        try read(all.signingKeysFile, of: configuration, limit: signingKeysByteLimit) { text, place in
+            try part("\(place): ") { try SigningKeySet(pem: String(decoding: text, as: UTF8.self)) }
         }
     }
 
-    /// The settings for issuing tokens; nil if the service issues none.
     static func tokens(_ configuration: ServiceConfiguration) throws(StartError) -> TokenSettings? {
         guard let policy = configuration.tokens, let keys = try signingKeys(configuration) else { return nil }
         return TokenSettings(TokenIssuer(policy: policy, keys: keys))
     }
 
-    /// The target for Facebook's callbacks at the backend; nil if there is none.
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
         guard let webhook = configuration.webhook else { return nil }
         let limit = WebhookSecrets.fileByteLimit
@@ -306,10 +292,10 @@ struct StartError: Error, CustomStringConvertible {
     /// The error of a server that cannot be started at the address of this flag.
     init(_ error: SocketError, _ flag: String) {
         switch error.errorNumber {
-        case ErrorNumber.addressInUse, ErrorNumber.again:
+        case EADDRINUSE, EAGAIN:
             let remedy = "stop the program that has it, or choose another address with \(flag)"
             self.init("\(error); \(remedy)", Exit.addressUnavailable)
-        case ErrorNumber.addressNotAvailable:
+        case EADDRNOTAVAIL:
             let remedy = "no network interface has it (yet): choose another address with \(flag)"
             self.init("\(error); \(remedy)", Exit.addressUnavailable)
         default: self.init("\(error)")

@@ -24,7 +24,6 @@ enum ServiceSettings: SettingScope {
     ]
 }
 
-/// The settings of commands that judge a token.
 enum VerdictSettings: SettingScope {
     static let settings: [any AnySetting] = [all.appIDs]
     /// The settings that may change a verdict; `binding` comes with the question.

@@ -15,12 +15,12 @@ struct RequestParserTests {
     }
 
     /// Parses the bytes whole and one by one; both outcomes must be equal.
-    private func parse(_ text: String, limits: HTTPLimits = HTTPLimits()) -> RequestParser.Outcome {
+    private func parse(_ text: String, limits: HTTPLimits = HTTPLimits()) -> HeadReader.Outcome {
         let bytes = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         var whole = HeadReader(limits: limits)
         let outcome = whole.parse(bytes.span)
         var single = HeadReader(limits: limits)
-        var last = RequestParser.Outcome.needMore
+        var last = HeadReader.Outcome.needMore
         for end in 1..<(bytes.count + 1) where last == .needMore {
             last = single.parse(bytes.span.extracting(0..<end))
         }

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import LLTestSupport
 import Testing
 
@@ -83,7 +84,7 @@ struct ConnectionMemoryTests {
         limits.connectionBytes = 1_000_000
         limits.pipelineBudget = 1
         // The sockets accept as many answers as there are clients, then nothing.
-        let faults = FaultPlan(.send, 40..<Int.max, errorNumber: ErrorNumber.again)
+        let faults = FaultPlan(.send, 40..<Int.max, errorNumber: EAGAIN)
         let mayAnswer = DispatchSemaphore(value: 0)
         let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
         // The number of connections closed for memory when the last answer was made; nil before the first answer.

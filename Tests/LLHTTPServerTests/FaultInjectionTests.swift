@@ -1,3 +1,4 @@
+import Glibc
 import LLHTTP
 import LLTestSupport
 import Testing
@@ -79,7 +80,7 @@ struct FaultInjectionTests {
     @Test("A request parked behind an answer that the socket does not accept is woken with the others")
     func wokenBehindAnswer() async throws {
         // The socket accepts nothing until both answers are made.
-        let plan = FaultPlan(.send, 1..<Int.max, errorNumber: ErrorNumber.again)
+        let plan = FaultPlan(.send, 1..<Int.max, errorNumber: EAGAIN)
         let server = try TestServer(limits: Self.limits(deadline: .seconds(600)), faults: plan)
         let client = try BlockingClient(server.address)
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /park HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -55,12 +55,7 @@ struct SharedListenerTests {
 
     @Test("A connection that was handed over and not taken is closed when its worker ends")
     func handedOver() throws {
-        let handle = WorkerHandle(
-            wake: WakeSignal(),
-            poll: unsafe open("/dev/null", O_RDONLY),
-            listeners: [],
-            spareDescriptor: -1
-        )
+        let handle = try WorkerHandle([])
         let configuration = HTTPServerConfiguration(addresses: [])
         var worker = Worker(handle, 0, configuration, WorkerShared(), handler: TestHandler.probe())
         var pair: [Int32] = [0, 0]

@@ -144,7 +144,7 @@ final class InProcessService {
         )
         var exchange = HTTPExchange(context: context)
         var parser = RequestParser(limits: HTTPLimits())
-        guard parser.parse(bytes, into: &exchange.head) == .complete else { throw TestSupportError("no request") }
+        guard try parser.parse(bytes, into: &exchange.head) else { throw TestSupportError("no request") }
         return exchange
     }
 

@@ -121,7 +121,15 @@ package struct HeadReader: ~Copyable {
 
     package var hasBegun: Bool { parser.hasBegun }
 
-    package mutating func parse(_ bytes: Span<UInt8>) -> RequestParser.Outcome { parser.parse(bytes, into: &head) }
+    package enum Outcome: Equatable, Sendable { case complete, needMore, reject(HTTPRefusal) }
+
+    package mutating func parse(_ bytes: Span<UInt8>) -> Outcome {
+        do throws(HTTPRefusal) {
+            return try parser.parse(bytes, into: &head) ? .complete : .needMore
+        } catch {
+            return .reject(error)
+        }
+    }
 
     package mutating func reset() { parser.reset(&head) }
 }

@@ -11,7 +11,7 @@ package final class TestHandler: HTTPRequestHandler {
     private let answerHead: HeadAnswer
     private let answer: Answer
     /// Called before any request, with the waker for parked requests.
-    package var onAttach: (RequestWaker) -> Void = { _ in }
+    package var onAttach: (@escaping RequestWaker) -> Void = { _ in }
     /// Called for a parked request when its client disconnects.
     package var onAbandon: (ParkedRequest) -> Void = { _ in }
 
@@ -30,7 +30,7 @@ package final class TestHandler: HTTPRequestHandler {
         self.answer = answer
     }
 
-    package func attach(_ waker: RequestWaker) { onAttach(waker) }
+    package func attach(_ waker: @escaping RequestWaker) { onAttach(waker) }
 
     package func didAbandon(_ request: ParkedRequest) { onAbandon(request) }
 

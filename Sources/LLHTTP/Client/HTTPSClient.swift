@@ -80,7 +80,6 @@ package final class HTTPSClient: Sendable {
         return response
     }
 
-    /// The settings that concurrent connections share.
     private struct SharedContext {
         weak var context: TLSContext?
         var isOldAt = MonotonicInstant(nanoseconds: 0)

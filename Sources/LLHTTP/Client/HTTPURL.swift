@@ -5,7 +5,6 @@ internal import LLBytes
 /// Strict (RFC 3986 with the limits of RFC 9110, 4.2): no user information (4.2.4), no fragment, no white space, no
 /// control or non-ASCII bytes, no empty host, a port of 1 … 65535.
 package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
-    /// `https`, or `http` to a loopback host.
     package enum Scheme: String, Sendable {
         case https, http
 
@@ -13,13 +12,15 @@ package struct HTTPURL: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Why a text is not such a URL, as a clause that follows "cannot be used:".
-    package enum ParsingError: String, Error {
+    package enum ParsingError: String, Error, CustomStringConvertible {
         case unsupportedScheme = "it does not begin with https://"
         case userInformation = "it holds user information"
         case invalidHost = "its host is not valid"
         case invalidPort = "its port is not 1 to 65535"
         case invalidPath = "its path holds a byte that no URL holds"
         case plainHTTPBeyondLoopback = "plain http is for loopback addresses alone"
+
+        package var description: String { rawValue }
     }
 
     package let scheme: Scheme

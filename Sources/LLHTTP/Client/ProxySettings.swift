@@ -41,7 +41,6 @@ extension ProxySettings {
         self.init(server: try Server(parsing: proxy), exceptions: exceptions)
     }
 
-    /// The settings in this process's environment.
     package static func ofProcess() throws(ParsingError) -> ProxySettings {
         // The text of the environment is copied at once.
         try ProxySettings { name in unsafe getenv(name).map { unsafe String(cString: $0) } }

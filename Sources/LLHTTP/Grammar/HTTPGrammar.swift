@@ -22,7 +22,6 @@ package enum FieldGrammar {
             ? ASCII.digit(byte) != nil : byte == ("HTTP/ ." as StaticString).byte(at: offset)
     }
 
-    /// True if all bytes may stand in a field value.
     static func isValue(_ value: Span<UInt8>) -> Bool {
         var offset = skipPlainValue(value, 0, value.count)
         while offset < value.count {
@@ -38,7 +37,10 @@ package enum FieldGrammar {
     static func skipPlainValue(_ bytes: Span<UInt8>, _ offset: Int, _ end: Int) -> Int {
         var offset = offset
         while end &- offset >= 16 {
-            let marks = bytes.vector16(at: offset).marksOfControls
+            let vector = bytes.vector16(at: offset)
+            // A marked byte is all ones; each word holds eight bytes, the first one lowest.
+            let isLow = vector .< SIMD16<UInt8>(repeating: 0x20)
+            let marks = (isLow .| (vector .== SIMD16<UInt8>(repeating: 0x7F))).words
             if marks[0] | marks[1] != 0 { return offset &+ marks.unmarkedCount }
             offset &+= 16
         }
@@ -106,16 +108,6 @@ package struct ListElements {
     package static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
         let start = skipWhitespace(bytes, range.lowerBound, range.upperBound)
         return start..<dropWhitespace(bytes, start, range.upperBound)
-    }
-}
-
-/// Comparisons of sixteen bytes at once. A marked byte is all ones; each word holds eight bytes, the first one lowest.
-extension SIMD16<UInt8> {
-    /// Marks each control byte, including tab: the bytes that a field value must not hold, and the end of its line.
-    @inline(__always)
-    var marksOfControls: SIMD2<UInt64> {
-        let isLow = self .< SIMD16<UInt8>(repeating: 0x20)
-        return (isLow .| (self .== SIMD16<UInt8>(repeating: 0x7F))).words
     }
 }
 
@@ -192,17 +184,9 @@ package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
 }
 
 /// The four forms of a request target (RFC 9112 §3.2).
-enum RequestTarget {
-    /// Checks the form of a target and records its parts.
-    /// - Parameters:
-    ///   - target: The range of the target in `bytes`: at least one byte, each allowed by ``URIGrammar``.
-    ///   - needsCheck: True if the target holds `%`, `[` or `]`.
-    static func split(
-        _ bytes: Span<UInt8>,
-        _ target: Range<Int>,
-        needsCheck: Bool,
-        into head: inout RequestHead
-    ) throws(HTTPRefusal) {
+extension RequestParser {
+    /// Checks the form of the target and records its parts.
+    func splitTarget(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
         if head.method == .connect {
             // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: CONNECT requires authority-form with a port, and no other method
             // allows it.
@@ -211,24 +195,19 @@ enum RequestTarget {
             throw .connectUnsupported
         }
         if bytes[target.lowerBound] == UInt8(ascii: "/") {
-            try splitPath(bytes, target, needsCheck: needsCheck, into: &head)
+            try splitPath(bytes, target, &head)
         } else if target.count == 1, bytes[target.lowerBound] == UInt8(ascii: "*") {
             // RFC 9112 §3.2.4: asterisk-form is for OPTIONS alone.
             guard head.method == .options else { throw .malformedTarget }
             head.path = target
         } else {
-            try splitAbsolute(bytes, target, needsCheck: needsCheck, into: &head)
+            try splitAbsolute(bytes, &head)
         }
     }
 
     /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority.
-    private static func splitPath(
-        _ bytes: Span<UInt8>,
-        _ range: Range<Int>,
-        needsCheck: Bool,
-        into head: inout RequestHead
-    ) throws(HTTPRefusal) {
-        if needsCheck { try checkPercentEncoding(bytes, range) }
+    private func splitPath(_ bytes: Span<UInt8>, _ range: Range<Int>, _ head: inout RequestHead) throws(HTTPRefusal) {
+        if targetNeedsCheck { try checkPercentEncoding(bytes, range) }
         var pathEnd = range.lowerBound
         while pathEnd < range.upperBound, bytes[pathEnd] != UInt8(ascii: "?") { pathEnd += 1 }
         head.path = range.lowerBound..<pathEnd
@@ -236,12 +215,7 @@ enum RequestTarget {
     }
 
     /// RFC 9112 §3.2.2: absolute-form must be accepted by every server.
-    private static func splitAbsolute(
-        _ bytes: Span<UInt8>,
-        _ target: Range<Int>,
-        needsCheck: Bool,
-        into head: inout RequestHead
-    ) throws(HTTPRefusal) {
+    private func splitAbsolute(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
         var start = target.lowerBound
         if target.count > 7, bytes.equalIgnoringCase(start..<start + 7, "http://") {
             start += 7
@@ -255,12 +229,12 @@ enum RequestTarget {
         // RFC 9110 §4.2.1: an empty host is invalid. §4.2.4: user information is an error. Both fail this check.
         guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
         head.authority = start..<end
-        try splitPath(bytes, end..<target.upperBound, needsCheck: needsCheck, into: &head)
+        try splitPath(bytes, end..<target.upperBound, &head)
     }
 
     /// RFC 3986 §2.1: two hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server
     /// has one, and it could deceive code that decodes it later. Only IP literals have brackets.
-    private static func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
+    private func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
         var index = range.lowerBound
         while index < range.upperBound {
             let byte = bytes[index]

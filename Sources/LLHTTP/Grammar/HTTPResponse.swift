@@ -13,7 +13,6 @@ package struct HTTPResponse: ~Copyable {
     package var body: [UInt8] = []
     /// True if other responses share ``body``. It is then sent from its own storage, never copied.
     package private(set) var bodyIsShared = false
-    /// True if the connection must end after this response.
     package var closesConnection = false
 
     package init() {}

@@ -6,15 +6,6 @@ internal import LLBytes
 /// bytes alone: a request refused in one piece is refused, for the same reason, in any other pieces. Octets are parsed
 /// as octets, never as text (RFC 9112 §2.2).
 package struct RequestParser: ~Copyable {
-    package enum Outcome: Equatable, Sendable {
-        /// The head is complete.
-        case complete
-        /// The bytes so far may become a request.
-        case needMore
-        /// They cannot become an acceptable request.
-        case reject(HTTPRefusal)
-    }
-
     enum State {
         case start, startLineFeed
         case method, target, version, requestLineFeed
@@ -29,6 +20,7 @@ package struct RequestParser: ~Copyable {
     var lineStart = 0
     var tokenStart = 0
     var target = 0..<0
+    /// True if the target holds `%`, `[` or `]`.
     var targetNeedsCheck = false
     var lines: FieldLines
     var framing = Framing()
@@ -55,27 +47,24 @@ package struct RequestParser: ~Copyable {
     /// Parses the bytes that arrived since the last call.
     /// - Parameters:
     ///   - bytes: All bytes of the request from its first one on; at least as many as at the last call.
-    ///   - head: The head of the same request at each call; complete after ``Outcome/complete``.
-    package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) -> Outcome {
-        do throws(HTTPRefusal) {
-            while position < bytes.count {
-                switch state {
-                case .start: try parseStart(bytes)
-                case .startLineFeed:
-                    try FieldLines.expectLineFeed(bytes, &position)
-                    state = .start
-                case .method: try parseMethod(bytes, &head)
-                case .target: try parseTarget(bytes)
-                case .version: try parseVersion(bytes)
-                case .requestLineFeed: try endRequestLine(bytes, &head)
-                case .fields: try parseFields(bytes, &head)
-                case .complete: return .complete
-                }
+    ///   - head: The head of the same request at each call.
+    /// - Returns: True once the head is complete; false if the bytes so far may become a request.
+    package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) -> Bool {
+        while position < bytes.count {
+            switch state {
+            case .start: try parseStart(bytes)
+            case .startLineFeed:
+                try FieldLines.expectLineFeed(bytes, &position)
+                state = .start
+            case .method: try parseMethod(bytes, &head)
+            case .target: try parseTarget(bytes)
+            case .version: try parseVersion(bytes)
+            case .requestLineFeed: try endRequestLine(bytes, &head)
+            case .fields: try parseFields(bytes, &head)
+            case .complete: return true
             }
-            return state == .complete ? .complete : .needMore
-        } catch {
-            return .reject(error)
         }
+        return state == .complete
     }
 
     /// RFC 9112 §2.2: a bounded number of empty lines before the request line is ignored.
@@ -182,7 +171,7 @@ extension RequestParser {
         guard bytes[tokenStart + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
         // RFC 9110 §2.5: a higher minor version is handled as the highest that this server knows.
         head.minorVersion = bytes[tokenStart + 7] == UInt8(ascii: "0") ? 0 : 1
-        try RequestTarget.split(bytes, target, needsCheck: targetNeedsCheck, into: &head)
+        try splitTarget(bytes, &head)
         lines.begin(countingFrom: position)
         state = .fields
     }
@@ -275,7 +264,6 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Reads the method token in `range` of `bytes`.
     package init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         self = Self.allCases.first { bytes.equal(range, $0.name) } ?? .unrecognized
     }

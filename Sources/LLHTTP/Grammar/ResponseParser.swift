@@ -112,7 +112,6 @@ package struct ResponseHead: Sendable, Equatable {
         /// The body has this many bytes; 0 means no body.
         case length(Int)
         case chunked
-        /// The body ends with the connection.
         case untilClose
     }
 

@@ -32,7 +32,7 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
     package init(capacity: Int) { self.capacity = capacity }
 
     /// Sets the waker of the requests; called once, before the first job.
-    package func attach(_ waker: RequestWaker) { state.withLock { $0.waker = waker } }
+    package func attach(_ waker: @escaping RequestWaker) { state.withLock { $0.waker = waker } }
 
     package var count: Int { state.withLock { $0.entries.count } }
 
@@ -70,7 +70,7 @@ package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable 
             return state.waker
         }
         // Wake it outside the lock: the worker may visit the entry at once.
-        waker?.wake(request)
+        waker?(request)
         return waker != nil
     }
 

@@ -41,12 +41,15 @@ extension Connection {
                     phaseDeadline = .never
                 }
             case .head:
-                switch buffer.parseHead() {
-                case .complete: receiveHead(&buffer, arrivedAfter: earliest, &host)
-                case .reject(let refusal): fail(&buffer, .refused(refusal), .refused, &host)
-                case .needMore:
-                    if phaseDeadline == .never { phaseDeadline = requestStart + host.limits.headDeadline }
-                    isNeeded = true
+                do throws(HTTPRefusal) {
+                    if try buffer.parseHead() {
+                        receiveHead(&buffer, arrivedAfter: earliest, &host)
+                    } else {
+                        if phaseDeadline == .never { phaseDeadline = requestStart + host.limits.headDeadline }
+                        isNeeded = true
+                    }
+                } catch {
+                    fail(&buffer, .refused(error), .refused, &host)
                 }
             case .body:
                 do throws(HTTPRefusal) {

@@ -38,7 +38,6 @@ package final class Connection {
 
     /// The worker's next step, after the output of an event is sent or waits for space.
     package enum Step: Equatable, Sendable {
-        /// Wait for the connection's ``interest``.
         case wait
         /// Serve other connections first, then call ``resume(_:)``.
         case resume
@@ -90,7 +89,6 @@ package final class Connection {
     var tls: TLSConnection?
     /// The event that TLS waits for, if it is not the one that the connection waits for.
     var tlsInterest: Interest?
-    /// TLS can send nothing more.
     var tlsHasFailed = false
     var slot = -1
     var pendingOutput: [UInt8] = []
@@ -186,7 +184,6 @@ package final class Connection {
         }
     }
 
-    /// The socket has taken all of the waiting output.
     package func outputSent(_ host: borrowing ConnectionHost) {
         writeIsBlocked = false
         writeDeadline = .never
@@ -212,7 +209,6 @@ package final class Connection {
         }
     }
 
-    /// The connection's ``deadline`` has come.
     package func deadlinePassed(_ host: inout ConnectionHost) {
         if isWriting, host.now >= writeDeadline { return end(.writeStalled) }
         switch phase {
@@ -300,9 +296,7 @@ package struct ConnectionHost: ~Copyable {
     package var output: [UInt8] = []
     /// A shared body that follows ``output``; the worker takes it. No further request is answered before it is sent.
     package var sharedOutput: [UInt8]?
-    /// The memory of all connections, counted by ``account(_:)``.
     package private(set) var heldBytes = 0
-    /// The moment of the current event.
     package var now: MonotonicInstant
     /// The wall clock for `Date`, in seconds since 1970.
     package var unixSeconds: Int64 = 0

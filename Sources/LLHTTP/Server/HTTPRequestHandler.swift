@@ -3,7 +3,7 @@
 /// Every span is valid only during the call; the handler copies the bytes that it needs longer.
 package protocol HTTPRequestHandler: AnyObject {
     /// Called once, before any request. The handler's background work wakes a parked request with `waker`.
-    func attach(_ waker: RequestWaker)
+    func attach(_ waker: @escaping RequestWaker)
 
     /// The head is complete and valid, the body not yet read.
     ///
@@ -50,7 +50,7 @@ package protocol HTTPRequestHandler: AnyObject {
 extension HTTPRequestHandler {
     package func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool { false }
     package func didRespond(status: UInt16, context: RequestContext) {}
-    package func attach(_ waker: RequestWaker) {}
+    package func attach(_ waker: @escaping RequestWaker) {}
     package func didAbandon(_ request: ParkedRequest) {}
     package func didHangUp(_ request: ParkedRequest) -> Bool { false }
     package func didReceiveNoTLS(at now: MonotonicInstant) {}
@@ -73,7 +73,7 @@ package enum HeadDecision: Equatable, Sendable {
 
 package enum RequestDecision: Equatable, Sendable {
     case respond
-    /// The answer is not ready: call again after ``HTTPServer/wakeParked()`` or ``RequestWaker/wake(_:)``, and at this
+    /// The answer is not ready: call again after ``HTTPServer/wakeParked()`` or a ``RequestWaker``, and at this
     /// moment at the latest. Parking again on a visit that is ``RequestVisit/expired`` is an error, answered 503.
     case park(until: MonotonicInstant)
 }
@@ -98,7 +98,6 @@ package struct HTTPExchange: ~Copyable {
 
     package init(context: RequestContext) { self.context = context }
 
-    /// Prepares for a call of the handler.
     mutating func prepare(_ context: RequestContext, body: Range<Int> = 0..<0) {
         response.reset()
         self.context = context
@@ -130,7 +129,6 @@ package enum HTTPFailure: Equatable, Sendable {
     case refused(HTTPRefusal)
     /// The body exceeds the length that the handler asked for: 413.
     case bodyTooLarge
-    /// Head or body did not arrive in time: 408.
     case timedOut
     /// Requests wait too long, or there are too many connections: 503 with Retry-After.
     case overloaded
@@ -155,23 +153,16 @@ package enum HTTPFailure: Equatable, Sendable {
 package struct ParkedRequest: Hashable, Sendable {
     /// The number of the connection it came on; no other connection of the process has had it.
     package let connectionID: UInt64
-    /// The number of requests before it on that connection.
     package let requestsBefore: Int
     /// The slot in which the worker finds the connection without a search. Another connection may use the slot later,
     /// hence the two numbers above.
     var slot = -1
 }
 
-/// Wakes single parked requests of one worker, from any thread.
+/// Wakes single parked requests of one worker, from any thread: the worker calls the handler again with
+/// ``RequestVisit/woken`` for this request and no other.
 ///
 /// Requests that are never parked have no cost. A wake has no effect if the request was answered meanwhile or its
 /// client disconnected. A wake before the request has been parked (its handler has not returned yet) is kept until
 /// then.
-package struct RequestWaker: Sendable {
-    private let handle: WorkerHandle
-
-    init(_ handle: WorkerHandle) { self.handle = handle }
-
-    /// Makes the worker call the handler again with ``RequestVisit/woken`` for this request and no other.
-    package func wake(_ request: ParkedRequest) { handle.send(.wake(request)) }
-}
+package typealias RequestWaker = @Sendable (ParkedRequest) -> Void

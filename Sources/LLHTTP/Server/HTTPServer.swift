@@ -91,7 +91,6 @@ package final class HTTPServer: Sendable {
     /// The number of connections cut off within a request, known once the server has ended.
     package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
 
-    /// Blocks the calling thread until every worker has ended.
     package func waitUntilEnded() { workers.wait() }
 
     /// The number of a worker with a loop that has not run for longer than `limit`; nil if all run.
@@ -114,7 +113,6 @@ package final class HTTPServer: Sendable {
 /// sockets.
 struct ListenerSet {
     private(set) var listeners: [[Listener]]
-    /// The bound addresses, in the order of the configuration.
     private(set) var addresses: [ListenAddress] = []
 
     /// Binds everything, or nothing.
@@ -171,23 +169,17 @@ struct Listener: Sendable {
 
 /// Counts of a server, summed over its workers. Each worker's count is exact at the moment it was read.
 package struct HTTPServerCounters: Equatable, Sendable {
-    /// Connections accepted since the start.
     package var accepted: UInt64 = 0
     /// Requests with a response encoded since the start.
     package var requests: UInt64 = 0
-    /// Connections open now, of every kind.
     package var open = 0
-    /// Open connections that are between requests.
     package var idle = 0
-    /// Open connections with a parked request.
     package var parked = 0
     /// Connections with a request or response under way.
     package var active: Int { max(0, open - idle - parked) }
-    /// The memory that the connections hold now, in bytes.
     package var heldBytes = 0
     /// Requests refused for overload since the start.
     package var overloaded: UInt64 = 0
-    /// Connections closed since the start, by cause.
     package var closed: [ConnectionCloseCause: UInt64] = [:]
 
     package func closed(_ cause: ConnectionCloseCause) -> UInt64 { closed[cause] ?? 0 }

@@ -9,7 +9,6 @@ package struct HTTPServerConfiguration: Sendable {
     /// The TLS settings of the listeners; nil: they speak plain HTTP.
     package var tls: Published<TLSContext>?
 
-    /// The number of workers that the server will start.
     package var plannedWorkers: Int { max(1, workerCount ?? ProcessLimits.processorCount()) }
 
     package init(addresses: [ListenAddress], workerCount: Int? = nil) {

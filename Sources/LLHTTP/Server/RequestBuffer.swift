@@ -7,7 +7,6 @@ internal import LLBytes
 package struct RequestBuffer: ~Copyable {
     /// Storage; the bytes before `start` belong to answered requests.
     private(set) var bytes: [UInt8] = []
-    /// The start of the current request.
     private(set) var start = 0
     private var parser: RequestParser
     var exchange: HTTPExchange
@@ -93,9 +92,10 @@ package struct RequestBuffer: ~Copyable {
         advance(by: 0)
     }
 
-    mutating func parseHead() -> RequestParser.Outcome {
+    /// - Returns: True once the head is complete.
+    mutating func parseHead() throws(HTTPRefusal) -> Bool {
         let bytes = bytes
-        return parser.parse(bytes.span.extracting(start..<bytes.count), into: &exchange.head)
+        return try parser.parse(bytes.span.extracting(start..<bytes.count), into: &exchange.head)
     }
 
     /// Calls a function with the exchange and the bytes of the request up to `end`, which is counted from `start`.
@@ -115,14 +115,12 @@ package struct RequestBuffer: ~Copyable {
         return event
     }
 
-    /// Prepares for the body behind the head.
     mutating func beginBody(atMost limit: Int) {
         rawOffset = exchange.head.byteCount
         decodedCount = 0
         if exchange.head.isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
     }
 
-    /// Skips the head and prepares to drop its body.
     mutating func beginDiscarding(atMost limit: Int) {
         let isChunked = exchange.head.isChunked
         discardCount = isChunked ? -1 : exchange.head.contentLength ?? 0

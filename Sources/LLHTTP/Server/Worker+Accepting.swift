@@ -5,9 +5,9 @@ extension Worker {
     /// Adds the listeners and the wake descriptor of a worker to its epoll set.
     /// - Returns: The error if one could not be added.
     static func register(_ poll: Int32, wake: Int32, listeners: [Listener]) -> SocketError? {
-        var result = platform_epoll_add(poll, wake, ReadyEvents.Bits.readable, wakeTag)
+        var result = platform_epoll_add(poll, wake, ReadyEvents.readable, wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
-            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.Bits.readable, tag(at: position))
+            result = platform_epoll_add(poll, listener.descriptor, ReadyEvents.readable, tag(at: position))
         }
         return result < 0 ? SocketError(.controlPoll, errorNumber: -result) : nil
     }
@@ -28,10 +28,10 @@ extension Worker {
                 continue
             }
             switch -result {
-            case ErrorNumber.again: return false
+            case EAGAIN: return false
             // The client disconnected before it was accepted, or a signal came: another connection may wait.
-            case ErrorNumber.connectionAborted, ErrorNumber.protocolError, ErrorNumber.interrupted: continue
-            case ErrorNumber.processFileLimit, ErrorNumber.systemFileLimit:
+            case ECONNABORTED, EPROTO, EINTR: continue
+            case EMFILE, ENFILE:
                 if makeRoom(for: nil) { continue }
                 shedWithSpareDescriptor(listener.descriptor)
                 pauseAccepting(for: limits.acceptPause)
@@ -197,8 +197,8 @@ extension Worker {
 
     private mutating func setListeners(watched: Bool) {
         for (position, listener) in listeners.enumerated() {
-            let events = watched ? ReadyEvents.Bits.readable : 0
-            let result = platform_epoll_modify(poll, listener.descriptor, events, Self.tag(at: position))
+            let events = watched ? ReadyEvents.readable : 0
+            let result = platform_epoll_modify(handle.poll, listener.descriptor, events, Self.tag(at: position))
             // The worker tries again when the pause is over.
             if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
         }

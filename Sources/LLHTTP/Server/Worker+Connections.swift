@@ -2,8 +2,8 @@ internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
-    private static let gone = ReadyEvents.Bits.error | ReadyEvents.Bits.hangUp
-    private static let readable = ReadyEvents.Bits.readable | ReadyEvents.Bits.readHangUp
+    private static let gone = ReadyEvents.error | ReadyEvents.hangUp
+    private static let readable = ReadyEvents.readable | ReadyEvents.readHangUp
 
     mutating func handle(_ connection: Connection, _ events: UInt32) {
         if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
@@ -13,9 +13,9 @@ extension Worker {
             // Buffered bytes go first; epoll is level-triggered and will report again.
             if !connection.isQueuedToResume || isGone { receive(connection) }
         case _ where isGone: close(connection, .disconnected)
-        case .outputSpace: if events & ReadyEvents.Bits.writable != 0 { resumeSending(connection) }
+        case .outputSpace: if events & ReadyEvents.writable != 0 { resumeSending(connection) }
         case .hangUp, .nothing:
-            if events & ReadyEvents.Bits.readHangUp == 0 { return }
+            if events & ReadyEvents.readHangUp == 0 { return }
             // The client may have ended only its own direction: it still gets its answer.
             connection.inputEnded()
             if connection.phase == .parked, host.handler.didHangUp(connection.request) {
@@ -59,7 +59,7 @@ extension Worker {
         } else if result == 0 {
             connection.inputEnded()
             flush(connection)
-        } else if result == -Int(ErrorNumber.again) || result == -Int(ErrorNumber.interrupted) {
+        } else if result == -Int(EAGAIN) || result == -Int(EINTR) {
             if connection.tls != nil { receivedPartOfRecord(connection) }
         } else {
             // A reset of a lingering connection does not change its close cause.
@@ -154,7 +154,7 @@ extension Worker {
     private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
         if result >= 0 { return result }
         switch Int32(truncatingIfNeeded: -result) {
-        case ErrorNumber.again, ErrorNumber.interrupted, ErrorNumber.noBufferSpace: return 0
+        case EAGAIN, EINTR, ENOBUFS: return 0
         default:
             close(connection, Self.closeCause(of: result))
             return nil
@@ -204,12 +204,12 @@ extension Worker {
         let events: UInt32 =
             switch connection.tlsInterest ?? connection.interest {
             case .input: Self.readable
-            case .outputSpace: ReadyEvents.Bits.writable
-            case .hangUp: ReadyEvents.Bits.readHangUp
+            case .outputSpace: ReadyEvents.writable
+            case .hangUp: ReadyEvents.readHangUp
             case .nothing: 0
             }
         if events == connection.registeredEvents { return }
-        let result = platform_epoll_modify(poll, connection.descriptor, events, table.tag(of: connection))
+        let result = platform_epoll_modify(handle.poll, connection.descriptor, events, table.tag(of: connection))
         if result < 0 {
             close(connection, .failed)
         } else {
@@ -222,7 +222,7 @@ extension Worker {
         let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
         table.insert(connection, from: peer)
         if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
-        let result = platform_epoll_add(poll, descriptor, Self.readable, table.tag(of: connection))
+        let result = platform_epoll_add(handle.poll, descriptor, Self.readable, table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)
             return
@@ -252,7 +252,6 @@ extension Worker {
         didClose(cause)
     }
 
-    /// Frees memory after an unusually long output.
     private mutating func trimOutput() {
         if host.output.capacity > 4 * limits.outputBytes {
             host.output = []
@@ -264,7 +263,7 @@ extension Worker {
     /// The close cause for a socket that reported this negated error number.
     private static func closeCause(of result: Int) -> ConnectionCloseCause {
         switch Int32(truncatingIfNeeded: -result) {
-        case ErrorNumber.connectionReset, ErrorNumber.brokenPipe, ErrorNumber.timedOut: .disconnected
+        case ECONNRESET, EPIPE, ETIMEDOUT: .disconnected
         default: .failed
         }
     }

@@ -1,3 +1,5 @@
+internal import CLLSystem
+
 extension Worker {
     /// The first byte has come: the handshake begins, or waits with its bytes in the socket. Those of a peer over its share wait
     /// in a list of their own, so that one peer's many handshakes do not delay other peers.
@@ -136,11 +138,11 @@ extension Worker {
             switch try tls.read(into: &span, atMost: most) {
             case .bytes(let count): return count
             case .closed: return 0
-            case .wantRead: return -Int(ErrorNumber.again)
+            case .wantRead: return -Int(EAGAIN)
             case .wantWrite:
                 connection.tlsInterest = .outputSpace
                 updateInterest(connection)
-                return -Int(ErrorNumber.again)
+                return -Int(EAGAIN)
             }
         } catch {
             connection.tlsHasFailed = true
@@ -158,11 +160,11 @@ extension Worker {
             while sent < bytes.count {
                 switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
                 case .bytes(let count): sent += count
-                case .wantWrite: return sent > offset ? sent - offset : -Int(ErrorNumber.again)
+                case .wantWrite: return sent > offset ? sent - offset : -Int(EAGAIN)
                 case .wantRead:
                     connection.tlsInterest = .input
-                    return sent > offset ? sent - offset : -Int(ErrorNumber.again)
-                case .closed: return -Int(ErrorNumber.brokenPipe)
+                    return sent > offset ? sent - offset : -Int(EAGAIN)
+                case .closed: return -Int(EPIPE)
                 }
             }
             return sent - offset
@@ -196,8 +198,8 @@ extension Worker {
     private static func errorNumber(of error: TLSError) -> Int {
         switch error {
         case .system(let number): -Int(number)
-        case .truncated: -Int(ErrorNumber.connectionReset)
-        case .certificate, .protocolFailure, .configuration: -Int(ErrorNumber.protocolError)
+        case .truncated: -Int(ECONNRESET)
+        case .certificate, .protocolFailure, .configuration: -Int(EPROTO)
         }
     }
 }

@@ -19,7 +19,6 @@ struct Worker: ~Copyable {
     var host: ConnectionHost
     /// The memory that receives bytes, for one event at a time.
     var receiveBuffer: [UInt8]
-    let poll: Int32
     var listeners: [Listener]
     var table = ConnectionTable()
     var deadlines = DeadlineList()
@@ -36,7 +35,8 @@ struct Worker: ~Copyable {
     }
     /// The moment at which the current events were reported.
     var polledAt: MonotonicInstant
-    private var events: ReadyEvents
+    /// The events of the last report, in memory that is reused.
+    private var events = [platform_event](repeating: platform_event(), count: Worker.eventCapacity)
     private var drainedAt: MonotonicInstant
     var isDraining: Bool { host.isDraining }
     var listenersCloseAt = MonotonicInstant.never
@@ -56,7 +56,6 @@ struct Worker: ~Copyable {
         _ shared: WorkerShared,
         handler: any HTTPRequestHandler
     ) {
-        poll = handle.poll
         listeners = handle.listeners
         self.handle = handle
         var limits = configuration.limits
@@ -67,11 +66,10 @@ struct Worker: ~Copyable {
         tls = configuration.tls.map { Published.Copy($0) }
         host = ConnectionHost(limits: limits, worker: index, handler: handler, now: MonotonicClock.now())
         receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
-        handler.attach(RequestWaker(handle))
+        handler.attach { handle.send(.wake($0)) }
         polledAt = host.now
         drainedAt = host.now
         spareDescriptor = handle.spareDescriptor
-        events = ReadyEvents(capacity: Self.eventCapacity)
     }
 
     /// Serves until stopped, then closes everything that belongs to the worker.
@@ -85,7 +83,7 @@ struct Worker: ~Copyable {
     /// Waits for events and handles them, then handles all that is due.
     private mutating func runOnce() {
         let before = now
-        let count = Int(SystemCalls.wait(poll, &events, timeoutMilliseconds: timeout()))
+        let count = Int(SystemCalls.wait(handle.poll, &events, timeoutMilliseconds: timeout()))
         now = MonotonicClock.now()
         polledAt = now
         host.unixSeconds = WallClock.unixSeconds()
@@ -93,11 +91,9 @@ struct Worker: ~Copyable {
         let waited = now.nanoseconds(since: before) > 200_000
         host.waitingSince = waited && count < Self.eventCapacity ? now : drainedAt
         if count < Self.eventCapacity { drainedAt = now }
-        if count > 0 {
-            for position in 0..<min(count, events.capacity) {
-                handle(events[position])
-                keepToShare()
-            }
+        for position in 0..<min(max(count, 0), events.count) {
+            handle(events[position])
+            keepToShare()
         }
         resumeQueued()
         wakeQueued()
@@ -120,7 +116,7 @@ struct Worker: ~Copyable {
         platform_release_memory()
     }
 
-    private mutating func handle(_ event: (tag: UInt64, bits: UInt32)) {
+    private mutating func handle(_ event: platform_event) {
         if event.tag == Self.wakeTag {
             handle.wake.clear()
             handle.answerCheck()
@@ -129,7 +125,7 @@ struct Worker: ~Copyable {
             if position < listeners.count { acceptConnections(listeners[position], atMost: limits.acceptsPerWake) }
         } else if let connection = table.find(tag: event.tag) {
             now = MonotonicClock.now()
-            handle(connection, event.bits)
+            handle(connection, event.events)
         }
     }
 
@@ -175,7 +171,6 @@ struct Worker: ~Copyable {
         }
     }
 
-    /// True if a handshake waits.
     private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
 
     func publish() {
@@ -240,7 +235,7 @@ extension Worker {
             guard listener.file != nil else { continue }
             // The listener refuses new connections; those already queued are served.
             acceptQueue(of: listener)
-            _ = platform_epoll_remove(poll, listener.descriptor)
+            _ = platform_epoll_remove(handle.poll, listener.descriptor)
         }
         let haveHandshakes = listeners.contains { $0.file == nil }
         listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
@@ -254,7 +249,7 @@ extension Worker {
     private mutating func closeListeners() {
         for listener in listeners {
             acceptQueue(of: listener)
-            _ = platform_epoll_remove(poll, listener.descriptor)
+            _ = platform_epoll_remove(handle.poll, listener.descriptor)
             listener.close()
         }
         listeners.removeAll()
@@ -280,7 +275,7 @@ extension Worker {
         for listener in listeners { listener.close() }
         listeners.removeAll()
         if spareDescriptor >= 0 { platform_close(spareDescriptor) }
-        platform_close(poll)
+        platform_close(handle.poll)
         publish()
     }
 }
@@ -304,7 +299,6 @@ final class WorkerShared: Sendable {
 
 /// A task that another thread gives to a worker.
 enum WorkerTask {
-    /// Visit all parked requests.
     case wakeParked
     /// Visit this request, if it is still parked.
     case wake(ParkedRequest)
@@ -314,7 +308,6 @@ enum WorkerTask {
     case makeRoom(Peer?)
 }
 
-/// One worker as other threads see it.
 final class WorkerHandle: Sendable {
     let wake: WakeSignal
     /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.

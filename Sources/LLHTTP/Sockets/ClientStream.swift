@@ -117,7 +117,6 @@ extension ClientStream {
         package init() {}
     }
 
-    /// Connects to a Unix socket on this machine.
     package static func open(socket path: String) throws(StreamError) -> ClientStream {
         do {
             let path = try UnixSocketPath(path)

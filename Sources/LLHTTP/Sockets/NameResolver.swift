@@ -15,12 +15,6 @@ package final class NameResolver: Sendable {
     /// already.
     private static let leftLimit = 8
 
-    /// The progress of one look-up, and a flag for a caller that has left.
-    private struct Progress {
-        var result: Result<[SocketAddress], StreamError>?
-        var isLeft = false
-    }
-
     private let lookup: Lookup
     private let left = Atomic<Int>(0)
 
@@ -43,7 +37,8 @@ package final class NameResolver: Sendable {
         if let error = done.error {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
-        let progress = Locked(Progress())
+        // The outcome of the look-up, and a flag for a caller that has left.
+        let progress = Locked<(result: Result<[SocketAddress], StreamError>?, isLeft: Bool)>((nil, false))
         DispatchQueue(label: "name-resolution").async { [self] in
             let result = lookup(host)
             progress.withLock { progress in

@@ -39,7 +39,6 @@ package enum ProcessArguments {
 /// The limits of the process's control group and of the groups above it (cgroups(7)).
 package struct ControlGroup {
     private let root: String
-    /// The group's path below the root.
     private let path: Substring
 
     /// - Parameters:
@@ -52,7 +51,6 @@ package struct ControlGroup {
         path = line.dropFirst(line.hasSuffix("/") ? 4 : 3)
     }
 
-    /// The memory limit in bytes; nil if there is none.
     package var memory: Int? { least(of: "memory.max") { Self.number($0) } }
 
     /// The processor limit in whole processors, rounded up; nil if there is none.

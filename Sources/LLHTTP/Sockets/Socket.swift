@@ -83,7 +83,7 @@ package struct Socket: ~Copyable {
     package func connect(to address: SocketAddress) throws(SocketError) -> Bool {
         var system = address.system
         let result = unsafe platform_connect(descriptor, &system)
-        if result == -ErrorNumber.inProgress || result == -ErrorNumber.interrupted { return false }
+        if result == -EINPROGRESS || result == -EINTR { return false }
         try Self.check(result, .connect, .network(address))
         return true
     }
@@ -112,7 +112,6 @@ package struct Socket: ~Copyable {
         return SocketAddress(system)
     }
 
-    /// Throws the error of a failed call on the socket of `address`.
     static func check(
         _ result: Int32,
         _ operation: SocketError.Operation,
@@ -143,15 +142,14 @@ extension Socket {
         while true {
             let result = call()
             if result >= 0 { return .bytes(result) }
-            if result == -Int(ErrorNumber.interrupted) { continue }
-            if result == -Int(ErrorNumber.again) { return wait }
+            if result == -Int(EINTR) { continue }
+            if result == -Int(EAGAIN) { return wait }
             throw SocketError(operation, errorNumber: Int32(truncatingIfNeeded: -result))
         }
     }
 }
 
 extension Socket {
-    /// Makes an unconnected Unix stream socket.
     package static func makeUnix(for path: UnixSocketPath) throws(SocketError) -> Socket {
         let number = platform_unix_socket()
         try check(number, .createSocket, .unix(path))

@@ -1,7 +1,6 @@
 internal import CLLSystem
 internal import LLBytes
 
-/// An IPv4 or IPv6 address with a port.
 package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address bytes in network order: 4 for IPv4, 16 for IPv6.
     package let bytes: [UInt8]
@@ -136,7 +135,8 @@ package struct HostAndPort: Sendable, Equatable {
     package init(parsing bytes: ArraySlice<UInt8>) throws(HTTPURL.ParsingError) {
         let (host, port) = try Self.split(bytes)
         self.host = try Self.validated(host)
-        self.port = if let port { try Self.port(port) } else { nil }
+        self.port = port.flatMap(DecimalNumber.parse).flatMap(UInt16.init(exactly:))
+        guard port == nil || self.port ?? 0 > 0 else { throw .invalidPort }
     }
 
     /// Separates host and port without checking either.
@@ -178,12 +178,5 @@ package struct HostAndPort: Sendable, Equatable {
             guard SocketAddress(host: text) != nil else { throw .invalidHost }
         }
         return text
-    }
-
-    private static func port(_ digits: ArraySlice<UInt8>) throws(HTTPURL.ParsingError) -> UInt16 {
-        guard let port = DecimalNumber.parse(digits).flatMap(UInt16.init(exactly:)), port > 0 else {
-            throw .invalidPort
-        }
-        return port
     }
 }

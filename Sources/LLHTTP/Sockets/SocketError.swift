@@ -19,7 +19,6 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
 
     package let operation: Operation
     package let errorNumber: Int32
-    /// The address concerned, if there is one.
     package let address: ListenAddress?
 
     package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
@@ -32,29 +31,9 @@ package struct SocketError: Error, Equatable, CustomStringConvertible {
     package var description: String {
         let place = address.map { " \($0)" } ?? ""
         // errno's text would mislead here.
-        let isOther = operation == .replace && errorNumber == ErrorNumber.notSocket
+        let isOther = operation == .replace && errorNumber == ENOTSOCK
         let reason =
             isOther ? "the file there is no socket, so it is left alone" : SystemReason.sentence(for: errorNumber)
         return "cannot \(operation.rawValue)\(place): \(reason)"
     }
-}
-
-/// The system error numbers that this target distinguishes.
-package enum ErrorNumber {
-    package static let again = EAGAIN
-    package static let addressInUse = EADDRINUSE
-    package static let addressNotAvailable = EADDRNOTAVAIL
-    package static let brokenPipe = EPIPE
-    package static let connectionAborted = ECONNABORTED
-    package static let connectionRefused = ECONNREFUSED
-    package static let connectionReset = ECONNRESET
-    package static let inProgress = EINPROGRESS
-    package static let interrupted = EINTR
-    package static let noBufferSpace = ENOBUFS
-    package static let noSuchFile = ENOENT
-    package static let notSocket = ENOTSOCK
-    package static let processFileLimit = EMFILE
-    package static let protocolError = EPROTO
-    package static let systemFileLimit = ENFILE
-    package static let timedOut = ETIMEDOUT
 }

@@ -31,9 +31,9 @@ package enum SystemCalls {
         }
     }
 
-    package static func wait(_ poll: Int32, _ events: inout ReadyEvents, timeoutMilliseconds: Int32) -> Int32 {
+    static func wait(_ poll: Int32, _ events: inout [platform_event], timeoutMilliseconds: Int32) -> Int32 {
         // At most `count` events are written from the base address on.
-        return unsafe events.events.withUnsafeMutableBufferPointer { buffer in
+        return unsafe events.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return 0 }
             return unsafe platform_epoll_wait(poll, base, Int32(clamping: buffer.count), timeoutMilliseconds)
         }
@@ -52,27 +52,11 @@ package enum SystemCalls {
     }
 }
 
-/// The events of an epoll set's last report, in memory that is reused.
-package struct ReadyEvents {
-    /// The events to report about a descriptor, and the reported ones: the bits of epoll_ctl(2).
-    package enum Bits {
-        package static let readable = UInt32(PLATFORM_READABLE)
-        package static let writable = UInt32(PLATFORM_WRITABLE)
-        package static let error = UInt32(PLATFORM_ERROR)
-        package static let hangUp = UInt32(PLATFORM_HANG_UP)
-        package static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
-    }
-
-    var events: [platform_event]
-
-    package init(capacity: Int) {
-        events = Array(repeating: platform_event(), count: capacity)
-    }
-
-    package var capacity: Int { events.count }
-
-    /// The report at `position`, which must be below ``capacity``.
-    package subscript(position: Int) -> (tag: UInt64, bits: UInt32) {
-        (events[position].tag, events[position].events)
-    }
+/// The events to report about a descriptor, and the reported ones: the bits of epoll_ctl(2).
+enum ReadyEvents {
+    static let readable = UInt32(PLATFORM_READABLE)
+    static let writable = UInt32(PLATFORM_WRITABLE)
+    static let error = UInt32(PLATFORM_ERROR)
+    static let hangUp = UInt32(PLATFORM_HANG_UP)
+    static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
 }

@@ -28,7 +28,6 @@ internal import Glibc
         unsafe SSL_set_connect_state(pointer)
     }
 
-    /// A server's connection.
     package convenience init(server context: TLSContext, descriptor: Int32) throws(TLSError) {
         try self.init(context, descriptor, longestMessage: UInt32(TLSContext.handshakeMessageBytes))
         unsafe SSL_set_accept_state(pointer)

@@ -102,7 +102,6 @@ internal import LLJOSE
         }
     }
 
-    /// - Parameter method: a static table. Passing it initialises nothing in OpenSSL.
     /// Loads the chain and the private key that this side shows its peer.
     private func use(_ certificateFile: String, _ keyFile: String) throws(TLSError) {
         try Self.requireRegular(certificateFile, "the certificate")

@@ -9,7 +9,7 @@ extension Listener {
     init(on path: UnixSocketPath, mode: UnixSocketMode, backlog: Int32) throws(SocketError) {
         let socket = try Self.bound(to: path)
         guard let file = UnixSocketFile(at: path) else {
-            throw SocketError(.bind, errorNumber: ErrorNumber.noSuchFile, address: .unix(path))
+            throw SocketError(.bind, errorNumber: ENOENT, address: .unix(path))
         }
         do throws(SocketError) {
             try Self.setMode(mode, of: path)
@@ -26,7 +26,7 @@ extension Listener {
         do throws(SocketError) {
             try socket.bind(to: path)
         } catch {
-            guard error.errorNumber == ErrorNumber.addressInUse else { throw error }
+            guard error.errorNumber == EADDRINUSE else { throw error }
             try removeStale(path)
             try socket.bind(to: path)
         }
@@ -35,24 +35,24 @@ extension Listener {
 
     /// Removes the file of a socket if its process has ended, and no other file.
     private static func removeStale(_ path: UnixSocketPath) throws(SocketError) {
-        guard let found = UnixSocketFile.Identity(of: path) else { return }
-        guard found.isSocket else {
-            throw SocketError(.replace, errorNumber: ErrorNumber.notSocket, address: .unix(path))
+        guard let found = UnixSocketFile.facts(of: path) else { return }
+        guard found.is_socket != 0 else {
+            throw SocketError(.replace, errorNumber: ENOTSOCK, address: .unix(path))
         }
         let probe = try Socket.makeUnix(for: path)
         do throws(SocketError) {
             try probe.connect(to: path)
         } catch {
             switch error.errorNumber {
-            case ErrorNumber.connectionRefused:
+            case ECONNREFUSED:
                 let result = unsafe path.description.withCString { unsafe platform_unlink($0) }
                 return try Socket.check(result, .replace, .unix(path))
             // A process listens there, and its queue is full.
-            case ErrorNumber.again: break
+            case EAGAIN: break
             default: throw error
             }
         }
-        throw SocketError(.bind, errorNumber: ErrorNumber.addressInUse, address: .unix(path))
+        throw SocketError(.bind, errorNumber: EADDRINUSE, address: .unix(path))
     }
 
     private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
@@ -63,31 +63,19 @@ extension Listener {
 
 /// The file of a Unix socket that this process has bound.
 package final class UnixSocketFile: Sendable {
-    package struct Identity: Equatable {
-        let device: UInt64
-        let inode: UInt64
-        let isSocket: Bool
-
-        /// Nil if there is no file, or if this process may not examine it.
-        init?(of path: UnixSocketPath) {
-            var file = platform_file()
-            let result = unsafe path.description.withCString { unsafe platform_file_facts($0, &file) }
-            guard result >= 0 else { return nil }
-            device = file.device
-            inode = file.inode
-            isSocket = file.is_socket != 0
-        }
-    }
-
     private let path: UnixSocketPath
-    private let identity: Identity
+    private let facts: platform_file
     private let isRemoved = Locked(false)
 
-    /// The file that `path` names now; nil if there is none.
     package init?(at path: UnixSocketPath) {
-        guard let identity = Identity(of: path) else { return nil }
-        self.path = path
-        self.identity = identity
+        guard let facts = Self.facts(of: path) else { return nil }
+        (self.path, self.facts) = (path, facts)
+    }
+
+    /// Nil if there is no file, or if this process may not examine it.
+    fileprivate static func facts(of path: UnixSocketPath) -> platform_file? {
+        var facts = platform_file()
+        return unsafe path.description.withCString { unsafe platform_file_facts($0, &facts) } >= 0 ? facts : nil
     }
 
     /// Removes the file, unless another one has replaced it. The first call removes it, and the others return after
@@ -96,7 +84,7 @@ package final class UnixSocketFile: Sendable {
         isRemoved.withLock { isRemoved in
             guard !isRemoved else { return }
             isRemoved = true
-            guard Identity(of: path) == identity else { return }
+            guard let now = Self.facts(of: path), now.device == facts.device, now.inode == facts.inode else { return }
             // If this is not allowed, the next start finds that no process listens there.
             _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
         }

@@ -34,7 +34,7 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     deinit { reportUntold(.never) }
 
-    package func attach(_ waker: RequestWaker) { worker.jobs.attach(waker) }
+    package func attach(_ waker: @escaping RequestWaker) { worker.jobs.attach(waker) }
 
     package func didAbandon(_ request: ParkedRequest) { worker.abandon(request) }
 

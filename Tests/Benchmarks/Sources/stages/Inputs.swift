@@ -39,7 +39,7 @@ struct Inputs {
     private mutating func add(_ request: [UInt8]) throws {
         var parser = RequestParser(limits: HTTPLimits())
         var head = RequestHead()
-        guard parser.parse(request.span, into: &head) == .complete else { throw Failure("no HTTP request") }
+        guard try parser.parse(request.span, into: &head) else { throw Failure("no HTTP request") }
         let body = Array(request[head.byteCount...])
         var reader = VerifyRequestReader()
         try reader.read(body.span)

@@ -69,7 +69,7 @@ final class StageRunner {
     private func parse(_ index: Int) throws {
         parser.reset(&head)
         let request = inputs.requests[index]
-        guard parser.parse(request.span, into: &head) == .complete else { throw Failure("http") }
+        guard try parser.parse(request.span, into: &head) else { throw Failure("http") }
     }
 
     private func decode(_ index: Int) throws {

@@ -55,13 +55,11 @@ enum ServiceEvents {
 
 /// Bootstraps swift-log once, as the configuration asks.
 enum LoggingSetup {
-    /// The writer of all lines.
     static let writer = LogWriter(descriptor: STDERR_FILENO)
     /// The time for which the program's end waits for the reader of the log: 2 s.
     static let flushTime: Duration = .seconds(2)
     private static let auditLabel = "limited-login.audit"
 
-    /// The logger of the whole program, and the switch of its level.
     static func bootstrap(
         _ configuration: ServiceConfiguration
     ) throws(StartError) -> (logger: Logger, level: LogLevelSwitch) {
@@ -77,8 +75,9 @@ enum LoggingSetup {
             own.line(.warning, "log lines dropped", ["count": "\(count)"])
         }
         LoggingSystem.bootstrap { label in
-            let share: LogWriter.Share = label == auditLabel ? .audit : .other
-            return LineLogHandler(label: label, level: level, format: format) { writer.write($0, share) }
+            LineLogHandler(label: label, level: level, format: format) {
+                writer.write($0, isAudit: label == auditLabel)
+            }
         }
         return (Logger(label: "limited-login"), level)
     }

@@ -66,7 +66,7 @@ struct LogWriterTests {
         let pipe = try Pipe(isBlocking: isBlocking)
         let writer = Self.start(pipe.writing)
         let count = 10_000
-        for number in 0..<count { writer.write(Self.line(number), .audit) }
+        for number in 0..<count { writer.write(Self.line(number), isAudit: true) }
         let dropped = writer.droppedLines
         #expect(dropped > 0 && dropped < count - LogWriter.byteLimit / 300)
         let lines = pipe.lines { Self.told($0) == dropped && $0.count { $0.hasPrefix("line ") } == count - dropped }
@@ -75,7 +75,7 @@ struct LogWriterTests {
         // The lines are in order, and no line comes twice.
         let numbers = written.compactMap { Int($0.split(separator: " ")[1]) }
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
-        writer.write(Self.line(count), .other)
+        writer.write(Self.line(count), isAudit: false)
         #expect(pipe.lines { !$0.isEmpty }.first?.hasPrefix("line \(count) ") == true)
         #expect(writer.droppedLines == dropped)
     }
@@ -85,18 +85,18 @@ struct LogWriterTests {
         let pipe = try Pipe()
         let writer = Self.start(pipe.writing)
         /// Writes lines of one kind until one more is dropped, and returns their bytes.
-        func fill(_ share: LogWriter.Share) -> Int {
+        func fill(isAudit: Bool) -> Int {
             let (dropped, line) = (writer.droppedLines, Self.line(0))
             var bytes = 0
             while writer.droppedLines == dropped {
-                writer.write(line, share)
+                writer.write(line, isAudit: isAudit)
                 bytes += line.count
             }
             return bytes
         }
         // The pipe itself usually holds 64 KiB, and those bytes are written already.
-        #expect((LogWriter.byteLimit / 4...LogWriter.byteLimit / 2).contains(fill(.other)))
-        #expect(fill(.audit) > LogWriter.byteLimit / 2)
+        #expect((LogWriter.byteLimit / 4...LogWriter.byteLimit / 2).contains(fill(isAudit: false)))
+        #expect(fill(isAudit: true) > LogWriter.byteLimit / 2)
     }
 
     @Test("Lines that the descriptor does not accept are counted", arguments: ["/dev/full", "no reader", "closed"])
@@ -110,7 +110,7 @@ struct LogWriterTests {
         default: break
         }
         let writer = Self.start(descriptor)
-        for number in 0..<100 { writer.write(Self.line(number), .other) }
+        for number in 0..<100 { writer.write(Self.line(number), isAudit: false) }
         writer.flush(until: MonotonicClock.now() + patienceOfTests)
         #expect(writer.droppedLines == 100)
     }
@@ -119,10 +119,10 @@ struct LogWriterTests {
     func flush() throws {
         let pipe = try Pipe()
         let writer = Self.start(pipe.writing)
-        writer.write(Self.line(0), .other)
+        writer.write(Self.line(0), isAudit: false)
         writer.flush(until: MonotonicClock.now() + patienceOfTests)
         #expect(pipe.lines { !$0.isEmpty }.count == 1)
-        for number in 0..<1_000 { writer.write(Self.line(number), .other) }
+        for number in 0..<1_000 { writer.write(Self.line(number), isAudit: false) }
         writer.flush(until: MonotonicClock.now() + .milliseconds(50))
         #expect(pipe.lines { $0.count == 1_000 }.count == 1_000)
     }

@@ -4,13 +4,12 @@ internal import LLJOSE
 package import LimitedLogin
 
 /// The settings of `/auth`. It is a class, so that a request holds one reference to all of them.
-package final class GatewaySettings: Sendable, Equatable {
+package final class GatewaySettings: Sendable {
     /// The demands on the DPoP scheme, and on tokens bound to a key.
     package let dpop: DPoPDemand
     /// The scheme and host of every client's request; nil if the gateway sends them with each request.
     package let origin: GatewayOrigin?
     package let fields: [AuthField]
-    /// The texts for the fields.
     let texts: ClaimSet
 
     package init(
@@ -22,10 +21,6 @@ package final class GatewaySettings: Sendable, Equatable {
         self.origin = origin
         self.fields = fields
         texts = ClaimSet(fields.map { ClaimSet($0.claim) })
-    }
-
-    package static func == (left: GatewaySettings, right: GatewaySettings) -> Bool {
-        left.dpop == right.dpop && left.origin == right.origin && left.fields == right.fields
     }
 }
 

@@ -39,7 +39,6 @@ package struct FileLine {
         return (first, secrets.count > 1 ? secrets[1] : nil)
     }
 
-    /// The text of a file named by a setting.
     package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
         let text: [UInt8]
         do throws(FileContents.Failure) {

@@ -22,11 +22,12 @@ enum Read {
     }
 
     static func url(_ text: String) throws(SettingFault) -> HTTPURL {
-        do throws(HTTPURL.ParsingError) {
-            return try HTTPURL(parsing: text)
-        } catch {
-            throw SettingFault(text, "cannot be used: \(error.rawValue)")
-        }
+        try usable(text) { try HTTPURL(parsing: text) }
+    }
+
+    /// Reads a text; an error becomes a sentence that quotes it.
+    private static func usable<Value>(_ text: String, _ read: () throws -> Value) throws(SettingFault) -> Value {
+        do { return try read() } catch { throw SettingFault(text, "cannot be used: \(error)") }
     }
 
     static func urlText(_ text: String) throws(SettingFault) -> String {
@@ -36,11 +37,8 @@ enum Read {
 
     static func listenAddress(_ text: String) throws(SettingFault) -> ListenAddress {
         guard text.hasPrefix(ListenAddress.unixPrefix) else { return .network(try address(text)) }
-        do throws(UnixSocketPath.ParsingError) {
-            return .unix(try UnixSocketPath(String(text.dropFirst(ListenAddress.unixPrefix.count))))
-        } catch {
-            throw SettingFault(text, "cannot be used: \(error)")
-        }
+        let path = String(text.dropFirst(ListenAddress.unixPrefix.count))
+        return .unix(try usable(text) { try UnixSocketPath(path) })
     }
 
     static func adminAddress(_ text: String) throws(SettingFault) -> SocketAddress {

@@ -207,8 +207,7 @@ extension Setting {
         _ read: @escaping @Sendable (String) throws(SettingFault) -> Value
     ) {
         self.init(name, .text, standard, .text(text ?? "\(standard)"), "") { value throws(SettingFault) in
-            guard case .text(let text) = value else { return nil }
-            return try read(text)
+            try (value.payload as? String).map(read)
         }
     }
 
@@ -218,8 +217,7 @@ extension Setting {
         _ read: @escaping @Sendable (String) throws(SettingFault) -> Some
     ) where Value == Some? {
         self.init(name, .text, nil, nil, none) { value throws(SettingFault) in
-            guard case .text(let text) = value else { return nil }
-            return try read(text)
+            try (value.payload as? String).map(read)
         }
     }
 
@@ -231,10 +229,7 @@ extension Setting {
     ) where Value == [Element] {
         let text = standard.isEmpty ? nil : ConfigurationValue.list(standard.map { "\($0)" })
         self.init(name, .list, standard, text, none) { value throws(SettingFault) in
-            guard case .list(let texts) = value else { return nil }
-            var elements: [Element] = []
-            for text in texts { elements.append(try read(text)) }
-            return elements
+            try (value.payload as? [String])?.map(read)
         }
     }
 
@@ -246,9 +241,8 @@ extension Setting {
     init(_ name: String, _ standard: Value)
     where Value: RawRepresentable<String> & CaseIterable {
         let kind = SettingKind.choice(Value.allCases.map(\.rawValue))
-        self.init(name, kind, standard, .text(standard.rawValue), "") { value in
-            guard case .text(let word) = value else { return nil }
-            return Value(rawValue: word)
+        self.init(name, kind, standard, .text(standard.rawValue), "") {
+            ($0.payload as? String).flatMap(Value.init(rawValue:))
         }
     }
 

@@ -80,7 +80,6 @@ package struct LineLogHandler: LogHandler {
 
 /// The lowest level that is logged. All handlers share it, so that a reload can change it.
 package final class LogLevelSwitch: Sendable {
-    /// Its place among all levels.
     private let place = Atomic<Int>(0)
 
     package init(_ level: Logger.Level) { set(level) }

@@ -7,15 +7,6 @@ package import LLHTTP
 /// Lines wait in a bounded queue. A line that does not fit, or that the descriptor does not accept, is dropped and
 /// counted. When writing succeeds again, one line reports the number of dropped lines.
 package final class LogWriter: Sendable {
-    package enum Share: Sendable {
-        /// Audit lines may fill the whole queue.
-        case audit
-        /// Other lines may fill a quarter of the queue, so that a flood of them leaves room for audit lines.
-        case other
-
-        var byteLimit: Int { self == .audit ? LogWriter.byteLimit : LogWriter.byteLimit / 4 }
-    }
-
     /// The greatest size of the queue in bytes: 1 MiB, about 4,000 audit lines.
     static let byteLimit = 1_048_576
     /// The size of one write: 4 KiB (PIPE_BUF), which a pipe accepts as a whole (pipe(7)). A longer line is written
@@ -40,11 +31,6 @@ package final class LogWriter: Sendable {
         var isFlushed: Bool { chunks.isEmpty && !isWriting && (told == dropped || !canWrite) }
     }
 
-    private enum Work {
-        case lines([UInt8])
-        case telling(Int)
-    }
-
     private let descriptor: Int32
     private let state = Locked(State())
     private let hasLine = DispatchSemaphore(value: 0)
@@ -58,24 +44,22 @@ package final class LogWriter: Sendable {
             // True if the last write ended inside a line.
             var isWithinLine = false
             while true {
-                switch next() {
-                case nil: hasLine.wait()
-                case .lines(let bytes):
-                    let written = write(bytes, after: &isWithinLine)
-                    finish(bytes.count, dropped: bytes[written...].count { $0 == Self.lineFeed })
-                case .telling(let count):
-                    let bytes = line(count)
-                    let isTold = write(bytes, after: &isWithinLine) == bytes.count
-                    finish(0, dropped: 0, told: isTold ? count : nil)
+                guard let (chunk, told) = next() else {
+                    hasLine.wait()
+                    continue
                 }
+                let bytes = chunk ?? line(told)
+                let written = write(bytes, after: &isWithinLine)
+                finish(chunk, told: told, lost: bytes[written...].count { $0 == Self.lineFeed })
             }
         }
     }
 
-    /// Queues a line, including its line feed; never waits.
-    package func write(_ line: [UInt8], _ share: Share) {
+    /// Queues a line, including its line feed; never waits. Audit lines may fill the whole queue, and others a quarter of
+    /// it, so that a flood of them leaves room for audit lines.
+    package func write(_ line: [UInt8], isAudit: Bool) {
         let mustWake = state.withLock { state in
-            guard state.bytes + line.count <= share.byteLimit else {
+            guard state.bytes + line.count <= (isAudit ? Self.byteLimit : Self.byteLimit / 4) else {
                 state.dropped += 1
                 return false
             }
@@ -108,14 +92,15 @@ package final class LogWriter: Sendable {
 extension LogWriter {
     private static let lineFeed: UInt8 = 0x0A
 
-    private func next() -> Work? {
+    /// The lines to write, or the number of dropped lines to report in their place; nil if there is nothing to do.
+    private func next() -> (chunk: [UInt8]?, told: Int)? {
         state.withLock { state in
             let dropped = state.dropped - state.told
             let mustTell = dropped > 0 && state.canWrite
             if mustTell, state.chunks.isEmpty || MonotonicClock.now() >= state.tellAgainAt {
                 state.tellAgainAt = MonotonicClock.now() + Self.tellingPause
                 state.isWriting = true
-                return .telling(dropped)
+                return (nil, dropped)
             }
             guard let chunk = state.chunks.first else {
                 state.isAsleep = true
@@ -123,17 +108,17 @@ extension LogWriter {
             }
             state.chunks.removeFirst()
             state.isWriting = true
-            return .lines(chunk)
+            return (chunk, 0)
         }
     }
 
-    /// - Parameter told: The number of dropped lines that were reported; nil if the write was no report, or failed.
-    private func finish(_ bytes: Int, dropped: Int, told: Int? = nil) {
+    /// - Parameter lost: The number of lines that the descriptor did not accept.
+    private func finish(_ chunk: [UInt8]?, told: Int, lost: Int) {
         let flushes = state.withLock { state -> [DispatchSemaphore] in
-            state.bytes -= bytes
-            state.dropped += dropped
-            state.told += told ?? 0
-            state.canWrite = bytes > 0 ? dropped == 0 : told != nil
+            state.bytes -= chunk?.count ?? 0
+            state.dropped += chunk == nil ? 0 : lost
+            state.told += lost == 0 ? told : 0
+            state.canWrite = lost == 0
             state.isWriting = false
             guard state.isFlushed else { return [] }
             defer { state.flushes = [] }

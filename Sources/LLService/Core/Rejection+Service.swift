@@ -109,7 +109,6 @@ extension Rejection.Code {
 
 /// The codes of one kind of credential or route.
 extension Rejection.Code {
-    /// The codes of refused access tokens alone.
     static let ofAccessTokens: [Rejection.Code] = [
         .accessTokenNotAllowed, .accessTokenInvalid, .accessTokenExpired, .accessTokenRevoked,
     ]
@@ -133,7 +132,6 @@ extension Rejection.Code {
     /// caller's fault.
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
 
-    /// True for the codes of failed calls of Graph.
     package var isOfGraph: Bool { Self.ofGraph.contains(self) }
 
     /// The row for a failed call to Graph (RFC 9110 section 15). The status is 403 or 404 if the person or the app is

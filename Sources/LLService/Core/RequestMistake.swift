@@ -137,7 +137,6 @@ enum RequestMistake {
         )
     }
 
-    /// The problem of an unknown path.
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Rejection {
         if let other = absent.first(where: { bytes.equal(path, $0.path) }) {
             return Rejection(.notFound, other.detail, hint: other.hint)

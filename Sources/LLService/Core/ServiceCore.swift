@@ -23,7 +23,6 @@ package final class ServiceCore: Sendable {
     /// Sends Facebook's callbacks to the backend; nil if no backend is configured.
     package let webhooks: WebhookSender?
     let callbackLedger: Locked<CallbackLedger>
-    /// Renders the metrics page; called by the administrative listener alone.
     package let exposition: @Sendable () -> String
     /// The name of a thread that has made no progress for too long; nil if there is none.
     package let stuckThread: @Sendable (_ now: MonotonicInstant) -> String?

@@ -11,7 +11,6 @@ final class TokenJudge {
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
-    /// The hashes of their key IDs.
     private var keyIDs: Set<UInt64>
     private let revocations: Revocations
     private let ownTokens: OwnTokenJudge
@@ -193,7 +192,6 @@ struct KeyWaits {
 
     /// What was found about a waiting request, so that its token is not read again before its key comes.
     struct Wait {
-        /// The hash of the key ID.
         let keyID: UInt64
         /// The refusal of the token if the issuer has no such key.
         let refusal: Rejection
@@ -202,8 +200,6 @@ struct KeyWaits {
 
     private let places: Int
     private var waits: [ParkedRequest: Wait] = [:]
-    private var requestsByKeyID: [UInt64: Int] = [:]
-    private var longCount = 0
 
     init(places: Int) { self.places = places }
 
@@ -211,24 +207,17 @@ struct KeyWaits {
 
     func contains(_ request: ParkedRequest) -> Bool { waits[request] != nil }
 
-    /// True if one more request may wait.
     func hasRoom(for wait: Wait) -> Bool {
-        if wait.isLong, longCount >= places / 8 { return false }
-        return waits.count < (requestsByKeyID[wait.keyID] == nil ? places : 2 * places)
+        // Both looks visit every waiting request, at most 1,024.
+        if wait.isLong, waits.values.count(where: \.isLong) >= places / 8 { return false }
+        let isShared = waits.values.contains { $0.keyID == wait.keyID }
+        return waits.count < (isShared ? 2 * places : places)
     }
 
-    mutating func add(_ request: ParkedRequest, _ wait: Wait) {
-        waits[request] = wait
-        requestsByKeyID[wait.keyID, default: 0] += 1
-        if wait.isLong { longCount += 1 }
-    }
+    mutating func add(_ request: ParkedRequest, _ wait: Wait) { waits[request] = wait }
 
     mutating func remove(_ request: ParkedRequest) -> Wait? {
-        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return nil }
-        let others = requestsByKeyID[wait.keyID, default: 1] - 1
-        requestsByKeyID[wait.keyID] = others > 0 ? others : nil
-        if wait.isLong { longCount -= 1 }
-        return wait
+        waits.isEmpty ? nil : waits.removeValue(forKey: request)
     }
 }
 

@@ -52,7 +52,6 @@ package struct AppSecrets: Sendable, Equatable {
     package enum Missing: Error, Equatable, Sendable {
         /// Several apps are configured, and none was named.
         case unnamed
-        /// No app of that id is configured.
         case unknown
         case noSecret
     }

@@ -64,7 +64,6 @@ final class OwnTokenJudge {
     private let capacity: Int
     private let metrics: ServiceMetrics
     private var tokens: RecentDigests
-    /// Nil if no tokens are issued.
     private var verifier: OwnTokenVerifier?
 
     init(capacity: Int, revocations: Revocations, metrics: ServiceMetrics) {
@@ -74,7 +73,6 @@ final class OwnTokenJudge {
         tokens = RecentDigests(capacity: capacity)
     }
 
-    /// Takes new settings.
     func use(_ settings: RuntimeSettings) {
         verifier = settings.tokens.map { OwnTokenVerifier($0.issuer, verification: settings.verifier.policy) }
         // A reload may have removed the key that signed a token.
@@ -107,7 +105,6 @@ struct UnboundToken {
     let claims: VerifiedClaims
     /// The bytes that the ranges point into.
     let payload: [UInt8]
-    /// True for a token that was issued here.
     var isOwn = false
     /// The client that the token was issued to. A token of Facebook was issued to its audience.
     let client: Range<Int>

@@ -158,10 +158,6 @@ package struct AccessTokenQuestion: Sendable {
 
     private let policy: VerificationPolicy
 
-    package init(token: GraphAccessToken, apps: [AppSecret], subject: String?, policy: VerificationPolicy) {
-        (self.token, self.apps, self.subject, self.policy) = (token, apps, subject, policy)
-    }
-
     /// The question about a text that may be no access token.
     /// - Parameter apps: Nil if access tokens are not accepted.
     /// - Throws: A refusal if the settings or the token's form do not allow the question.
@@ -186,7 +182,7 @@ package struct AccessTokenQuestion: Sendable {
                 hint: PastedToken.remedy(for: token.span)
             )
         }
-        self.init(token: GraphAccessToken(token), apps: apps, subject: subject, policy: policy)
+        (self.token, self.apps, self.subject, self.policy) = (GraphAccessToken(token), apps, subject, policy)
     }
 
     /// Asks Graph. It blocks the thread until there is a verdict or the time is over.

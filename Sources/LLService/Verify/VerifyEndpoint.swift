@@ -105,7 +105,6 @@ enum VerifyEndpoint {
 
 /// The body of `POST /verify`, read strictly into reusable memory. Each worker has one reader.
 package struct VerifyRequestReader: ~Copyable {
-    /// The members of a request about an id token.
     static let members = [
         "id_token", "nonce", "raw_nonce", "issued_nonce", "subject", "app_id", "permissions", "key_thumbprint",
         "access_token",

@@ -75,7 +75,7 @@ final class SimulatedRedis {
                 case .bytes(let count):
                     let commands = Self.commands(String(decoding: buffer[..<count], as: UTF8.self))
                     step(link) { [self] in carryOut(commands, index, link) }
-                case .wouldBlock: break
+                case .wantRead, .wantWrite: break
                 default: link.isOpen = false
                 }
             }

@@ -23,7 +23,7 @@ final class SimulatedService {
     let store: RedisReplayStore
     private let cache: JWKSetCache
     private let handler: ServiceHandler
-    private let handle = WorkerHandle(wake: WakeSignal(), poll: -1, listeners: [], spareDescriptor: -1)
+    private let woken = Locked<[ParkedRequest]>([])
     private let time: SimulatedTime
     private let lead: Int64
     private let thread: Int32
@@ -54,7 +54,7 @@ final class SimulatedService {
         configuration.limits = limits
         let store = try RedisReplayStore(configuration)
         self.store = store
-        store.state.withLock { $0.isRunning = true }
+        store.state.withLock { $0.link = .connecting }
         thread = time.start(lead: lead) { RedisConnector(store).run() }
         let clients = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         let core = ServiceCore(
@@ -75,7 +75,7 @@ final class SimulatedService {
             exposition: { "" }
         )
         handler = ServiceHandler(core: core, listener: .service)
-        handler.attach(RequestWaker(handle))
+        handler.attach { [woken] request in woken.withLock { $0.append(request) } }
         cache.onUpdate { [haveKeysChanged] in haveKeysChanged.withLock { $0 = true } }
         cache.refreshNow()
         finishFetches()
@@ -118,7 +118,7 @@ final class SimulatedService {
         )
         var exchange = HTTPExchange(context: context)
         var parser = RequestParser(limits: HTTPLimits())
-        _ = parser.parse(request.bytes.span, into: &exchange.head)
+        _ = try? parser.parse(request.bytes.span, into: &exchange.head)
         parked[number] = nil
         if visit != .first || handler.receiveHead(&exchange, bytes: request.bytes.span) != .respond {
             exchange.response.reset()
@@ -135,8 +135,9 @@ final class SimulatedService {
     /// Visits the requests that were woken, or whose time is over, and does what is due for the keys.
     /// - Returns: false if there was nothing to do.
     func work() -> Bool {
-        var woken: [(Int, RequestVisit)] = handle.takeTasks().compactMap {
-            if case .wake(let request) = $0 { (request.requestsBefore, .woken) } else { nil }
+        var woken: [(Int, RequestVisit)] = woken.withLock { requests in
+            defer { requests = [] }
+            return requests.map { ($0.requestsBefore, .woken) }
         }
         if dueKeys <= time.instant {
             cache.queue.sync { cache.tick() }

@@ -47,8 +47,7 @@ enum KeySetLoader {
 
     /// Fetches the keys as the service would. It names failing sources on standard error, and the sources it waits for
     /// if a fetch takes longer than a moment.
-    static func fetch(_ configuration: ServiceConfiguration) throws -> (keys: JWKSet, status: JWKSetCacheStatus)
-    {
+    static func fetch(_ configuration: ServiceConfiguration) throws -> (keys: JWKSet, status: JWKSetCacheStatus) {
         let cache = try cache(configuration)
         defer { cache.stop() }
         // The queues of the keys and of their source, two name look-ups, and Dispatch's own.

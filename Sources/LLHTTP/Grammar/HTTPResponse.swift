@@ -1,5 +1,10 @@
-internal import CLLSystem
 internal import LLBytes
+
+#if canImport(Musl)
+internal import Musl
+#else
+internal import Glibc
+#endif
 
 /// One response, filled in by a handler. The value is reused: its storage survives ``reset()``.
 ///

@@ -202,12 +202,12 @@ extension Revocations {
             state.link = link
             return link == .up ? [] : state.waiting.take(atMost: .max)
         }
-        fail(waiting)
+        if !waiting.isEmpty { fail(waiting) }
     }
 
-    /// Records that these revocations could not be written. They are written later.
+    /// Records that a write failed, for whose answer these wait. It is made again later.
     func fail(_ waiting: [WaitingRevocation]) {
-        if !waiting.isEmpty { state.withLock { $0.hasUnwritten = true } }
+        state.withLock { $0.hasUnwritten = true }
         for one in waiting { one.completion(.rememberedHereOnly) }
     }
 

@@ -85,14 +85,17 @@ struct ConnectionMemoryTests {
         limits.pipelineBudget = 1
         // The sockets accept as many answers as there are clients, then nothing.
         let faults = FaultPlan(.send, 40..<Int.max, errorNumber: EAGAIN)
-        let mayAnswer = DispatchSemaphore(value: 0)
+        let (isAsked, mayAnswer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let counters = Locked<(@Sendable () -> HTTPServerCounters)?>(nil)
         // The number of connections closed for memory when the last answer was made; nil before the first answer.
         let closedBefore = Locked<UInt64?>(nil)
         // A Unix socket delivers at once. Over TCP, requests may arrive late on a busy machine, in several turns.
         let server = try TestServer(.unix, limits: limits, faults: faults) { _ in
             TestHandler(head: { exchange, _ in
-                if closedBefore.withLock({ $0 }) == nil { mayAnswer.wait() }
+                if closedBefore.withLock({ $0 }) == nil {
+                    isAsked.signal()
+                    mayAnswer.wait()
+                }
                 let closed = counters.withLock { $0 }?().closed(.memory) ?? 0
                 closedBefore.withLock { $0 = closed }
                 exchange.response.body = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
@@ -103,7 +106,9 @@ struct ConnectionMemoryTests {
         #expect(server.waitUntil { $0.open == clients.count })
         let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         counters.withLock { $0 = { [server = server.server] in server.counters } }
-        for client in clients { client.send(get + get) }
+        clients[0].send(get + get)
+        isAsked.wait()
+        for client in clients.dropFirst() { client.send(get + get) }
         // The first client's request has held the worker until now, so it answers the other requests in one turn.
         mayAnswer.signal()
         #expect(server.waitUntil { $0.closed(.memory) >= 10 })

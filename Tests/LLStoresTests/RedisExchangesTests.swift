@@ -107,6 +107,20 @@ struct RedisExchangesTests {
         #expect(server.members.allSatisfy { $0.score > Double(server.clock - 2_000_000) })
     }
 
+    @Test("A revocation that Redis refuses twice is written as soon as Redis takes it")
+    func refusedTwice() {
+        let server = SortedSet()
+        let writer = Replica(server)
+        Replica.pass(.seconds(3), writer)
+        server.refusal = .error(code: "OOM")
+        writer.revoke("7")
+        Replica.pass(.seconds(5), writer)
+        #expect(writer.answers == [.rememberedHereOnly] && writer.failures.count > 1)
+        server.refusal = nil
+        Replica.pass(.seconds(3), writer)
+        #expect(server.members.count == 1)
+    }
+
     @Test("If the clock is set while entries are written again after a loss, they are written once more")
     func unconfirmedAgain() {
         let server = SortedSet()

@@ -9,6 +9,8 @@ final class SortedSet {
     var members: [(score: Double, member: [UInt8])] = []
     /// Answers a command that reads, in place of the set.
     var page: (([String]) -> RedisReply)?
+    /// Refuses each command that writes.
+    var refusal: RedisReply?
     /// Called before a command that writes.
     var willWrite: (() -> Void)?
 
@@ -20,6 +22,7 @@ final class SortedSet {
                 return .array([clock / 1_000_000, clock % 1_000_000].map { .string(Array("\($0)".utf8)) })
             case "ZADD":
                 willWrite?()
+                if let refusal { return refusal }
                 for index in stride(from: 2, to: words.count, by: 2) {
                     members.removeAll { $0.member == words[index + 1] }
                     members.append((Double(texts[index]) ?? .nan, words[index + 1]))

@@ -5,8 +5,8 @@ package import LimitedLoginTesting
 
 /// The stand-in issuer's signing keys. As at Facebook, exactly two are published, and the newest signs.
 package final class IssuerKeyRing: Sendable {
+    /// The two published ones, then the one that is never published once it is made.
     private let minters: Locked<[TokenMinter]>
-    private let unpublished = Locked<TokenMinter?>(nil)
     /// The device that makes the proofs of `POST /proofs`.
     let device: ProofMinter
 
@@ -17,7 +17,7 @@ package final class IssuerKeyRing: Sendable {
     }
 
     /// The published keys; the first one signs.
-    package var published: [TokenMinter] { minters.withLock { $0 } }
+    package var published: [TokenMinter] { minters.withLock { Array($0.prefix(2)) } }
 
     /// The payload of a token that one of the published keys signed; nil for any other.
     func payload(of token: [UInt8]) -> [UInt8]? {
@@ -34,17 +34,15 @@ package final class IssuerKeyRing: Sendable {
 
     /// The keys for the tokens of a catalogue; the last one is never published, and made at the first call.
     package func catalogueMinters() throws(OpenSSLError) -> CatalogueWorkshop.Minters {
-        let stranger = try unpublished.withLock { minter throws(OpenSSLError) in
-            let stranger = if let minter { minter } else { try TokenMinter.make() }
-            minter = stranger
-            return stranger
+        try minters.withLock { minters throws(OpenSSLError) in
+            if minters.count == 2 { minters.append(try TokenMinter.make()) }
+            return (minters[0], minters[1], minters[2])
         }
-        return minters.withLock { ($0[0], $0[1], stranger) }
     }
 
     /// Makes a new key the signing one, keeps the previous one published and drops the one before.
     package func rotate() throws(OpenSSLError) {
         let newest = try TokenMinter.make()
-        minters.withLock { $0 = [newest, $0[0]] }
+        minters.withLock { $0[..<2] = [newest, $0[0]] }
     }
 }

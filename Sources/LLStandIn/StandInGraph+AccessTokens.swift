@@ -5,7 +5,7 @@ internal import LLJOSE
 ///
 /// It behaves as Facebook documents, with Facebook's own words in the errors.
 extension StandInGraph {
-    /// One token, with the person's fields in `/me`: JSON members by the name of their field.
+    /// One token, with the person's fields in `/me` as JSON by their names.
     struct Token: Sendable {
         let person: Person
         fileprivate let type: String
@@ -29,7 +29,7 @@ extension StandInGraph {
 
     private static let unreadable = "Invalid OAuth access token - Cannot parse access token"
     /// The fields of `/me`, each with the permission it needs.
-    private static let permissions = [
+    static let permissions = [
         "name": "public_profile", "first_name": "public_profile", "middle_name": "public_profile",
         "last_name": "public_profile", "picture": "public_profile", "email": "email", "friends": "user_friends",
         "birthday": "user_birthday", "age_range": "user_age_range", "hometown": "user_hometown",
@@ -59,30 +59,26 @@ extension StandInGraph {
         guard let object = JSONObject(request.isEmpty ? Array("{}".utf8) : request) else {
             throw StandInRefusal("the access token must be described by a JSON object")
         }
-        var own: [String: String] = [:]
-        var fields: [String: String] = [:]
-        var scopes: [String]? = ["public_profile", "email"]
+        var values: [String: String] = [:]
         for (name, value) in object.members {
-            if Self.permissions[name] != nil {
-                fields[name] = object.json(value)
-            } else if Self.ownMembers.contains(name) {
-                own[name] = object.string(value)
-            } else {
+            let isField = Self.permissions[name] != nil
+            guard isField || Self.ownMembers.contains(name) else {
                 throw StandInRefusal("'\(name)' is neither a member of a token nor a field of /me")
             }
-            if name == "scopes" { scopes = object.elements(value) }
+            values[name] = isField ? object.json(value) : object.string(value)
         }
+        let scopes = object.member("scopes").map { object.elements($0) } ?? ["public_profile", "email"]
         guard let scopes else { throw StandInRefusal("'scopes' must be an array") }
         let issuedAt = object.integer("issued_at") ?? now
         let token = Token(
-            person: Person(appID: own["app"] ?? appID, userID: own["user"] ?? CatalogueWorkshop.janesID),
-            type: own["type"] ?? "USER",
+            person: Person(appID: values["app"] ?? appID, userID: values["user"] ?? CatalogueWorkshop.janesID),
+            type: values["type"] ?? "USER",
             issuedAt: issuedAt,
             // 60 days is the lifetime of Android's tokens. The addition wraps, so that no time in a request can trap.
             expiresAt: object.integer("expiry") ?? issuedAt &+ 5_184_000,
             scopes: scopes,
-            fields: fields,
-            authNonce: own["auth_nonce"],
+            fields: values,
+            authNonce: values["auth_nonce"],
             isRevoked: fate == "revoked"
         )
         let text = "EAA" + .random(96)
@@ -92,34 +88,15 @@ extension StandInGraph {
     }
 
     /// `GET /debug_token`, called by an app.
-    func debug(_ input: String?, asking appID: String, now: Int64) -> Answer {
+    func debug(_ input: String?, asking appID: String, now: Int64) -> StandInAnswer {
         guard let input else { return .error(100, "The parameter input_token is required") }
-        guard let token = tokens.withLock({ $0[input] }) else { return Self.data(nil, (nil, Self.unreadable)) }
-        guard token.person.appID == appID else {
-            return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
-        }
-        return Self.data(token, token.fault(at: now))
-    }
-
-    /// `GET /oauth/access_token_info`: a flat object, with a nonce if the login had one.
-    func accessTokenInfo(_ query: [String: String], now: Int64) -> Answer {
-        let text = query["access_token"] ?? ""
-        guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
-        if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
-        guard query["client_id"] == token.person.appID else { return .error(100, "client_id is not the token's app") }
-        var members: [FacebookJSON.Member] = [
-            ("access_token", FacebookJSON.string(text)), ("token_type", "\"bearer\""),
-            ("expires_in", "\(token.expiresAt == 0 ? 0 : token.expiresAt &- now)"),
-        ]
-        if let nonce = token.authNonce {
-            members += [("auth_type", "\"reauthenticate\""), ("auth_nonce", FacebookJSON.string(nonce))]
-        }
-        return Answer(body: FacebookJSON.object(members))
-    }
-
-    private static func data(_ token: Token?, _ fault: (subcode: Int?, message: String)?) -> Answer {
+        let token = tokens.withLock { $0[input] }
+        let fault = token.map { $0.fault(at: now) } ?? (nil, Self.unreadable)
         var members: [FacebookJSON.Member] = []
         if let token {
+            guard token.person.appID == appID else {
+                return .error(100, "(#100) The App_id in the input_token did not match the Viewing App")
+            }
             members += [
                 ("app_id", FacebookJSON.string(token.person.appID)), ("type", FacebookJSON.string(token.type)),
                 ("application", "\"Stand-in\""),
@@ -135,17 +112,39 @@ extension StandInGraph {
             members += [("issued_at", "\(token.issuedAt)"), ("user_id", FacebookJSON.string(token.person.userID))]
         }
         members.append(("scopes", FacebookJSON.list(token?.scopes ?? [])))
-        return Answer(body: "{\"data\":\(FacebookJSON.object(members))}")
+        return .object([("data", FacebookJSON.object(members))])
+    }
+
+    /// The token of a text that Graph accepts.
+    private func token(_ text: String, at now: Int64) throws(StandInAnswer) -> Token {
+        guard let token = tokens.withLock({ $0[text] }) else { throw .error(190, Self.unreadable) }
+        if let fault = token.fault(at: now) { throw .error(190, subcode: fault.subcode, fault.message) }
+        return token
+    }
+
+    /// `GET /oauth/access_token_info`: a flat object, with a nonce if the login had one.
+    func accessTokenInfo(_ request: StandInRequest) throws(StandInAnswer) -> StandInAnswer {
+        let text = request.query["access_token"] ?? ""
+        let token = try token(text, at: request.now)
+        guard request.query["client_id"] == token.person.appID else {
+            throw .error(100, "client_id is not the token's app")
+        }
+        var members: [FacebookJSON.Member] = [
+            ("access_token", FacebookJSON.string(text)), ("token_type", "\"bearer\""),
+            ("expires_in", "\(token.expiresAt == 0 ? 0 : token.expiresAt &- request.now)"),
+        ]
+        if let nonce = token.authNonce {
+            members += [("auth_type", "\"reauthenticate\""), ("auth_nonce", FacebookJSON.string(nonce))]
+        }
+        return .object(members)
     }
 
     /// `GET /me`: the requested fields that the token has the permission for.
-    /// - Parameter proof: The value of `appsecret_proof`.
-    func me(_ text: String, fields: String?, proof: String?, now: Int64) -> Answer {
-        guard let token = tokens.withLock({ $0[text] }) else { return .error(190, Self.unreadable) }
-        if let fault = token.fault(at: now) { return .error(190, subcode: fault.subcode, fault.message) }
-        if let error = error(ofProof: proof, for: text) { return error }
+    func me(_ request: StandInRequest) throws(StandInAnswer) -> StandInAnswer {
+        let token = try token(request.bearer, at: request.now)
+        try checkProof(request, for: request.bearer)
         var members: [FacebookJSON.Member] = []
-        for field in (fields ?? "id,name").split(separator: ",") {
+        for field in (request.query["fields"] ?? "id,name").split(separator: ",") {
             // A field may have modifiers, such as `friends.limit(2000){id}`.
             let name = String(field.prefix { $0 != "." && $0 != "{" })
             guard let permission = Self.permissions[name], token.scopes.contains(permission),
@@ -153,7 +152,6 @@ extension StandInGraph {
             else { continue }
             members.append((name, json))
         }
-        members.append(("id", FacebookJSON.string(token.person.userID)))
-        return Answer(body: FacebookJSON.object(members))
+        return .object(members + [("id", FacebookJSON.string(token.person.userID))])
     }
 }

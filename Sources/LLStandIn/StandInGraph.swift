@@ -2,31 +2,44 @@ internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
 
+/// An answer of the stand-in; thrown as an error if the request fails.
+struct StandInAnswer: Error {
+    typealias Field = (name: StaticString, value: String)
+
+    var status: UInt16 = 200
+    var fields: [Field] = [("Content-Type", "application/json; charset=UTF-8")]
+    var body = ""
+    /// The moment until which to wait for the answer, instead of sending this one.
+    var pause: MonotonicInstant?
+
+    static let done = StandInAnswer(body: "{\"success\":true}")
+
+    static func object(_ members: [FacebookJSON.Member]) -> StandInAnswer {
+        StandInAnswer(body: FacebookJSON.object(members))
+    }
+
+    /// An error of Graph.
+    static func error(_ code: Int, subcode: Int? = nil, _ message: String) -> StandInAnswer {
+        let more = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
+        return StandInAnswer(
+            status: 400,
+            body: "{\"error\":{\"message\":\(FacebookJSON.string(message)),\"type\":\"OAuthException\","
+                + "\"code\":\(code)\(more),\"fbtrace_id\":\"StandIn\"}}"
+        )
+    }
+
+    /// A sentence of the stand-in itself.
+    static func text(_ status: UInt16, _ text: String, _ more: [Field] = []) -> StandInAnswer {
+        let fields = more + [("Content-Type", "text/plain; charset=utf-8")]
+        return StandInAnswer(status: status, fields: fields, body: "\(text)\n")
+    }
+}
+
 /// The stand-in's Graph: the permissions of people with a token of the stand-in, and the uninstall endpoint.
 ///
 /// It behaves as Facebook documents, and as observed if there is no documentation: a revoked permission is `declined`
 /// from then on, and a logged-out person has no permissions.
 final class StandInGraph: Sendable {
-    /// An answer; thrown as an error if the request fails.
-    struct Answer: Error {
-        var status: UInt16 = 200
-        /// The target of a redirect.
-        var location: String?
-        /// The JSON text.
-        var body = ""
-
-        static let done = Answer(body: "{\"success\":true}")
-
-        static func error(_ code: Int, subcode: Int? = nil, _ message: String) -> Answer {
-            let more = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
-            return Answer(
-                status: 400,
-                body: "{\"error\":{\"message\":\(FacebookJSON.string(message)),\"type\":\"OAuthException\","
-                    + "\"code\":\(code)\(more),\"fbtrace_id\":\"StandIn\"}}"
-            )
-        }
-    }
-
     struct Person: Hashable {
         let appID: String
         let userID: String
@@ -46,7 +59,8 @@ final class StandInGraph: Sendable {
     /// - Parameter statuses: Permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
         guard let claims = JSONObject(payload), let person = Self.person(claims) else { return }
-        let shown = claims.members.map(\.name).filter(Self.claims.contains) + ["openid", "public_profile"]
+        // A claim that needs a permission has its name.
+        let shown = claims.members.map(\.name).filter(Self.permissions.values.contains) + ["openid", "public_profile"]
         grant(shown, statuses, to: person)
     }
 
@@ -69,47 +83,54 @@ final class StandInGraph: Sendable {
         return Person(appID: audience, userID: subject)
     }
 
-    /// The claims that have the name of the permission they need.
-    private static let claims = [
-        "email", "user_friends", "user_birthday", "user_age_range", "user_gender", "user_hometown", "user_link",
-        "user_location",
-    ]
-
     /// The app that a request authenticates as, by `Authorization: Bearer APP|SECRET` and `appsecret_proof`.
-    func app(authorization: String?, proof: String?) throws(Answer) -> String {
-        guard let authorization, authorization.hasPrefix("Bearer ") else {
+    func app(_ request: StandInRequest) throws(StandInAnswer) -> String {
+        guard request.fields["authorization"]?.hasPrefix("Bearer ") == true else {
             throw .error(2500, "An active access token must be used to query information.")
         }
-        let token = String(authorization.dropFirst("Bearer ".count))
+        let token = request.bearer
         guard let bar = token.firstIndex(of: "|"), token[token.index(after: bar)...] == appSecret else {
             throw .error(190, "Invalid OAuth access token signature.")
         }
-        if let error = error(ofProof: proof, for: token) { throw error }
+        try checkProof(request, for: token)
         return String(token[..<bar])
     }
 
-    /// The error if `appsecret_proof` is not the token's under the app's secret; nil if it is.
-    func error(ofProof proof: String?, for token: String) -> Answer? {
+    /// Throws unless `appsecret_proof` is the token's under the app's secret.
+    func checkProof(_ request: StandInRequest, for token: String) throws(StandInAnswer) {
         let message = Array(token.utf8)
         let code = try? HMACSHA256.authenticationCode(for: message.span, key: Array(appSecret.utf8).span).hexadecimal
-        if let code, code == proof { return nil }
-        return .error(100, "Invalid appsecret_proof provided in the API argument")
+        guard let code, code == request.query["appsecret_proof"] else {
+            throw .error(100, "Invalid appsecret_proof provided in the API argument")
+        }
+    }
+
+    /// The answer at `/v26.0/{user-id}/permissions/{permission}`; nil for any other path.
+    func answerAboutPerson(_ request: StandInRequest) throws(StandInAnswer) -> StandInAnswer? {
+        let parts = request.parts
+        guard (3...4).contains(parts.count), parts[0].first == "v", parts[2] == "permissions", !parts[1].isEmpty,
+            parts[1].utf8.allSatisfy({ ASCII.digit($0) != nil })
+        else { return nil }
+        let person = Person(appID: try app(request), userID: parts[1])
+        switch request.method {
+        case .get where parts.count == 3: return permissions(of: person)
+        case .delete: return revoke(parts.count == 4 ? parts[3] : nil, of: person)
+        default: return .error(100, "Unsupported method.")
+        }
     }
 
     /// `GET /{user-id}/permissions`.
-    func permissions(of userID: String, appID: String) -> Answer {
-        let known = people.withLock { $0[Person(appID: appID, userID: userID)] }
-        guard let known else { return Self.unknownUser }
+    private func permissions(of person: Person) -> StandInAnswer {
+        guard let known = people.withLock({ $0[person] }) else { return Self.unknownUser }
         let members = known.sorted { $0.key < $1.key }.map { name, status in
             "{\"permission\":\"\(name)\",\"status\":\"\(status)\"}"
         }
-        return Answer(body: "{\"data\":[\(members.joined(separator: ","))]}")
+        return .object([("data", "[\(members.joined(separator: ","))]")])
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`; without a permission it revokes all of them.
-    func revoke(_ permission: String?, of userID: String, appID: String) -> Answer {
+    func revoke(_ permission: String?, of person: Person) -> StandInAnswer {
         people.withLock { people in
-            let person = Person(appID: appID, userID: userID)
             guard let known = people[person] else { return Self.unknownUser }
             tokens.withLock { tokens in
                 for (text, token) in tokens.values where token.person == person {
@@ -126,111 +147,65 @@ final class StandInGraph: Sendable {
         }
     }
 
-    private static let unknownUser = Answer.error(
+    private static let unknownUser = StandInAnswer.error(
         100,
         subcode: 33,
         "Unsupported request. Object does not exist, or cannot be loaded due to missing permissions."
     )
 
     /// `POST /platform/uninstall/`: the token must be one of ours, for the app, and not expired.
-    func uninstall(form: String, keys: IssuerKeyRing, now: Int64) -> Answer {
-        let parameters = FormText.parameters(of: form)
+    func uninstall(_ request: StandInRequest, keys: IssuerKeyRing) -> StandInAnswer {
+        let parameters = FormParameters(request.body.span, request.body.indices)?.texts ?? [:]
         guard let payload = keys.payload(of: Array((parameters["id_token"] ?? "").utf8)) else {
             return .error(190, "Bad signature")
         }
         guard let claims = JSONObject(payload), let audience = claims.member("aud"),
             claims.string(audience) == parameters["app_id"], claims.member("exp") != nil
         else { return .error(190, "The token is for another app.") }
-        guard let end = claims.integer("exp"), end > now else {
+        guard let end = claims.integer("exp"), end > request.now else {
             return .error(190, subcode: 463, "The token has expired.")
         }
         return .done
     }
 }
 
-extension StandInIssuer {
-    /// Answers a request to Graph; false if it is for another part.
-    func answerGraph(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
-        let authorization = exchange.head.value(of: "authorization", in: bytes).map { bytes.text($0) }
-        let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
-        let given: StandInGraph.Answer?
-        do throws(StandInGraph.Answer) {
-            given = try answer(method, path, FormText.query(exchange.head, bytes), authorization)
-        } catch {
-            given = error
-        }
-        if let given { write(given, &exchange.response) }
-        return given != nil
+/// A request to the stand-in, apart from its connection.
+struct StandInRequest {
+    let method: HTTPMethod
+    let path: String
+    let queryText: String
+    /// The parameters of the query by name; none if it is malformed.
+    let query: [String: String]
+    /// The fields of the head by their name in lower case.
+    let fields: [String: String]
+    let body: [UInt8]
+    let context: RequestContext
+    /// Seconds since 1970.
+    let now: Int64
+
+    init(_ exchange: borrowing HTTPExchange, _ bytes: Span<UInt8>, now: Int64) {
+        method = exchange.head.method
+        path = bytes.text(exchange.head.path)
+        queryText = exchange.head.query.map { bytes.text($0) } ?? ""
+        query = exchange.head.query.flatMap { FormParameters(bytes, $0)?.texts } ?? [:]
+        let pairs = exchange.head.fields.map { (bytes.text($0.name).lowercased(), bytes.text($0.value)) }
+        fields = Dictionary(pairs) { first, _ in first }
+        body = exchange.body.map { bytes[$0] }
+        context = exchange.context
+        self.now = now
     }
 
-    /// The answer at `/v26.0/debug_token`, `/v26.0/me` and `/v26.0/oauth/…`, with or without the version, and at
-    /// `/v26.0/{user-id}/permissions/{permission}`; nil for any other path.
-    private func answer(
-        _ method: HTTPMethod,
-        _ path: String,
-        _ query: [String: String],
-        _ authorization: String?
-    ) throws(StandInGraph.Answer) -> StandInGraph.Answer? {
-        let now = conditions.now()
-        let proof = query["appsecret_proof"]
-        let place = path.split(separator: "/").drop { $0.first == "v" }
-        if method == .get, place == ["me"] {
-            let token = String((authorization ?? "").dropFirst("Bearer ".count))
-            return graph.me(token, fields: query["fields"], proof: proof, now: now)
-        }
-        if method == .get, place == ["oauth", "access_token_info"] { return graph.accessTokenInfo(query, now: now) }
-        if method == .get, place == ["oauth", "access_token"] { return try exchange(query, now: now) }
-        let isAboutToken = method == .get && place == ["debug_token"]
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
-        let isAboutPerson =
-            (3...4).contains(parts.count) && parts[0].first == "v" && parts[2] == "permissions"
-            && !parts[1].isEmpty && parts[1].utf8.allSatisfy { ASCII.digit($0) != nil }
-        guard isAboutToken || isAboutPerson else { return nil }
-        let appID = try graph.app(authorization: authorization, proof: proof)
-        if isAboutToken { return graph.debug(query["input_token"], asking: appID, now: now) }
-        switch method {
-        case .get where parts.count == 3: return graph.permissions(of: parts[1], appID: appID)
-        case .delete: return graph.revoke(parts.count == 4 ? parts[3] : nil, of: parts[1], appID: appID)
-        default: return .error(100, "Unsupported method.")
-        }
-    }
+    /// The token of `Authorization`.
+    var bearer: String { String((fields["authorization"] ?? "").dropFirst("Bearer ".count)) }
 
-    func write(_ answer: StandInGraph.Answer, _ response: inout HTTPResponse) {
-        response.status = answer.status
-        if let location = answer.location {
-            response.addField("Location", location)
-            return response.addField("Cache-Control: no-store")
-        }
-        response.addField("Content-Type: application/json; charset=UTF-8")
-        response.body.append(contentsOf: answer.body.utf8)
-    }
+    /// The path without its trailing slash.
+    var name: String { path.hasSuffix("/") ? String(path.dropLast()) : path }
 
-    /// Writes the answer, a refusal with 400, or a failure with 500.
-    func write(_ response: inout HTTPResponse, _ answer: () throws -> StandInGraph.Answer) {
-        do {
-            write(try answer(), &response)
-        } catch {
-            _ = refuse(error is StandInRefusal ? 400 : 500, "\(error)", &response)
-        }
-    }
-}
+    /// The texts between the slashes of the path.
+    var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
 
-/// Reads a query, or a form.
-enum FormText {
-    /// The parameters by name; none if the text is malformed.
-    static func parameters(of text: String) -> [String: String] {
-        let bytes = Array(text.utf8)
-        return FormParameters(bytes.span, bytes.indices)?.texts ?? [:]
-    }
-
-    /// The parameters of a request's query.
-    static func query(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [String: String] {
-        parameters(of: head.query.map { bytes.text($0) } ?? "")
-    }
-
-    /// The query of `/tokens` with the status of permissions that the token does not show:
-    /// `?declined=user_friends,email`, `?expired=…`.
-    static func statuses(_ query: [String: String]) -> [String: String] {
+    /// The status of permissions that a token does not show: `?declined=user_friends,email`, `?expired=…`.
+    var statuses: [String: String] {
         var statuses: [String: String] = [:]
         for status in ["declined", "expired"] {
             for name in (query[status] ?? "").split(separator: ",")

@@ -13,28 +13,14 @@ struct DialogCode {
     let authNonce: String?
     let expiresAt: Int64
     var isUsed = false
-
-    /// The lifetime of a code, in seconds.
-    static let lifeSeconds: Int64 = 600
 }
 
 /// The web dialog and the exchange of its code, as far as Facebook documents them ("OIDC Token", "Manually Build a
 /// Login Flow"). The person is always Jane. She is logged in and agrees at once.
 extension StandInIssuer {
-    /// Answers the dialog, at `/dialog/oauth` with or without a version before it; false if the request is for another
-    /// part.
-    func answerDialog(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
-        let place = bytes.text(exchange.head.path).split(separator: "/").drop { $0.first == "v" }
-        guard exchange.head.method == .get, place == ["dialog", "oauth"] else { return false }
-        let query = FormText.query(exchange.head, bytes)
-        write(&exchange.response) {
-            StandInGraph.Answer(status: 302, location: try redirect(query, now: conditions.now()))
-        }
-        return true
-    }
-
-    /// The address to which the dialog sends the browser, with a code in the query or with tokens in the fragment.
-    private func redirect(_ query: [String: String], now: Int64) throws -> String {
+    /// `GET /dialog/oauth`: sends the browser back to the app, with a code in the query or with tokens in the fragment.
+    func answerDialog(_ request: StandInRequest) throws -> StandInAnswer {
+        let (query, now) = (request.query, request.now)
         guard let appID = query["client_id"], let target = query["redirect_uri"], target.contains("://"),
             target.utf8.allSatisfy(ASCII.isVisible), !target.contains("#")
         else { throw StandInRefusal("the dialog needs client_id and redirect_uri, a URL without a fragment") }
@@ -50,7 +36,8 @@ extension StandInIssuer {
             // Graph tells the nonce only for a login with a new authentication.
             authNonce: query["auth_type"]?.split(separator: ",").contains("reauthenticate") == true
                 ? query["auth_nonce"] : nil,
-            expiresAt: now + DialogCode.lifeSeconds
+            // A code lives for ten minutes.
+            expiresAt: now + 600
         )
         var answer: [(name: String, value: String)] = []
         let types = (query["response_type"] ?? "code").split { " ,".contains($0) }
@@ -70,16 +57,17 @@ extension StandInIssuer {
         }
         if let state = query["state"] { answer.append((name: "state", value: state)) }
         let separator = types == ["code"] ? (target.contains("?") ? "&" : "?") : "#"
-        return target + separator + FormParameters.encode(answer)
+        let location = target + separator + FormParameters.encode(answer)
+        return StandInAnswer(status: 302, fields: [("Location", location), ("Cache-Control", "no-store")])
     }
 
     /// `GET /oauth/access_token`: the exchange of a code by its verifier. It needs no secret.
-    func exchange(_ query: [String: String], now: Int64) throws(StandInGraph.Answer) -> StandInGraph.Answer {
+    func exchange(_ request: StandInRequest) throws(StandInAnswer) -> StandInAnswer {
+        let (query, now) = (request.query, request.now)
         let name = query["code"] ?? ""
-        let code = graph.codes.withLock { codes -> DialogCode? in
-            let code = codes[name]
-            codes[name]?.isUsed = true
-            return code
+        let code = graph.codes.withLock { codes in
+            defer { codes[name]?.isUsed = true }
+            return codes[name]
         }
         guard let code, code.appID == query["client_id"] else { throw .error(100, "Invalid verification code format.") }
         guard !code.isUsed else { throw .error(100, subcode: 36_009, "This authorization code has been used.") }
@@ -105,7 +93,7 @@ extension StandInIssuer {
             ("expires_in", "5184000"),
         ]
         if let token = tokens.id { members.append(("id_token", FacebookJSON.string(token))) }
-        return StandInGraph.Answer(body: FacebookJSON.object(members))
+        return .object(members)
     }
 
     /// True if the verifier belongs to the challenge. A code without a challenge needs no verifier.

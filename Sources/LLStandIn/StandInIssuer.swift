@@ -14,7 +14,7 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package let conditions = Conditions()
     let graph: StandInGraph
     /// The requests that wait for the service's answer to a callback.
-    let callbacks = BackgroundJobs<Void, StandInGraph.Answer>(capacity: callbackLimit)
+    let callbacks = BackgroundJobs<Void, StandInAnswer>(capacity: callbackLimit)
     let client = HTTPSClient()
     private let maxAgeSeconds: Int
     /// Answers a request that may not be served, and returns true.
@@ -67,42 +67,46 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     package func token(claims: String, statuses: [String: String] = [:], now: Int64) throws -> String {
         let payload = try template.payload(claims: Array(claims.utf8), now: now)
         graph.recordLogin(payload: payload, statuses: statuses)
-        return try mint(payload)
+        return try keys.published[0].mint(payload: payload)
     }
 
     /// The materials of the catalogue's tokens for a login of now.
-    package func workshop(
-        nonce: String,
-        audience: String? = nil,
-        person: [FacebookJSON.Member] = CatalogueWorkshop.jane
-    ) throws(OpenSSLError) -> CatalogueWorkshop {
-        CatalogueWorkshop(
-            template: template,
-            keys: try keys.catalogueMinters(),
-            nonce: nonce,
-            now: conditions.now(),
-            audience: audience,
-            person: person
-        )
+    package func workshop(nonce: String) throws(OpenSSLError) -> CatalogueWorkshop {
+        CatalogueWorkshop(template: template, keys: try keys.catalogueMinters(), nonce: nonce, now: conditions.now())
     }
 
-    private func mint(_ payload: [UInt8]) throws -> String {
-        let minter = keys.published[0]
-        return try minter.mint(header: minter.header, payload: payload)
-    }
-
-    private static let discoveryPath = "/.well-known/openid-configuration"
     private static let keySetPath = "/.well-known/oauth/openid/jwks"
     /// The greatest body, in bytes: a token of 32 KiB, and half of that for the other members.
     private static let bodyByteLimit = 49_152
 
-    /// The paths that accept `POST`, besides those of ``callback(_:)``.
-    private static let postPaths: Set = [
-        "/tokens", "/refresh", "/access-tokens", "/proofs", "/rotate", "/platform/uninstall", "/clock", "/faults",
+    private typealias Handler = @Sendable (StandInIssuer, StandInRequest) throws -> StandInAnswer
+
+    private static let reads: [String: Handler] = [
+        "/.well-known/openid-configuration": { $0.discovery($1) }, keySetPath: { $0.keySet($1) },
     ]
 
-    /// The path without its trailing slash.
-    private static func name(of path: String) -> String { path.hasSuffix("/") ? String(path.dropLast()) : path }
+    /// The answers to `POST`, besides those at ``StandInRequest/callback``.
+    private static let posts: [String: Handler] = [
+        "/platform/uninstall": { $0.graph.uninstall($1, keys: $0.keys) },
+        "/refresh": { try $0.refresh($1) },
+        "/clock": { .object(try $0.conditions.setClock($1.body)) },
+        "/faults": { .object(try $0.conditions.setFaults($1.body)) },
+        "/proofs": { try $0.proof($1) },
+        "/rotate": { issuer, _ in
+            try issuer.keys.rotate()
+            return .object([("key_ids", FacebookJSON.list(issuer.keys.published.map(\.keyID)))])
+        },
+        "/access-tokens": { issuer, request in
+            let (fate, appID) = (request.queryText, issuer.template.audience)
+            let token = try issuer.graph.mintAccessToken(request.body, fate: fate, appID: appID, now: request.now)
+            return .object([("access_token", FacebookJSON.string(token))])
+        },
+        "/tokens": { issuer, request in
+            let claims = String(decoding: request.body, as: UTF8.self)
+            let token = try issuer.token(claims: claims, statuses: request.statuses, now: request.now)
+            return .object([("id_token", FacebookJSON.string(token))])
+        },
+    ]
 
     package func attach(_ waker: @escaping RequestWaker) { callbacks.attach(waker) }
 
@@ -110,92 +114,74 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
 
     package func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision {
         if refuses(&exchange, bytes) { return .respond }
-        let path = bytes.text(exchange.head.path)
-        let name = Self.name(of: path)
-        let isForReading = name == Self.discoveryPath || name == Self.keySetPath
-        guard isForReading || Self.postPaths.contains(name) || Self.callback(path) != nil else {
-            let isAnswered =
-                answerGraph(&exchange, bytes) || answerLogin(&exchange, bytes) || answerDialog(&exchange, bytes)
-            return isAnswered ? .respond : refuse(404, "not found", &exchange.response)
-        }
-        let method = exchange.head.method
-        guard isForReading ? method == .get || method == .head : method == .post else {
-            exchange.response.addField(isForReading ? "Allow: GET, HEAD" : "Allow: POST")
-            return refuse(405, "method not allowed", &exchange.response)
-        }
-        guard isForReading else { return .readBody(atMost: Self.bodyByteLimit) }
-        if name == Self.keySetPath { return .ignoreBody }
-        writeDiscovery(exchange.head.authority.map { bytes.text($0) } ?? "", &exchange.response)
-        return .respond
+        return bytes.text(exchange.head.path).hasPrefix(Self.keySetPath)
+            ? .ignoreBody : .readBody(atMost: Self.bodyByteLimit)
     }
 
     package func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision {
-        let path = bytes.text(exchange.head.path)
-        let name = Self.name(of: path)
-        if name == Self.keySetPath {
-            let moment = exchange.context.firstByteAt + conditions.delay
-            if exchange.context.now < moment { return .park(until: moment) }
-            writeKeySet(exchange.head, bytes, &exchange.response)
-            return .respond
+        let answer: StandInAnswer
+        do {
+            answer = try self.answer(StandInRequest(exchange, bytes, now: conditions.now()))
+        } catch {
+            answer = error as? StandInAnswer ?? .text(error is StandInRefusal ? 400 : 500, "\(error)")
         }
-        let query = FormText.query(exchange.head, bytes)
-        if let (userID, name) = Self.callback(path) { return callBack(name, userID, query, &exchange) }
-        let fate = exchange.head.query.map { bytes.text($0) } ?? ""
-        let content = exchange.body.map { bytes[$0] }
-        write(&exchange.response) { try answer(name, content, query, fate: fate, now: conditions.now()) }
+        if let moment = answer.pause { return .park(until: moment) }
+        exchange.response.status = answer.status
+        for field in answer.fields { exchange.response.addField(field.name, field.value) }
+        exchange.response.body.append(contentsOf: answer.body.utf8)
         return .respond
     }
 
-    /// Answers a `POST` request.
-    private func answer(
-        _ name: String,
-        _ content: [UInt8],
-        _ query: [String: String],
-        fate: String,
-        now: Int64
-    ) throws -> StandInGraph.Answer {
-        let text = String(decoding: content, as: UTF8.self)
-        switch name {
-        case "/platform/uninstall": return graph.uninstall(form: text, keys: keys, now: now)
-        case "/refresh": return try refresh(content, way: query["way"] ?? "direct", now: now)
-        case "/clock": return StandInGraph.Answer(body: try conditions.setClock(content))
-        case "/faults": return StandInGraph.Answer(body: try conditions.setFaults(content))
-        case "/proofs": return StandInGraph.Answer(body: try proof(content, now: now))
-        case "/rotate":
-            try keys.rotate()
-            return StandInGraph.Answer(body: "{\"key_ids\":\(FacebookJSON.list(keys.published.map(\.keyID)))}")
-        case "/access-tokens":
-            let token = try graph.mintAccessToken(Array(text.utf8), fate: fate, appID: template.audience, now: now)
-            return StandInGraph.Answer(body: "{\"access_token\":\"\(token)\"}")
-        default:
-            let token = try token(claims: text, statuses: FormText.statuses(query), now: now)
-            return StandInGraph.Answer(body: "{\"id_token\":\"\(token)\"}")
+    private func answer(_ request: StandInRequest) throws -> StandInAnswer {
+        let read = Self.reads[request.name]
+        let callback = request.callback.map { callback -> Handler in
+            { $0.callBack(callback.name, callback.userID, $1) }
+        }
+        if let handler = read ?? Self.posts[request.name] ?? callback {
+            let isReading = [.get, .head].contains(request.method)
+            if read == nil ? request.method == .post : isReading { return try handler(self, request) }
+            return .text(405, "method not allowed", [("Allow", read == nil ? "POST" : "GET, HEAD")])
+        }
+        // A version may stand before Facebook's paths.
+        let place = request.path.split(separator: "/").drop { $0.first == "v" }.joined(separator: "/")
+        switch (request.method, place) {
+        case (.get, "dialog/oauth"): return try answerDialog(request)
+        case (.get, "me"): return try graph.me(request)
+        case (.get, "oauth/access_token_info"): return try graph.accessTokenInfo(request)
+        case (.get, "oauth/access_token"): return try exchange(request)
+        case (.get, "debug_token"):
+            return graph.debug(request.query["input_token"], asking: try graph.app(request), now: request.now)
+        default: return try answerLogin(request) ?? graph.answerAboutPerson(request) ?? .text(404, "not found")
         }
     }
 
     /// A DPoP proof of this issuer's device for the request that the body names, and the thumbprint of the device's
     /// key. A token is bound to that key by `{"cnf": {"jkt": "…"}}`.
-    private func proof(_ body: [UInt8], now: Int64) throws -> String {
-        guard let object = JSONObject(body), let token = object.string("id_token"),
+    private func proof(_ request: StandInRequest) throws -> StandInAnswer {
+        guard let object = JSONObject(request.body), let token = object.string("id_token"),
             let method = object.string("method"), let url = object.string("url")
         else { throw StandInRefusal("the body must be a JSON object with id_token, method and url") }
-        let moment = object.integer("iat") ?? now
+        let moment = object.integer("iat") ?? request.now
         let proof = try keys.device.mint(method: method, url: url, token: token, issuedAt: moment)
-        return "{\"proof\":\"\(proof)\",\"key_thumbprint\":\"\(try keys.device.thumbprint())\"}"
+        let thumbprint = try keys.device.thumbprint()
+        return .object([
+            ("proof", FacebookJSON.string(proof)), ("key_thumbprint", FacebookJSON.string(thumbprint)),
+        ])
     }
 
     /// Refreshes a token as Facebook does for the SDK: in the background with the login's nonce, or by `?way=silent`
     /// with a new one. After a revocation the person has to log in again.
-    private func refresh(_ body: [UInt8], way: String, now: Int64) throws -> StandInGraph.Answer {
+    private func refresh(_ request: StandInRequest) throws -> StandInAnswer {
+        let way = request.query["way"] ?? "direct"
         guard way == "direct" || way == "silent" else { throw StandInRefusal("way is direct or silent") }
-        guard let object = JSONObject(body), let token = object.string("id_token") else {
+        guard let token = JSONObject(request.body)?.string("id_token") else {
             throw StandInRefusal("the body must be a JSON object with the member id_token")
         }
         guard let payload = keys.payload(of: Array(token.utf8)) else {
             throw StandInRefusal("id_token is none of this issuer's, or its key was rotated out")
         }
         guard let revoked = graph.revokedClaims(ofLogin: payload) else {
-            return StandInGraph.Answer(status: 400, body: "{\"error\":\"login_required\"}")
+            return StandInAnswer(status: 400, body: "{\"error\":\"login_required\"}")
         }
         // The refreshed token comes without an access token, so it has no hash of one.
         let renewed = ["jti", "iat", "exp", "at_hash"] + (way == "direct" ? [] : ["nonce"])
@@ -203,9 +189,10 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
             claims: payload,
             dropping: revoked.union(renewed),
             nonce: way == "direct" ? "" : Self.uuid(),
-            now: now
+            now: request.now
         )
-        return StandInGraph.Answer(body: "{\"id_token\":\"\(try mint(refreshed))\"}")
+        let fresh = try keys.published[0].mint(payload: refreshed)
+        return .object([("id_token", FacebookJSON.string(fresh))])
     }
 
     /// A random UUID in the SDK's spelling (RFC 9562 section 5.4).
@@ -215,59 +202,45 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// The members of Facebook's own document, with this issuer's addresses.
-    private func writeDiscovery(_ authority: String, _ response: inout HTTPResponse) {
+    private func discovery(_ request: StandInRequest) -> StandInAnswer {
+        let host = request.fields["host"] ?? ""
         let body = """
-            {"issuer":"\(template.issuer)","authorization_endpoint":"http://\(authority)/dialog/oauth/",\
-            "jwks_uri":"http://\(authority)/.well-known/oauth/openid/jwks/",\
+            {"issuer":"\(template.issuer)","authorization_endpoint":"http://\(host)/dialog/oauth/",\
+            "jwks_uri":"http://\(host)/.well-known/oauth/openid/jwks/",\
             "response_types_supported":["id_token","token id_token"],\
             "subject_types_supported":["pairwise"],"id_token_signing_alg_values_supported":["RS256"],\
             "claims_supported":["iss","aud","sub","iat","exp","jti","nonce","at_hash","name","given_name","middle_name",\
             "family_name","email","picture","user_friends","user_birthday","user_age_range","user_link","user_hometown",\
             "user_location","user_gender"]}
             """
-        write(StandInGraph.Answer(body: body), &response)
+        return StandInAnswer(body: body)
     }
 
     /// The JWK Set with a strong entity tag, so that an unchanged one is not sent again (RFC 9110 section 8.8.3).
-    private func writeKeySet(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ response: inout HTTPResponse) {
-        guard MonotonicClock.now() >= conditions.outageEnd else { return _ = refuse(503, "away", &response) }
+    private func keySet(_ request: StandInRequest) -> StandInAnswer {
+        let moment = request.context.firstByteAt + conditions.delay
+        if request.context.now < moment { return StandInAnswer(pause: moment) }
+        guard MonotonicClock.now() >= conditions.outageEnd else { return .text(503, "away") }
         let published = keys.published
         let tag = "\"" + published.map { String($0.keyID.prefix(16)) }.joined(separator: "-") + "\""
-        response.addField("ETag", tag)
-        response.addField("Cache-Control", "public, max-age=\(maxAgeSeconds)")
-        if let known = head.value(of: "if-none-match", in: bytes), bytes.text(known) == tag {
-            response.status = 304
-            return
-        }
-        response.addField("Content-Type: application/json")
-        response.body = TokenMinter.jwkSet(published)
-    }
-
-    func refuse(_ status: UInt16, _ reason: String, _ response: inout HTTPResponse) -> HeadDecision {
-        response.status = status
-        response.addField("Content-Type: text/plain; charset=utf-8")
-        response.body.append(contentsOf: "\(reason)\n".utf8)
-        return .respond
+        let kept: [StandInAnswer.Field] = [("ETag", tag), ("Cache-Control", "public, max-age=\(maxAgeSeconds)")]
+        if request.fields["if-none-match"] == tag { return StandInAnswer(status: 304, fields: kept) }
+        let text = String(decoding: TokenMinter.jwkSet(published), as: UTF8.self)
+        return StandInAnswer(fields: kept + [("Content-Type", "application/json")], body: text)
     }
 
     /// Answers `GET /login`, and `GET /login/NAME` for a token of the catalogue, with a body that is ready for the
-    /// service's `POST /verify`; false if the request is for another part.
-    private func answerLogin(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool {
-        let (method, path) = (exchange.head.method, bytes.text(exchange.head.path))
-        guard method == .get || method == .head, path == "/login" || path.hasPrefix("/login/") else {
-            return false
-        }
-        let name = path.dropFirst("/login/".count)
-        guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return false }
-        write(&exchange.response) {
-            let workshop = try workshop(nonce: "n-" + .random(16))
-            let token = try entry.token(workshop)
-            graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
-            let members = [("id_token", token)] + entry.requestMembers(workshop)
-            let texts = members.map { ($0.0, FacebookJSON.string($0.1)) }
-            return StandInGraph.Answer(body: FacebookJSON.object(texts))
-        }
-        return true
+    /// service's `POST /verify`; nil if the request is for another part.
+    private func answerLogin(_ request: StandInRequest) throws -> StandInAnswer? {
+        guard [.get, .head].contains(request.method), request.path == "/login" || request.path.hasPrefix("/login/")
+        else { return nil }
+        let name = request.path.dropFirst("/login/".count)
+        guard let entry = CatalogueEntry.named(name.isEmpty ? "good" : String(name)) else { return nil }
+        let workshop = try workshop(nonce: "n-" + .random(16))
+        let token = try entry.token(workshop)
+        graph.recordLogin(payload: Array(try workshop.payload().utf8), statuses: [:])
+        let members = [("id_token", token)] + entry.requestMembers(workshop)
+        return .object(members.map { ($0.0, FacebookJSON.string($0.1)) })
     }
 }
 
@@ -291,7 +264,7 @@ package final class Conditions: Sendable {
     var delay: Duration { state.withLock { $0.delay } }
 
     /// `POST /clock`: `{"now": N}` stops the clock at a time, and `{}` sets it to the system's.
-    func setClock(_ body: [UInt8]) throws(StandInRefusal) -> String {
+    func setClock(_ body: [UInt8]) throws(StandInRefusal) -> [FacebookJSON.Member] {
         guard let object = JSONObject(body), object.members.allSatisfy({ $0.name == "now" }) else {
             throw StandInRefusal(#"the body must be {"now": SECONDS_SINCE_1970}, or {} for the system's clock"#)
         }
@@ -300,11 +273,11 @@ package final class Conditions: Sendable {
             throw StandInRefusal("now must be a whole number of seconds since 1970")
         }
         state.withLock { $0.time = time }
-        return "{\"now\":\(now())}"
+        return [("now", "\(now())")]
     }
 
     /// `POST /faults`: `{"outage_seconds": N, "delay_milliseconds": N}`; a member that is left out ends its fault.
-    func setFaults(_ body: [UInt8]) throws(StandInRefusal) -> String {
+    func setFaults(_ body: [UInt8]) throws(StandInRefusal) -> [FacebookJSON.Member] {
         let names: Set = ["outage_seconds", "delay_milliseconds"]
         guard let object = JSONObject(body), names.isSuperset(of: object.members.map(\.name)) else {
             throw StandInRefusal(#"the body must be {"outage_seconds": N, "delay_milliseconds": N}, or {}"#)
@@ -317,6 +290,6 @@ package final class Conditions: Sendable {
             $0.outageEnd = MonotonicClock.now() + .seconds(outage)
             $0.delay = .milliseconds(delay)
         }
-        return "{\"outage_seconds\":\(outage),\"delay_milliseconds\":\(delay)}"
+        return [("outage_seconds", "\(outage)"), ("delay_milliseconds", "\(delay)")]
     }
 }

@@ -9,28 +9,19 @@ package struct CatalogueWorkshop: Sendable {
     /// The example of RFC 7638 section 3.1: the thumbprint of a key that no token names.
     static let thumbprint = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 
-    package let audience: String
     package let nonce: String
     /// Seconds since 1970.
     package let now: Int64
-    let newest: TokenMinter
-    let older: TokenMinter
-    let stranger: TokenMinter
-    private let template: ClaimsTemplate
-    private let person: [FacebookJSON.Member]
+    let keys: Minters
+    package var template: ClaimsTemplate
+    /// The claims about the person.
+    package var person = jane
 
-    package init(
-        template: ClaimsTemplate,
-        keys: Minters,
-        nonce: String,
-        now: Int64,
-        audience: String? = nil,
-        person: [FacebookJSON.Member] = jane
-    ) {
-        (newest, older, stranger) = keys
-        (self.template, self.nonce, self.now, self.person) = (template, nonce, now, person)
-        self.audience = audience ?? template.audience
+    package init(template: ClaimsTemplate, keys: Minters, nonce: String, now: Int64) {
+        (self.template, self.keys, self.nonce, self.now) = (template, keys, nonce, now)
     }
+
+    package var audience: String { template.audience }
 
     package static let janesID = "2954873201847263"
 
@@ -48,20 +39,18 @@ package struct CatalogueWorkshop: Sendable {
 
     /// The payload of a good token, with these claims (JSON values) in place of its own, and one omitted.
     package func payload(_ claims: [FacebookJSON.Member] = [], without omitted: String? = nil) throws -> String {
-        let own = [("aud", FacebookJSON.string(audience)), ("nonce", FacebookJSON.string(nonce))] + person
-        let kept = own.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
+        let kept = person.filter { own in own.name != omitted && !claims.contains { $0.name == own.name } }
         let text = Array(FacebookJSON.object(claims + kept).utf8)
-        return String(decoding: try template.payload(claims: text, now: now, without: omitted), as: UTF8.self)
+        let payload = try template.payload(claims: text, nonce: nonce, now: now, without: omitted)
+        return String(decoding: payload, as: UTF8.self)
     }
 
-    /// The header of Facebook's tokens, with members (JSON) added, one omitted, or another key's name.
-    func header(more: String? = nil, without omitted: String? = nil, keyID: String? = nil) -> String {
-        let name = FacebookJSON.string(keyID ?? newest.keyID)
-        var members = [("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", name)]
-            .filter { $0.0 != omitted }.map { "\"\($0)\":\($1)" }
-        if let more { members.append(more) }
-        return "{" + members.joined(separator: ",") + "}"
-    }
+    /// The header of Facebook's tokens, with members added, one omitted, or the name of another key.
+    func header(
+        _ more: [FacebookJSON.Member] = [],
+        without omitted: String? = nil,
+        of minter: TokenMinter? = nil
+    ) -> String { FacebookJSON.object((minter ?? keys.newest).headerMembers.filter { $0.name != omitted } + more) }
 
     /// A token with these claims in place of its own.
     package func token(
@@ -71,25 +60,13 @@ package struct CatalogueWorkshop: Sendable {
     ) throws -> String { try minted(payload: payload(claims, without: omitted), signedBy: minter) }
 
     func minted(header: String? = nil, payload: String? = nil, signedBy minter: TokenMinter? = nil) throws -> String {
-        let minter = minter ?? newest
-        return try minter.mint(
-            header: header.map { Array($0.utf8) } ?? minter.header,
-            payload: Array((payload ?? self.payload()).utf8)
-        )
-    }
-
-    /// The three parts of a good token, or of one with this payload.
-    func parts(payload: String? = nil) throws -> [Substring] {
-        try minted(payload: payload).split(separator: ".", omittingEmptySubsequences: false)
-    }
-
-    func token(signature: Substring, payload: String? = nil) throws -> String {
-        try parts(payload: payload).dropLast().joined(separator: ".") + "." + signature
+        let payload = try payload ?? self.payload()
+        return try (minter ?? keys.newest).mint(header: header.map { Array($0.utf8) }, payload: Array(payload.utf8))
     }
 
     /// A token that ends before its signature.
     func unsigned(algorithm: String) throws -> String {
-        let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(newest.keyID)\"}"
+        let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(keys.newest.keyID)\"}"
         return try "\(Base64URL.text(header.utf8)).\(Base64URL.text(payload().utf8))."
     }
 
@@ -98,7 +75,7 @@ package struct CatalogueWorkshop: Sendable {
         let token = try unsigned(algorithm: "HS256")
         let code = try HMACSHA256.authenticationCode(
             for: Array(token.utf8.dropLast()).span,
-            key: Array(try newest.key.publicPEM().utf8).span
+            key: Array(try keys.newest.key.publicPEM().utf8).span
         )
         return token + String(decoding: code.base64URL, as: UTF8.self)
     }
@@ -126,7 +103,7 @@ package struct ClaimsTemplate: Sendable {
     /// The default of `iss`.
     package let issuer: String
     /// The default of `aud`.
-    package let audience: String
+    package var audience: String
 
     package init(issuer: String, audience: String) {
         self.issuer = issuer

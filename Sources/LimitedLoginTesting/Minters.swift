@@ -17,33 +17,30 @@ package struct TokenMinter: Sendable {
         return TokenMinter(key: key, keyID: .random(40))
     }
 
-    /// The header of every token: the members `alg`, `typ`, `kid`, in Facebook's order.
-    package var header: [UInt8] {
-        Array(
-            FacebookJSON.object([("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", FacebookJSON.string(keyID))]).utf8
-        )
+    /// The members of every token's header, in Facebook's order.
+    var headerMembers: [FacebookJSON.Member] {
+        [("alg", "\"RS256\""), ("typ", "\"JWT\""), ("kid", FacebookJSON.string(keyID))]
     }
 
-    /// A token with exactly these header and payload bytes, valid or not.
-    package func mint(header: [UInt8], payload: [UInt8]) throws(OpenSSLError) -> String {
-        let input = Base64URL.text(header) + "." + Base64URL.text(payload)
+    package var header: [UInt8] { Array(FacebookJSON.object(headerMembers).utf8) }
+
+    /// A token with exactly these header and payload bytes, valid or not; with the header of every token by default.
+    package func mint(header: [UInt8]? = nil, payload: [UInt8]) throws(OpenSSLError) -> String {
+        let input = Base64URL.text(header ?? self.header) + "." + Base64URL.text(payload)
         return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
     }
 
     /// The public key as Facebook publishes it: the members `kid`, `kty`, `alg`, `use`, `n`, `e`, in this order.
-    package var jsonWebKey: [UInt8] {
-        Array(
-            FacebookJSON.object([
-                ("kid", FacebookJSON.string(keyID)), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
-                ("n", "\"\(Base64URL.text(key.modulus))\""), ("e", "\"\(Base64URL.text(key.publicExponent))\""),
-            ]).utf8
-        )
+    package var jsonWebKey: String {
+        FacebookJSON.object([
+            ("kid", FacebookJSON.string(keyID)), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
+            ("n", "\"\(Base64URL.text(key.modulus))\""), ("e", "\"\(Base64URL.text(key.publicExponent))\""),
+        ])
     }
 
     /// The JWK Set of these minters' public keys, in this order.
     package static func jwkSet(_ minters: [TokenMinter]) -> [UInt8] {
-        Array("{\"keys\":[".utf8) + Array(minters.map(\.jsonWebKey).joined(separator: [UInt8(ascii: ",")]))
-            + Array("]}".utf8)
+        Array("{\"keys\":[\(minters.map(\.jsonWebKey).joined(separator: ","))]}".utf8)
     }
 }
 
@@ -53,15 +50,11 @@ package struct ProofMinter: Sendable {
 
     package init(key: P256PrivateKey) { self.key = key }
 
-    package var jsonWebKey: String {
-        let (x, y) = coordinates
-        return #"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"}"#
-    }
+    package var jsonWebKey: String { #"{"kty":"EC","crv":"P-256",\#(coordinates)}"# }
 
     /// The key's RFC 7638 thumbprint: the value of `cnf.jkt` in a token bound to this key.
     package func thumbprint() throws(OpenSSLError) -> String {
-        let (x, y) = coordinates
-        return try Self.hash(#"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#)
+        try Self.hash(#"{"crv":"P-256","kty":"EC",\#(coordinates)}"#)
     }
 
     /// A proof for one request with a token, for its URL without query and fragment.
@@ -82,9 +75,10 @@ package struct ProofMinter: Sendable {
         return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
     }
 
-    private var coordinates: (x: String, y: String) {
+    /// The members `x` and `y` of the key.
+    private var coordinates: String {
         let (x, y) = key.coordinates
-        return (Base64URL.text(x), Base64URL.text(y))
+        return #""x":"\#(Base64URL.text(x))","y":"\#(Base64URL.text(y))""#
     }
 
     private static func hash(_ text: String) throws(OpenSSLError) -> String {
@@ -100,11 +94,6 @@ package enum SignedRequestMinter {
             ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
         ]
-        return try sign(members, appSecret: appSecret)
-    }
-
-    /// An object under an app's secret.
-    package static func sign(_ members: [FacebookJSON.Member], appSecret: String) throws(OpenSSLError) -> String {
         let encoded = Base64URL.text(FacebookJSON.object(members).utf8)
         let key = Array(appSecret.utf8)
         let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)

@@ -1,3 +1,4 @@
+internal import LLBytes
 package import LimitedLogin
 
 private typealias Entry = CatalogueEntry
@@ -47,12 +48,12 @@ extension CatalogueEntry {
     private static let accepted: [Entry] = [
         Entry("good", nil, "Nothing: the token is good.") { try $0.token() },
         Entry("older-key", nil, "Nothing: an older key signed it, which is still published.") {
-            try $0.token(signedBy: $0.older)
+            try $0.token(signedBy: $0.keys.older)
         },
     ]
 
     private static let envelopes: [Entry] = [
-        Entry("empty-signature", .malformedToken, "Its signature was cut off.") { try $0.token(signature: "") },
+        Entry("empty-signature", .malformedToken, "Its signature was cut off.") { try $0.unsigned(algorithm: "RS256") },
         Entry("padding", .malformedToken, "Its signature ends in the padding that base64url leaves out.") {
             try $0.token() + "=="
         },
@@ -75,7 +76,7 @@ extension CatalogueEntry {
             CatalogueWorkshop.accessToken
         },
         Entry("other-type", .notAnIDToken, "Its typ says that it is an access token.") {
-            try $0.minted(header: $0.header(more: "\"typ\":\"at+jwt\"", without: "typ"))
+            try $0.minted(header: $0.header([("typ", "\"at+jwt\"")], without: "typ"))
         },
         Entry("unsigned", .malformedToken, "Its alg is none, and it has no signature.") {
             try $0.unsigned(algorithm: "none")
@@ -89,7 +90,7 @@ extension CatalogueEntry {
             "Its alg is HS256, and the published key's PEM was taken as the secret."
         ) { try $0.signedWithPublicKey() },
         Entry("critical-header", .unsupportedCriticalHeader, "Its header demands an unknown extension.") {
-            try $0.minted(header: $0.header(more: "\"crit\":[\"urn:example\"],\"urn:example\":true"))
+            try $0.minted(header: $0.header([("crit", "[\"urn:example\"]"), ("urn:example", "true")]))
         },
         Entry("no-key-id", .missingKeyID, "Its header names no key.") {
             try $0.minted(header: $0.header(without: "kid"))
@@ -98,22 +99,20 @@ extension CatalogueEntry {
 
     private static let signatures: [Entry] = [
         Entry("unknown-key", .unknownKey, "A key signed it that was never published.") {
-            try $0.token(signedBy: $0.stranger)
+            try $0.token(signedBy: $0.keys.stranger)
         },
         Entry("own-key", .unknownKey, "Its header brings the key that signed it.") {
-            let key = String(decoding: $0.stranger.jsonWebKey, as: UTF8.self)
-            return try $0.minted(
-                header: $0.header(more: "\"jwk\":\(key)", keyID: $0.stranger.keyID),
-                signedBy: $0.stranger
-            )
+            let stranger = $0.keys.stranger
+            let header = $0.header([("jwk", stranger.jsonWebKey)], of: stranger)
+            return try $0.minted(header: header, signedBy: stranger)
         },
         Entry("borrowed-key-id", .invalidSignature, "Another key signed it under a published key's name.") {
-            try $0.minted(header: $0.header(), signedBy: $0.stranger)
+            try $0.minted(header: $0.header(), signedBy: $0.keys.stranger)
         },
         Entry("changed", .invalidSignature, "One byte of its payload was changed.") {
             let payload = try $0.payload()
-            let signature = try $0.parts(payload: payload)[2]
-            return try $0.token(signature: signature, payload: payload.replacing("\"Doe\"", with: "\"Dow\""))
+            let changed = Base64URL.text(payload.replacing("\"Doe\"", with: "\"Dow\"").utf8)
+            return try $0.minted(payload: payload).replacing(Base64URL.text(payload.utf8), with: changed)
         },
     ]
 

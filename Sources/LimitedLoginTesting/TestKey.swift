@@ -63,7 +63,7 @@ public struct TestKey: Sendable, Redacted {
             now: now.wholeSeconds,
             without: omitted
         )
-        return try minter.mint(header: minter.header, payload: payload)
+        return try minter.mint(payload: payload)
     }
 
     /// A token with exactly this header and this payload, JSON or not.
@@ -94,38 +94,31 @@ public struct TestKey: Sendable, Redacted {
             nonce: nonce,
             now: now.wholeSeconds
         )
-        let tokens: [BadToken] = try CatalogueEntry.all.compactMap { entry in
-            let members = entry.requestMembers(workshop)
-            let isPlain = members.count == 1 && members[0] == (name: "nonce", value: nonce)
-            guard isPlain, entry.setting == nil, entry.presentations == 1,
-                let code = entry.code
-            else { return nil }
-            return BadToken(name: entry.name, fault: entry.fault, code: code, token: try entry.token(workshop))
+        return try (CatalogueEntry.all + Self.sequences).compactMap { entry in
+            let isPlain = entry.requestMembers(workshop).allSatisfy { $0 == (name: "nonce", value: nonce) }
+            guard isPlain, entry.setting == nil, let code = entry.code else { return nil }
+            return BadToken(
+                name: entry.name,
+                fault: entry.fault,
+                code: code,
+                token: try entry.token(workshop),
+                presentations: entry.presentations
+            )
         }
-        // The SDK makes such a nonce itself.
-        let ofSDK = FacebookJSON.string("6F9619FF-8B86-D011-B42D-00C04FC964FF")
-        return tokens + [
-            BadToken(
-                name: "other-login",
-                fault: "It is of another login; its nonce is in the token alone.",
-                code: .nonceMismatch,
-                token: try workshop.token([("nonce", FacebookJSON.string("of-another-login"))])
-            ),
-            BadToken(
-                name: "other-refresh",
-                fault: "It is a refreshed token of another person.",
-                code: .nonceMismatch,
-                token: try workshop.token([("sub", "\"1000200030004000\""), ("nonce", ofSDK)])
-            ),
-            BadToken(
-                name: "twice",
-                fault: "It is good, but it comes a second time.",
-                code: .nonceUsed,
-                token: try workshop.token(),
-                presentations: 2
-            ),
-        ]
     }
+
+    private static let sequences = [
+        CatalogueEntry("other-login", .nonceMismatch, "It is of another login; its nonce is in the token alone.") {
+            try $0.token([("nonce", "\"of-another-login\"")])
+        },
+        // The SDK makes such a nonce itself.
+        CatalogueEntry("other-refresh", .nonceMismatch, "It is a refreshed token of another person.") {
+            try $0.token([("sub", "\"1000200030004000\""), ("nonce", "\"6F9619FF-8B86-D011-B42D-00C04FC964FF\"")])
+        },
+        CatalogueEntry("twice", .nonceUsed, "It is good, but it comes a second time.", presentations: 2) {
+            try $0.token()
+        },
+    ]
 
     private static func template(_ appID: String) -> ClaimsTemplate { ClaimsTemplate(issuer: issuer, audience: appID) }
 }
@@ -204,23 +197,20 @@ public indirect enum ClaimValue: Sendable, Equatable {
     }
 }
 
-extension ClaimValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral {
+extension ClaimValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
+{
     /// JSON's null.
     public init(nilLiteral: ()) { self = .null }
     /// True or false.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// A whole number.
     public init(integerLiteral value: Int64) { self = .integer(value) }
-}
-
-extension ClaimValue: ExpressibleByFloatLiteral, ExpressibleByStringInterpolation {
     /// A number.
     public init(floatLiteral value: Double) { self = .number(value) }
     /// A text.
     public init(stringLiteral value: String) { self = .string(value) }
-}
-
-extension ClaimValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
     /// A list of values.
     public init(arrayLiteral elements: ClaimValue...) { self = .array(elements) }
     /// Values by their names; the last one of a repeated name counts.

@@ -74,12 +74,7 @@ final class BackendTrial {
         try waitForBackend()
         // A token that is only wrong under a setting, or by this service's own limit, shows no fault of a backend.
         for entry in CatalogueEntry.all where entry.setting == nil && entry.code != .tokenTooLong {
-            record(entry.name, entry.fault, entry.code) {
-                let isOfAnother = entry.code == .nonceMismatch
-                return try backend.send(
-                    login(isOfAnother: isOfAnother, members: entry.requestMembers, token: entry.token)
-                )
-            }
+            record(entry.name, entry.fault, entry.code) { try backend.send(login(entry)) }
         }
         sequences()
     }
@@ -114,23 +109,21 @@ final class BackendTrial {
 
     /// Begins a login.
     /// - Parameters:
-    ///   - isOfAnother: True if the token has the nonce of another login.
-    ///   - members: Values besides the token and its nonce.
-    ///   - token: Makes the token; a good one by default.
+    ///   - entry: The fault of its token, and what belongs beside it; a good token by default.
+    ///   - minter: Signs the token without an entry.
     private func login(
-        isOfAnother: Bool = false,
-        members: (CatalogueWorkshop) -> [(name: String, value: String)] = { _ in [] },
-        token: (CatalogueWorkshop) throws -> String = { try $0.token() }
+        _ entry: CatalogueEntry? = nil,
+        signedBy minter: @autoclosure () throws -> TokenMinter? = nil
     ) throws -> [String: String] {
         let begun = try routes?.begun() ?? [:]
         let nonce = begun["nonce"] ?? "n-" + .random(32)
-        let workshop = try issuer.workshop(nonce: isOfAnother ? "n-" + .random(32) : nonce)
+        let workshop = try issuer.workshop(nonce: entry?.code == .nonceMismatch ? "n-" + .random(32) : nonce)
         var values = ["nonce": nonce, "app_id": appID].merging(begun) { $1 }
-        for (name, value) in members(workshop) where name != "nonce" {
+        for (name, value) in entry?.requestMembers(workshop) ?? [] where name != "nonce" {
             guard routes?.takes(name) != false else { throw TrialOutcome.notAsked }
             values[name] = value
         }
-        values["token"] = try token(workshop)
+        values["token"] = try entry?.token(workshop) ?? workshop.token(signedBy: minter())
         return values
     }
 
@@ -154,7 +147,7 @@ final class BackendTrial {
             try issuer.keys.rotate()
             // A token with the newest key has the backend fetch the keys, and the withdrawn one is not among them.
             _ = try backend.send(login())
-            return try backend.send(login(token: { try $0.token(signedBy: withdrawn) }))
+            return try backend.send(login(signedBy: withdrawn))
         }
         record("outage", "Facebook's keys cannot be fetched, and the backend has them.", nil) {
             guard routes != nil else { return .notAsked }
@@ -164,7 +157,7 @@ final class BackendTrial {
         record("outage-unknown-key", "Facebook's keys cannot be fetched, and a stranger signed it.", .unknownKey) {
             issuer.conditions.outageEnd = MonotonicClock.now() + .seconds(600)
             // Without the keys it is right to say neither yes nor no.
-            let outcome = outcome { try backend.send(login(token: { try $0.token(signedBy: .make()) })) }
+            let outcome = outcome { try backend.send(login(signedBy: .make())) }
             return outcome == .accepted ? .accepted : .refused
         }
         record("outage-over", "Facebook's keys can be fetched again.", nil) {

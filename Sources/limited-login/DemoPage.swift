@@ -121,10 +121,7 @@ struct DemoScenario: Sendable {
         title: "A stolen token",
         hint: "A thief's session presents the token first and is refused; its owner still logs in.",
         expects: "401, then 200"
-    ) { scenario in
-        scenario.nonce = ""
-        try scenario.loseToken()
-    }
+    ) { try $0.loseToken() }
 
     private static let plays: [DemoScenario] = [
         DemoScenario(

@@ -71,6 +71,7 @@ struct ScenarioRun {
 
     /// Logs in, and presents the token in another session before the owner does.
     mutating func loseToken() throws {
+        nonce = ""
         let (token, proofs) = try logIn()
         let nonce = try issueNonce("thief", "A thief with the token of somebody else begins a session of their own.")
         try verify(token, Self.request(token, [("nonce", nonce)]), "The thief's session presents the stolen token.")
@@ -103,7 +104,8 @@ struct ScenarioRun {
             nonce = "n-\(String.random(16))"
             note("nonce", "made", "The backend makes a nonce for this login and gives it to the app.")
         }
-        let workshop = try demo.issuer.workshop(nonce: nonce, audience: appID, person: person)
+        var workshop = try demo.issuer.workshop(nonce: nonce)
+        (workshop.template.audience, workshop.person) = (appID, person)
         let claims = FacebookJSON.object(
             [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
         )

@@ -46,27 +46,28 @@ struct TriedRoutes: TriedBackend {
     /// - Returns: The values that stand for the login; `nonce` among them if the backend makes it.
     func begun() throws(TrialOutcome) -> [String: String] {
         guard let url = begin else { return [:] }
-        let response = try post(url, "{}", cookie: "")
+        let response = try post(url, [:], "{}")
         guard Self.matches(response.status, "2xx"), let object = JSONObject(response.body),
             object.string("nonce") != nil
         else { throw .broken("\(url) answers \(response.status), or no JSON object with a nonce") }
-        var values = [Self.cookie: Self.cookies(response) ?? ""]
+        var values: [String: String] = [:]
         for (name, value) in object.members where object.document.isString(value) {
             values[name] = object.string(value)
         }
+        values[Self.cookie] = Self.cookies(response)
         return values
     }
 
     func send(_ values: [String: String]) throws(TrialOutcome) -> TrialOutcome {
-        try verdict(post(login, values), login)
+        try verdict(post(login, values, template), login)
     }
 
     /// Logs in with these values, then sends a refreshed token in the same session.
     func refresh(_ values: [String: String], with token: String, at url: HTTPURL) throws(TrialOutcome) -> TrialOutcome {
-        let response = try post(login, values)
+        let response = try post(login, values, template)
         guard Self.matches(response.status, expected) else { throw .broken("the login before it is refused") }
         let session = [Self.cookie: Self.cookies(response), "token": token].compactMapValues { $0 }
-        return try verdict(post(url, values.merging(session) { $1 }), url)
+        return try verdict(post(url, values.merging(session) { $1 }, template), url)
     }
 
     private func verdict(_ response: HTTPSResponse, _ url: HTTPURL) throws(TrialOutcome) -> TrialOutcome {
@@ -79,15 +80,11 @@ struct TriedRoutes: TriedBackend {
         return .refused
     }
 
-    private func post(_ url: HTTPURL, _ values: [String: String]) throws(TrialOutcome) -> HTTPSResponse {
-        let body = values.reduce(template) { text, value in
+    private func post(_ url: HTTPURL, _ values: [String: String], _ raw: String) throws(TrialOutcome) -> HTTPSResponse {
+        let body = values.reduce(raw) { text, value in
             text.replacing("{\(value.key)}", with: JSONText.quoted(value.value).dropFirst().dropLast())
         }
-        return try post(url, body, cookie: values[Self.cookie] ?? "")
-    }
-
-    private func post(_ url: HTTPURL, _ body: String, cookie: String) throws(TrialOutcome) -> HTTPSResponse {
-        let cookies = cookie.isEmpty ? [] : [(name: "Cookie", value: cookie)]
+        let cookies = values[Self.cookie].map { [(name: "Cookie", value: $0)] } ?? []
         do throws(HTTPSClientError) {
             return try client.send(
                 HTTPSRequest(.post, url, headers: fields + cookies, body: .json(Array(body.utf8)))
@@ -100,7 +97,8 @@ struct TriedRoutes: TriedBackend {
     /// The cookies that the response sets; nil if it sets none.
     private static func cookies(_ response: HTTPSResponse) -> String? {
         let cookies = response.fields.filter { $0.name == "set-cookie" }.map { $0.value.prefix { $0 != ";" } }
-        return cookies.isEmpty ? nil : cookies.joined(separator: "; ")
+            .joined(separator: "; ")
+        return cookies.isEmpty ? nil : cookies
     }
 
     private static func matches(_ status: Int, _ pattern: String) -> Bool {

@@ -96,7 +96,7 @@ struct TokensRFCTests {
         let badCount = set.keys.count
         #expect(badCount >= 14)
         let minter = StandInKeys.current
-        let good = try JSONDecoder().decode(JSONValue.self, from: Data(minter.jsonWebKey))
+        let good = try JSONDecoder().decode(JSONValue.self, from: Data(minter.jsonWebKey.utf8))
         let token = try minter.mint(header: minter.header, payload: [])
         for position in [0, 7, badCount] {
             var mixed = set

@@ -25,8 +25,8 @@ struct TerminalTextTests {
     /// A key set with a hostile key id, and a key that is ignored.
     private static func keySet() -> String {
         let minter = TokenMinter(key: StandInKeys.current.key, keyID: hostile)
-        let ignored = String(decoding: minter.jsonWebKey, as: UTF8.self).replacing("RS256", with: "RS\u{9b}2J\u{202e}")
-        return "{\"keys\":[\(String(decoding: minter.jsonWebKey, as: UTF8.self)),\(ignored)]}"
+        let ignored = minter.jsonWebKey.replacing("RS256", with: "RS\u{9b}2J\u{202e}")
+        return "{\"keys\":[\(minter.jsonWebKey),\(ignored)]}"
     }
 
     private static func issuer() throws -> ScriptedIssuer {

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("A JWK Set")
 struct JWKSetTests {
-    private static let good = String(decoding: StandInKeys.current.jsonWebKey, as: UTF8.self)
-    private static let other = String(decoding: StandInKeys.previous.jsonWebKey, as: UTF8.self)
+    private static let good = StandInKeys.current.jsonWebKey
+    private static let other = StandInKeys.previous.jsonWebKey
 
     private func set(_ keys: String...) throws -> JWKSet {
         try JWKSet(parsing: "{\"keys\":[" + keys.joined(separator: ",") + "]}")

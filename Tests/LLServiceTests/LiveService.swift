@@ -58,9 +58,6 @@ final class LiveService: Sendable {
 
     /// A key set with the current key under each of these key IDs.
     static func keySet(_ keyIDs: [String]) -> [UInt8] {
-        let keys = keyIDs.map { keyID in
-            String(decoding: TokenMinter(key: StandInKeys.current.key, keyID: keyID).jsonWebKey, as: UTF8.self)
-        }
-        return Array("{\"keys\":[\(keys.joined(separator: ","))]}".utf8)
+        TokenMinter.jwkSet(keyIDs.map { TokenMinter(key: StandInKeys.current.key, keyID: $0) })
     }
 }

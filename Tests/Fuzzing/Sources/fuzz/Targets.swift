@@ -88,7 +88,7 @@ func fuzzToken(_ input: [UInt8]) {
         require(false, "no token is accepted that nobody signed")
     } catch {
         require(!error.detail.isEmpty, "every refusal says why")
-        require(error.check <= .signature, "without a signature nothing of the claims is judged")
+        require(error.check.map { $0 <= .signature } == true, "without a signature nothing of the claims is judged")
     }
     require(OpenSSLError.isQueueEmpty, "the error queue is empty")
     fuzzClaims(input, fixture)
@@ -114,7 +114,7 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
         require(token.authenticationToken.nonce == "nonce", "an accepted token has the nonce")
     } catch {
         require(!error.detail.isEmpty, "every refusal says why")
-        require(error.check > .signature, "the signature is not judged again")
+        require(error.check.map { $0 > .signature } == true, "the signature is not judged again")
     }
     fuzzRefresh(fixture)
 }
@@ -162,7 +162,9 @@ final class TokenFixture {
             keys = VerificationKeys(keySet)
             verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [TokenFixture.appID]))
             claimsWorkspace.header.bytes = Array("{\"alg\":\"RS256\",\"kid\":\"k\"}".utf8)
-            try verifier.readHeader(&claimsWorkspace)
+            require(try claimsWorkspace.header.read(), "the header is an object")
+            claimsWorkspace.parameters = JOSEHeader(claimsWorkspace.header)
+            try claimsWorkspace.readKeyID()
             guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64) else {
                 fatalError("the fixture is broken")
             }

@@ -200,6 +200,8 @@ struct KeyWaits {
 
     private let places: Int
     private var waits: [ParkedRequest: Wait] = [:]
+    private var requestsByKeyID: [UInt64: Int] = [:]
+    private var longCount = 0
 
     init(places: Int) { self.places = places }
 
@@ -207,17 +209,24 @@ struct KeyWaits {
 
     func contains(_ request: ParkedRequest) -> Bool { waits[request] != nil }
 
+    /// It visits no waiting request: a client that fills the places makes the next forgery no dearer.
     func hasRoom(for wait: Wait) -> Bool {
-        // Both looks visit every waiting request, at most 1,024.
-        if wait.isLong, waits.values.count(where: \.isLong) >= places / 8 { return false }
-        let isShared = waits.values.contains { $0.keyID == wait.keyID }
-        return waits.count < (isShared ? 2 * places : places)
+        if wait.isLong, longCount >= places / 8 { return false }
+        return waits.count < (requestsByKeyID[wait.keyID] == nil ? places : 2 * places)
     }
 
-    mutating func add(_ request: ParkedRequest, _ wait: Wait) { waits[request] = wait }
+    mutating func add(_ request: ParkedRequest, _ wait: Wait) {
+        waits[request] = wait
+        requestsByKeyID[wait.keyID, default: 0] += 1
+        if wait.isLong { longCount += 1 }
+    }
 
     mutating func remove(_ request: ParkedRequest) -> Wait? {
-        waits.isEmpty ? nil : waits.removeValue(forKey: request)
+        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return nil }
+        let others = requestsByKeyID[wait.keyID, default: 1] - 1
+        requestsByKeyID[wait.keyID] = others > 0 ? others : nil
+        if wait.isLong { longCount -= 1 }
+        return wait
     }
 }
 

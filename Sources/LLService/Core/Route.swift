@@ -123,10 +123,14 @@ enum Caller: Sendable {
 }
 
 /// The configuration that enables a route, and the 404 without it.
-struct Requirement: Sendable {
+final class Requirement: Sendable {
     let sentence: String
-    var hint: String?
+    let hint: String?
     let isMet: @Sendable (RuntimeSettings) -> Bool
+
+    private init(sentence: String, hint: String? = nil, isMet: @escaping @Sendable (RuntimeSettings) -> Bool) {
+        (self.sentence, self.hint, self.isMet) = (sentence, hint, isMet)
+    }
 
     var problem: Rejection { Rejection(.notFound, sentence, hint: hint) }
 

@@ -172,9 +172,8 @@ package final class ServiceHandler: HTTPRequestHandler {
     private func findBelowIssuer(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
         guard let rest = worker.settings.tokens?.routePath(in: path, bytes) else { return nil }
         let isIntrospection = bytes.equal(rest, "/introspect")
-        let ofIssuer = Requirement.tokenIssuer.sentence
         return routes.firstIndex { route in
-            (route.requirement?.sentence == ofIssuer || isIntrospection) && route.matches(rest, bytes)
+            (route.requirement === Requirement.tokenIssuer || isIntrospection) && route.matches(rest, bytes)
         }
     }
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "CLLTestProcess.h"
+#include "Original.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -30,15 +30,6 @@ static _Atomic(struct fault_plan *) owners[DESCRIPTORS];
 
 /* All plans: none is freed, since a descriptor may outlive its test, and the sanitizer reports what nothing points to. */
 static _Atomic(struct fault_plan *) latest;
-
-/* The C library's function of the same name. Several threads may look for it at once. */
-#define ORIGINAL(name)                              \
-    ({                                              \
-        static _Atomic(__typeof__(&name)) found;    \
-        if (!found)                                 \
-            found = dlsym(RTLD_NEXT, #name);        \
-        found;                                      \
-    })
 
 struct fault_plan *fault_plan_make(enum fault_call call, long first, long end, int error_number, long most) {
     struct fault_plan *made = calloc(1, sizeof *made);

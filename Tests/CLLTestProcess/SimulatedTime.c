@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "CLLTestProcess.h"
+#include "Original.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -42,15 +42,6 @@ struct simulated_time {
 };
 
 static _Thread_local struct actor *here;
-
-/* See FaultPlan.c. */
-#define ORIGINAL(name)                              \
-    ({                                              \
-        static _Atomic(__typeof__(&name)) found;    \
-        if (!found)                                 \
-            found = dlsym(RTLD_NEXT, #name);        \
-        found;                                      \
-    })
 
 struct simulated_time *simulated_time_begin(unsigned long long seed, simulated_listener listener, void *context) {
     struct simulated_time *world = calloc(1, sizeof *world);

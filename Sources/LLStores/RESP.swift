@@ -1,32 +1,12 @@
-/// The bounds of one answer in RESP2. The connection ends if the server exceeds one.
-package struct RESPLimits: Sendable {
-    /// An array holds no other array: only a cluster's nodes and roles are told in nested ones.
-    static let usual = RESPLimits(wholeBytes: answerBytes, elements: arrayElements, depth: 1)
-    /// The bounds for the map of a cluster and for ROLE. 512 KiB: 4,096 ranges of slots with a primary each, or a
-    /// thousand with three replicas. Five levels: ranges, their parts, nodes, their facts, and one to spare.
-    static let map = RESPLimits(wholeBytes: 524_288, elements: 4_096, depth: 5)
-
-    let wholeBytes: Int
-    let elements: Int
-    let depth: Int
-
-    /// Bytes of one whole answer. 64 KiB: a section of INFO takes 2 KiB, a page of revocations 40 KiB.
-    package static let answerBytes = 65_536
-    /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the text of their
-    /// errors below that.
-    package static let lineBytes = 1_024
-    /// Elements of an array. 1,024: a page holds 512 revocations with a score each.
-    package static let arrayElements = 1_024
-}
-
 /// An answer of a Redis or Valkey server, limited to the types that this project's commands return.
 package enum RedisReply: Hashable, Sendable {
     /// A simple string, such as `OK`.
     case status(String)
     /// An error. Only its code, the first word, is kept.
     case error(code: String)
-    /// A node of a cluster names another.
-    case redirect(RedisRedirect)
+    /// A node of a cluster tells that the slot of the keys is on its way to this node: a key is there or nowhere. Nil if
+    /// the slot belongs to another node; the map of the cluster names it.
+    case redirect(RedisNode?)
     case integer(Int64)
     case string([UInt8])
     case null
@@ -44,16 +24,28 @@ package enum RedisReply: Hashable, Sendable {
 
 /// Reads answers from a stream of bytes in RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
 ///
-/// It throws ``RedisFailure/malformedAnswer`` for bytes that break the protocol, use an unsupported part of it, or
-/// exceed ``RESPLimits``. It throws ``RedisFailure/answerTooLong`` for an answer that is too long as a whole. Announced
-/// lengths reserve no memory. Do not use the reader again after an error.
+/// It throws ``RedisFailure/malformedAnswer`` for bytes that break the protocol, use an unsupported part of it, or exceed
+/// a limit, and ``RedisFailure/answerTooLong`` for an answer that is too long as a whole. Announced lengths reserve no
+/// memory. Do not use the reader again after an error.
 package struct RESPReader {
+    /// Bytes of one whole answer. 512 KiB: the map of a cluster with 4,096 ranges of slots and a primary each, or a
+    /// thousand with three replicas. A page of revocations takes 40 KiB.
+    package static let byteLimit = 524_288
+    /// Bytes of a line without its end: a status, an error, a number, a count. 1,024: the servers cut the text of their
+    /// errors below that.
+    package static let lineByteLimit = 1_024
+    /// Elements of an array: the ranges of that map.
+    private static let elementLimit = 4_096
+    /// Arrays within each other. 5: ranges, their parts, nodes, their facts, and one to spare.
+    private static let depthLimit = 5
+
+    /// The node of a cluster that answers; nil for another server, whose redirections are errors.
+    private let node: RedisNode?
     private var bytes: [UInt8] = []
     /// The index in `bytes` of the first byte that was not taken yet.
     private var position = 0
-    var limits = RESPLimits.usual
 
-    package init() {}
+    package init(from node: RedisNode? = nil) { self.node = node }
 
     /// The number of bytes received but not taken yet.
     package var waitingCount: Int { bytes.count - position }
@@ -69,7 +61,7 @@ package struct RESPReader {
     package mutating func next() throws(RedisFailure) -> RedisReply? {
         var end = position
         guard let reply = try value(&end, depth: 0) else {
-            guard waitingCount < limits.wholeBytes else { throw .answerTooLong }
+            guard waitingCount < Self.byteLimit else { throw .answerTooLong }
             return nil
         }
         position = end
@@ -83,19 +75,19 @@ package struct RESPReader {
         guard "+-:$*".utf8.contains(kind) else { throw .malformedAnswer }
         guard let line = try line(from: place + 1) else { return nil }
         place = line.endIndex + 2
-        guard place - position <= limits.wholeBytes else { throw .answerTooLong }
+        guard place - position <= Self.byteLimit else { throw .answerTooLong }
         switch kind {
         case UInt8(ascii: "+"): return .status(String(decoding: line, as: UTF8.self))
-        case UInt8(ascii: "-"): return RedisRedirect(error: line).map { .redirect($0) } ?? .error(code: Self.code(line))
+        case UInt8(ascii: "-"): return node.flatMap { .redirect(line, from: $0) } ?? .error(code: Self.code(line))
         case UInt8(ascii: ":"): return .integer(try Self.number(line))
         default: break
         }
         let length = try Self.number(line)
         guard length >= -1 else { throw .malformedAnswer }
-        guard length <= limits.wholeBytes else { throw .answerTooLong }
+        guard length <= Self.byteLimit else { throw .answerTooLong }
         if length == -1 { return .null }
         guard kind == UInt8(ascii: "*") else { return try string(&place, Int(length)) }
-        guard depth < limits.depth, length <= limits.elements else { throw .malformedAnswer }
+        guard depth < Self.depthLimit, length <= Self.elementLimit else { throw .malformedAnswer }
         var elements: [RedisReply] = []
         while elements.count < length {
             guard let element = try value(&place, depth: depth + 1) else { return nil }
@@ -106,7 +98,7 @@ package struct RESPReader {
 
     private func string(_ place: inout Int, _ length: Int) throws(RedisFailure) -> RedisReply? {
         let (start, end) = (place, place + length)
-        guard end + 2 - position <= limits.wholeBytes else { throw .answerTooLong }
+        guard end + 2 - position <= Self.byteLimit else { throw .answerTooLong }
         guard end + 2 <= bytes.count else { return nil }
         guard bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { throw .malformedAnswer }
         place = end + 2
@@ -115,9 +107,9 @@ package struct RESPReader {
 
     /// The bytes up to CR LF; nil if the end has not arrived yet. CR or LF alone is an error.
     private func line(from start: Int) throws(RedisFailure) -> ArraySlice<UInt8>? {
-        guard let end = bytes[start...].prefix(RESPLimits.lineBytes + 1).firstIndex(where: { $0 == 0x0D || $0 == 0x0A })
+        guard let end = bytes[start...].prefix(Self.lineByteLimit + 1).firstIndex(where: { $0 == 0x0D || $0 == 0x0A })
         else {
-            guard bytes.count - start <= RESPLimits.lineBytes else { throw .malformedAnswer }
+            guard bytes.count - start <= Self.lineByteLimit else { throw .malformedAnswer }
             return nil
         }
         guard bytes[end] == 0x0D else { throw .malformedAnswer }

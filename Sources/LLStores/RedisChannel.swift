@@ -5,21 +5,26 @@ final class RedisChannel {
     let node: RedisNode
     private let stream: ClientStream
     private let signal: WakeSignal
-    private var reader = RESPReader()
+    private var reader: RESPReader
     private var output: [UInt8] = []
     private var sent = 0
     private var input = [UInt8](repeating: 0, count: 16_384)
-    private let isSecure: Bool
-    private var hasAnswered = false
+    /// True if a broken connection may mean that the server speaks TLS: such a server ends it before any answer.
+    private var mayExpectTLS: Bool
 
     /// - Parameters:
     ///   - signal: ends waits from other threads.
     ///   - node: the server at the other end.
-    init(_ stream: ClientStream, _ signal: WakeSignal, _ node: RedisNode, isSecure: Bool = false) {
-        self.node = node
-        self.isSecure = isSecure
-        self.stream = stream
-        self.signal = signal
+    init(
+        _ stream: ClientStream,
+        _ signal: WakeSignal,
+        _ node: RedisNode,
+        isInCluster: Bool = false,
+        isSecure: Bool = false
+    ) {
+        (self.stream, self.signal, self.node) = (stream, signal, node)
+        reader = RESPReader(from: isInCluster ? node : nil)
+        mayExpectTLS = !isSecure
     }
 
     func command(_ words: [[UInt8]]) { RESPCommand.append(words, to: &output) }
@@ -32,7 +37,7 @@ final class RedisChannel {
                 sent += count
             }
         } catch {
-            throw RedisFailure(error)
+            throw mayExpectTLS ? .perhapsTLS : RedisFailure(error)
         }
         output.removeAll(keepingCapacity: output.capacity <= 262_144)
         sent = 0
@@ -41,7 +46,7 @@ final class RedisChannel {
     /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
     func receive() throws(RedisFailure) {
         do throws(StreamError) {
-            while reader.waitingCount < reader.limits.wholeBytes {
+            while reader.waitingCount < RESPReader.byteLimit {
                 let count: Int
                 switch try stream.receive(into: &input) {
                 case .bytes(let received): count = received
@@ -53,7 +58,7 @@ final class RedisChannel {
                 if count < input.count { return }
             }
         } catch {
-            throw RedisFailure(error)
+            throw mayExpectTLS ? .perhapsTLS : RedisFailure(error)
         }
     }
 
@@ -73,36 +78,21 @@ final class RedisChannel {
         try call(words.map { Array($0.utf8) }, until: deadline)
     }
 
-    /// The answer to a command that may tell many nodes.
-    func map(_ words: [String], until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
-        reader.limits = .map
-        defer { reader.limits = .usual }
-        return try call(words, until: deadline)
-    }
-
     /// Sends the commands that wait and returns the next answer.
-    func answer(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
+    private func answer(until deadline: MonotonicInstant) throws(RedisFailure) -> RedisReply {
         while true {
-            do throws(RedisFailure) {
-                try flush()
-                if let reply = try next() { return reply }
-                try receive()
-                if let reply = try next() {
-                    hasAnswered = true
-                    return reply
-                }
-            } catch {
-                // A server with TLS ends the connection.
-                guard case .connection = error, !hasAnswered, !isSecure else { throw error }
-                throw .perhapsTLS
+            try flush()
+            if let reply = try next() { return reply }
+            try receive()
+            if let reply = try next() {
+                mayExpectTLS = false
+                return reply
             }
             guard MonotonicClock.now() < deadline else { throw .timedOut }
             wait(until: deadline)
         }
     }
-}
 
-extension RedisChannel {
     /// Sends the credentials and chooses the database.
     func introduce(
         _ configuration: RedisReplayStore.Configuration,
@@ -134,21 +124,5 @@ extension RedisChannel {
             info += text + "\r\n"
         }
         return info
-    }
-}
-
-extension RedisReply {
-    /// The answer itself if it is no refusal of a command.
-    /// - Parameter node: the server that answered.
-    func orFailure(
-        of command: String,
-        isInCluster: Bool = false,
-        at node: RedisNode? = nil
-    ) throws(RedisFailure) -> RedisReply {
-        switch self {
-        case .error(let code): throw RedisFailure(code: code, of: command)
-        case .redirect(let redirect): throw RedisFailure(redirect, isInCluster: isInCluster, at: node)
-        case .status, .integer, .string, .null, .array: return self
-        }
     }
 }

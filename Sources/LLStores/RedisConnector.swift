@@ -43,7 +43,7 @@ struct RedisConnector {
         do throws(RedisFailure) {
             session = try RedisSession(over: found, &memory, limits: limits, until: deadline)
         } catch {
-            try note(error, at: found.channel.node)
+            note(error, at: found.channel.node)
             store.state.withLock { $0.start = memory.start }
             throw error
         }
@@ -62,14 +62,14 @@ struct RedisConnector {
         do throws(RedisFailure) { try serve(session) } catch { failure = error }
         let now = MonotonicClock.now()
         memory = session.memory
-        session.abandon(now: now)
+        session.abandon()
         exchanges.abandon()
         if now >= session.openedAt + limits.greatestPause {
             mayRetryAtOnce = true
             pause = GrowingPause(limits)
         }
         if let failure {
-            try note(failure, at: session.node)
+            note(failure, at: session.node)
             // Revocations that waited during the failure are answered now and written later.
             store.revocations.setLink(.connecting)
             // A session that worked may work again at once, for instance after a restart, a broken connection or
@@ -116,10 +116,10 @@ struct RedisConnector {
     }
 
     /// Remembers that the slot of the keys is on its way, until a node that owns it alone has been judged.
-    private mutating func note(_ failure: RedisFailure, at node: RedisNode) throws(RedisFailure) {
-        guard case .slotMoves(let target) = failure else { return }
+    private mutating func note(_ failure: RedisFailure, at node: RedisNode) {
+        guard let target = failure.target else { return }
         let identity = memory.slotMove == nil ? finder.identity(of: target) : nil
-        _ = try memory.handle(.slotMoves(from: node, to: target, identity: identity, now: MonotonicClock.now()))
+        memory.noteMove(from: node, to: target, identity: identity, now: MonotonicClock.now())
     }
 
     private mutating func wait(after failure: RedisFailure) {
@@ -152,7 +152,6 @@ struct RedisConnector {
     }
 
     private func refuseWaiting() {
-        let now = MonotonicClock.now()
-        for lookup in store.takeWaiting(atMost: .max) { lookup.answer([], now: now) }
+        for lookup in store.takeWaiting(atMost: .max) { lookup.finish() }
     }
 }

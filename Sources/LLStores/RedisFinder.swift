@@ -10,15 +10,12 @@ final class RedisFinder {
     /// makes no storm of connections.
     private static let startLimit = 4
 
-    /// A connection to the server that holds the keys.
-    struct Found {
-        let channel: RedisChannel
-        /// The name of the last owner's history (see ``RedisServerFacts/replicationID``) if that server still is the
-        /// primary that it was, and itself tells that the keys now belong to another: they were moved, and none was lost.
-        var handedOverBy: String?
-    }
+    /// A connection to the server that holds the keys. `handedOverBy` is the name of the last owner's history (see
+    /// ``RedisServerFacts/replicationID``) if that server still is the primary that it was, and itself tells that the keys
+    /// now belong to another: they were moved, and none was lost.
+    typealias Found = (channel: RedisChannel, handedOverBy: String?)
 
-    let configuration: RedisReplayStore.Configuration
+    private let configuration: RedisReplayStore.Configuration
     private let names: NameResolver
     private let signal: WakeSignal
     private var places: RedisPlaces
@@ -39,7 +36,7 @@ final class RedisFinder {
         for start in starts.prefix(Self.startLimit) {
             do throws(RedisFailure) {
                 switch configuration.url.kind {
-                case .single: return Found(channel: try server(start, until: deadline))
+                case .single: return (try server(start, until: deadline), nil)
                 case .cluster: return try follow(from: start, last, until: deadline)
                 case .sentinel(let master): return try ask(start, master, until: deadline)
                 }
@@ -91,11 +88,16 @@ final class RedisFinder {
             if let context = configuration.tls {
                 try stream.secure(context, hostName: node.certificateName(through: start), until: deadline)
             }
-            return RedisChannel(stream, signal, node, isSecure: configuration.tls != nil)
+            let isSecure = configuration.tls != nil
+            return RedisChannel(
+                stream,
+                signal,
+                node,
+                isInCluster: configuration.url.kind == .cluster,
+                isSecure: isSecure
+            )
         } catch {
-            let failure = RedisFailure(error)
-            guard configuration.url.kind != .single, case .connection(let reason) = failure else { throw failure }
-            throw .connection("\(node): \(reason)")
+            throw RedisFailure(error, at: configuration.url.kind == .single ? nil : node)
         }
     }
 
@@ -110,14 +112,14 @@ final class RedisFinder {
             let words = [Array("AUTH".utf8), configuration.sentinelUser, password].compactMap(\.self)
             guard case .status("OK") = try channel.call(words, until: soon) else { throw .sentinelUnauthenticated }
         }
-        let reply = try channel.map(["SENTINEL", "MASTER", master], until: soon)
+        let reply = try channel.call(["SENTINEL", "MASTER", master], until: soon)
         let (primary, epoch) = try reply.primary(toldBy: sentinel)
         try places.require(epoch)
         let found = try server(primary, through: sentinel, until: deadline)
-        let role = try found.map(["ROLE"], until: deadline).orFailure(of: "ROLE")
+        let role = try found.call(["ROLE"], until: deadline).orFailure(of: "ROLE")
         guard role.elements?.first?.text == "master" else { throw .readOnly }
         places.trust(epoch, of: sentinel)
-        return Found(channel: found)
+        return (found, nil)
     }
 
     /// Follows the maps of the nodes to the owner of the keys, until a node names itself.
@@ -131,14 +133,14 @@ final class RedisFinder {
         for _ in 0...Self.stepLimit {
             let soon = soon(deadline)
             let channel = try server(node, through: urlPlace(for: start), until: soon)
-            let reply = try channel.map(["CLUSTER", "SLOTS"], until: soon)
-            if reply == .error(code: "ERR") { throw .unsupportedMode("cluster support") }
-            let map = try RedisClusterMap(slots: try reply.orFailure(of: "CLUSTER"), toldBy: node)
+            let reply = try channel.call(["CLUSTER", "SLOTS"], until: soon)
+            if reply == .error(code: "ERR") { throw .isNoCluster }
+            let map = try reply.orFailure(of: "CLUSTER").clusterMap(toldBy: node)
             guard let owner = map.owner else { throw .clusterDown }
             places.update(map.nodes, named: configuration.url.places)
             if owner == node {
                 places.order.prefer(owner)
-                return Found(channel: channel, handedOverBy: handedOverBy)
+                return (channel, handedOverBy)
             }
             // A primary learns in one step that another took over its slots and that it is a replica now. So the last owner,
             // and no other node, proves that it handed the keys over if it is still a primary.
@@ -197,19 +199,6 @@ struct RedisPlaces: Hashable {
         order.removeAll { !nodes.contains($0) && !named.contains($0) }
         order += nodes.filter { !order.contains($0) }
     }
-}
-
-extension RedisNode {
-    /// The name that the node's certificate must have: the node's own, also if that is an address. A node that is only
-    /// told by its address must have one for the name in the URL, if there is one: the holder of that name is trusted.
-    /// - Parameter start: the place of the URL through which the node was found.
-    func certificateName(through start: RedisNode?) -> String {
-        if !isNamed, let start, start.isNamed { return start.host }
-        return host
-    }
-
-    /// True if the host is a name and no address.
-    var isNamed: Bool { host == "localhost" || SocketAddress(host: host) == nil }
 }
 
 extension [RedisNode] {

@@ -3,12 +3,12 @@ internal import LLHTTP
 /// One replica's knowledge of its server's memory, and every decision that follows from it: a state machine without a
 /// clock and without a connection. ``MemoryJudgement`` is its central table.
 ///
-/// A connection begins with ``Event/met(_:)``. ``handle(_:)`` returns the commands to send, and takes their answers with
-/// ``Event/answered(_:)``, until it returns none: the server is trusted then. Each batch of questions ends with
-/// ``checks``. They ask whether the start of the memory and the history of the data are still the known ones, and
-/// whether the server's clock has jumped ahead. The other answers of a batch count only if all is well. Data that were
-/// emptied, replaced or forgotten early meanwhile therefore never make a used nonce look new. The checks are needed
-/// because a connection stays open while its server becomes a replica and then a primary again.
+/// A connection begins with ``meet(_:)``. It returns the commands to send, and so does ``take(_:)`` for their answers, until
+/// there are none: the server is trusted then. Each batch of questions ends with ``checks``. They ask whether the start of
+/// the memory and the history of the data are still the known ones, and whether the server's clock has jumped ahead. The
+/// other answers of a batch count only if all is well. Data that were emptied, replaced or forgotten early meanwhile
+/// therefore never make a used nonce look new. The checks are needed because a connection stays open while its server
+/// becomes a replica and then a primary again.
 struct RedisMemory: Hashable {
     /// The facts about a server at the beginning of a connection.
     struct Meeting: Hashable {
@@ -23,24 +23,12 @@ struct RedisMemory: Hashable {
         let unixMilliseconds: UInt64
     }
 
-    enum Event {
-        case met(Meeting)
-        /// The answers to the last commands.
-        case answered([RedisReply])
-        /// The answers of a batch, with those to ``checks`` at its end.
-        case checked([RedisReply], sentAt: MonotonicInstant, now: MonotonicInstant, unixMilliseconds: UInt64)
-        /// The node tells that the slot of the keys is on its way to another, which has this identity if it tells one.
-        case slotMoves(from: RedisNode, to: RedisNode, identity: String?, now: MonotonicInstant)
-    }
-
     private struct Opening: Hashable {
         let meeting: Meeting
         var reported: MemoryJudgement.Reported
         let moved: MemoryJudgement.Move
         /// The number of readings of the keys.
         var readings = 0
-        var isReading = true
-        var hasNoticedLoss = false
     }
 
     private struct Arrival: Hashable {
@@ -96,37 +84,26 @@ struct RedisMemory: Hashable {
             + [["GET", keys.run(last?.known.identity ?? "")], ["TIME"], ["INFO", "replication"]]
     }
 
-    /// - Returns: the commands to send next; none if the server is trusted.
-    mutating func handle(_ event: Event) throws(RedisFailure) -> [[String]] {
-        switch event {
-        case .met(let meeting):
-            opening = Opening(meeting: meeting, reported: reported(meeting), moved: moved(meeting))
-            return read()
-        case .answered(let replies):
-            guard let opening else { return [] }
-            return try opening.isReading ? judge(replies) : read()
-        case .checked(let replies, let sentAt, let now, let unixMilliseconds):
-            try check(replies, sentAt, now)
-            guard replies.allSatisfy({ $0.redirect == nil }) else { return [] }
-            last?.answeredAt = now
-            last?.known.answeredAt = unixMilliseconds
-        case .slotMoves(let node, let target, let identity, let now):
-            if slotMove == nil {
-                let first = recent(at: now) == nil ? nil : identity
-                slotMove = SlotMove(target: target, identity: first, since: last?.answeredAt ?? now)
-            } else if slotMove?.target != target {
-                slotMove?.isBroken = true
-            }
-            // The owner still has the slot, so no third server can have had it since.
-            if last?.node == node { last?.answeredAt = now }
+    /// The node tells that the slot of the keys is on its way to another, which has this identity if it tells one.
+    mutating func noteMove(from node: RedisNode, to target: RedisNode, identity: String?, now: MonotonicInstant) {
+        if slotMove == nil {
+            let first = recent(at: now) == nil ? nil : identity
+            slotMove = SlotMove(target: target, identity: first, since: last?.answeredAt ?? now)
+        } else if slotMove?.target != target {
+            slotMove?.isBroken = true
         }
-        return []
+        // The owner still has the slot, so no third server can have had it since.
+        if last?.node == node { last?.answeredAt = now }
     }
 
     // MARK: The beginning of a connection
 
+    mutating func meet(_ meeting: Meeting) -> [[String]] {
+        opening = Opening(meeting: meeting, reported: reported(meeting), moved: moved(meeting))
+        return read()
+    }
+
     private mutating func read() -> [[String]] {
-        opening?.isReading = true
         opening?.readings += 1
         let names = [
             last.map { keys.run($0.known.identity) }, opening.map { keys.run($0.reported.identity) }, keys.data,
@@ -134,14 +111,17 @@ struct RedisMemory: Hashable {
         return names.compactMap { $0.map { ["GET", $0] } }
     }
 
-    /// Judges the keys. Commands are written until the keys tell the judgement.
-    private mutating func judge(_ replies: [RedisReply]) throws(RedisFailure) -> [[String]] {
-        guard var opening, opening.readings <= 5, replies.count >= 2 else { throw .memoryLost }
-        let (found, facts) = (replies[replies.count - 2], opening.meeting.facts)
-        if last != nil { opening.reported.last = MemoryJudgement.LastRun(replies[0]) }
+    /// Judges the keys by the answers to the last commands, which end with a reading. Commands are written until the keys
+    /// tell the judgement.
+    /// - Returns: the commands to send next; none if the server is trusted.
+    mutating func take(_ replies: [RedisReply]) throws(RedisFailure) -> [[String]] {
+        guard var opening else { return [] }
+        let values = Array(replies.suffix(last == nil ? 2 : 3))
+        guard opening.readings <= 5, values.count >= 2 else { throw .memoryLost }
+        let (found, facts) = (values[values.count - 2], opening.meeting.facts)
+        if last != nil { opening.reported.last = MemoryJudgement.LastRun(values[0]) }
         opening.reported.run = MemoryStart(found)
-        opening.reported.data = MemoryStart(replies[replies.count - 1])
-        defer { self.opening?.hasNoticedLoss = true }
+        opening.reported.data = MemoryStart(values[values.count - 1])
         let run = keys.run(facts.identity)
         // One of several replicas that see a new run at once writes the key.
         func write(_ start: MemoryStart) -> [[String]] { [["SET", run, start.text] + (found == .null ? ["NX"] : [])] }
@@ -154,13 +134,11 @@ struct RedisMemory: Hashable {
             let names = [keys.data] + (facts.history == nil ? [] : [keys.run(facts.runID)])
             return names.map { ["SET", $0, start.text] }
         case .movedIntact(let start):
-            self.opening?.isReading = false
             return write(start) + (last.map { [["SET", keys.run($0.known.identity), RedisKeys.movedMark]] } ?? [])
+                + read()
         case .lost(let start):
             // Another replica may know better, and be about to write.
-            guard opening.hasNoticedLoss else { return read() }
-            self.opening?.isReading = false
-            return write(start)
+            return (opening.readings > 1 ? write(start) : []) + read()
         }
     }
 
@@ -219,10 +197,13 @@ struct RedisMemory: Hashable {
 
     // MARK: A batch of questions
 
-    private mutating func check(
+    /// Takes the answers of a batch, with those to ``checks`` at its end.
+    /// - Throws: the reason why none of them counts.
+    mutating func check(
         _ replies: [RedisReply],
-        _ sentAt: MonotonicInstant,
-        _ now: MonotonicInstant
+        sentAt: MonotonicInstant,
+        now: MonotonicInstant,
+        unixMilliseconds: UInt64
     ) throws(RedisFailure) {
         let own = Array(replies.suffix(3))
         guard let last, own.count == 3, let time = own[1].serverMicroseconds, let info = own[2].text else {
@@ -239,6 +220,9 @@ struct RedisMemory: Hashable {
         guard try RedisServerFacts.history(info: info) == last.history, MemoryStart(own[0]) == last.known.start,
             !isInCluster || replies.dropLast(3).last == .null
         else { throw .memoryLost }
+        guard replies.allSatisfy({ $0.redirection == nil }) else { return }
+        self.last?.answeredAt = now
+        self.last?.known.answeredAt = unixMilliseconds
     }
 }
 

@@ -11,28 +11,36 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
 
     var isSocket: Bool { host.hasPrefix("/") }
 
+    /// True if the host is a name and no address.
+    var isNamed: Bool { host == "localhost" || SocketAddress(host: host) == nil }
+
     package var description: String {
         if isSocket { return host }
         return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// The name that the node's certificate must have: the node's own, also if that is an address. A node that is only
+    /// told by its address must have one for the name in the URL, if there is one: the holder of that name is trusted.
+    /// - Parameter start: the place of the URL through which the node was found.
+    func certificateName(through start: RedisNode?) -> String {
+        if !isNamed, let start, start.isNamed { return start.host }
+        return host
     }
 }
 
 extension RedisNode {
     /// A node from the host and port in a server's answer; nil if they are invalid.
-    /// - Parameter teller: The node that sent the answer. Its own host is used if the host in the answer is empty or
-    ///   null.
-    init?(_ host: RedisReply, _ port: RedisReply, toldBy teller: RedisNode) {
-        guard let number = port.number.flatMap({ UInt16(exactly: $0) }), number > 0 else { return nil }
-        switch host {
-        case .null: self.init(host: teller.host, port: number)
-        case .string(let bytes): self.init(host: bytes[...], port: number, toldBy: teller)
-        case .status, .error, .redirect, .integer, .array: return nil
-        }
+    /// - Parameter teller: the node that sent the answer. Its own host is used if the host in the answer is empty or null.
+    fileprivate init?(_ host: RedisReply, _ port: RedisReply, toldBy teller: RedisNode) {
+        guard case .string(let bytes) = host == .null ? .string([]) : host,
+            let number = port.number.flatMap({ UInt16(exactly: $0) }), number > 0
+        else { return nil }
+        self.init(host: bytes[...], port: number, toldBy: teller)
     }
 
     /// - Parameter host: a name or an address without brackets; empty for the host of the teller.
-    fileprivate init?(host: ArraySlice<UInt8>, port: UInt16, toldBy teller: RedisNode?) {
-        if host.isEmpty, let teller {
+    fileprivate init?(host: ArraySlice<UInt8>, port: UInt16, toldBy teller: RedisNode) {
+        if host.isEmpty {
             self.init(host: teller.host, port: port)
             return
         }
@@ -45,6 +53,30 @@ extension RedisNode {
 }
 
 extension RedisReply {
+    /// The redirection that an error means: `MOVED slot host:port` or `ASK slot host:port`; nil for other errors.
+    static func redirect(_ line: ArraySlice<UInt8>, from teller: RedisNode) -> RedisReply? {
+        let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        guard words.count == 3, let slot = DecimalNumber.parse(words[1]), slot < 16_384,
+            let colon = words[2].lastIndex(of: UInt8(ascii: ":")),
+            let number = DecimalNumber.parse(words[2][(colon + 1)...]), let port = UInt16(exactly: number), port > 0
+        else { return nil }
+        if words[0].elementsEqual("MOVED".utf8) { return .redirect(nil) }
+        guard words[0].elementsEqual("ASK".utf8) else { return nil }
+        return RedisNode(host: words[2][..<colon], port: port, toldBy: teller).map { .redirect($0) }
+    }
+
+    /// The failure that a redirection means; nil for other answers.
+    var redirection: RedisFailure? {
+        if case .redirect(let target) = self { target.map { .slotMoves(to: $0) } ?? .moved } else { nil }
+    }
+
+    /// The answer itself if it is no refusal of a command.
+    func orFailure(of command: String) throws(RedisFailure) -> RedisReply {
+        if case .error(let code) = self { throw RedisFailure(code: code, of: command) }
+        if let redirection { throw redirection }
+        return self
+    }
+
     /// The number that an integer or a string holds.
     fileprivate var number: Int64? {
         switch self {
@@ -55,16 +87,10 @@ extension RedisReply {
     }
 
     /// The elements of an array.
-    var elements: [RedisReply]? {
-        if case .array(let elements) = self { elements } else { nil }
-    }
-
-    var redirect: RedisRedirect? {
-        if case .redirect(let redirect) = self { redirect } else { nil }
-    }
+    var elements: [RedisReply]? { if case .array(let elements) = self { elements } else { nil } }
 
     /// The values of an array of names and values.
-    fileprivate var fields: [String: RedisReply] {
+    private var fields: [String: RedisReply] {
         guard let elements else { return [:] }
         var fields: [String: RedisReply] = [:]
         for index in stride(from: 0, to: elements.count - 1, by: 2) {
@@ -72,48 +98,14 @@ extension RedisReply {
         }
         return fields
     }
-}
 
-/// A redirection to another node of the cluster.
-package enum RedisRedirect: Hashable, Sendable {
-    /// The slot belongs to another node. The map of the cluster names it, so the name in the answer is not used.
-    case moved
-    /// The slot is on its way to a node, and this key is there or nowhere. The node has an empty host if it is the host
-    /// of the node that answers.
-    case ask(RedisNode)
-
-    /// The redirection that an error means: `MOVED slot host:port` or `ASK slot host:port`; nil for other errors.
-    init?(error line: ArraySlice<UInt8>) {
-        let words = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-        guard words.count == 3, let slot = DecimalNumber.parse(words[1]), slot < 16_384,
-            let colon = words[2].lastIndex(of: UInt8(ascii: ":")),
-            let number = DecimalNumber.parse(words[2][(colon + 1)...]), let port = UInt16(exactly: number), port > 0
-        else { return nil }
-        if words[0].elementsEqual("MOVED".utf8) {
-            self = .moved
-            return
-        }
-        let empty = RedisNode(host: "", port: port)
-        guard words[0].elementsEqual("ASK".utf8),
-            let node = RedisNode(host: words[2][..<colon], port: port, toldBy: empty)
-        else { return nil }
-        self = .ask(node)
-    }
-}
-
-/// The nodes of a cluster, as reported by one of them.
-struct RedisClusterMap: Equatable {
-    /// Most nodes that are kept: 512. A cluster has a thousand at most, by its own documentation.
-    static let nodeLimit = 512
-
-    /// The node that holds the keys; nil if there is none.
-    let owner: RedisNode?
-    /// All reported nodes, the owner first.
-    let nodes: [RedisNode]
-
-    /// Reads the answer to CLUSTER SLOTS: ranges of slots, each with its primary and its replicas.
-    init(slots reply: RedisReply, toldBy teller: RedisNode, slot: Int64 = RedisKeys.clusterSlot) throws(RedisFailure) {
-        guard let ranges = reply.elements else { throw .malformedAnswer }
+    /// The owner of the keys and all nodes, the owner first, in an answer to CLUSTER SLOTS: ranges of slots, each with its
+    /// primary and its replicas. At most 512 nodes are kept: half of the greatest cluster by its own documentation.
+    func clusterMap(
+        toldBy teller: RedisNode,
+        slot: Int64 = RedisKeys.clusterSlot
+    ) throws(RedisFailure) -> (owner: RedisNode?, nodes: [RedisNode]) {
+        guard let ranges = elements else { throw .malformedAnswer }
         var owner: RedisNode?
         var nodes: [RedisNode] = []
         for range in ranges {
@@ -126,27 +118,23 @@ struct RedisClusterMap: Equatable {
                 if index == 0, (first...max(first, last)).contains(slot) { owner = node }
             }
         }
-        self.owner = owner
         var seen: Set<RedisNode> = []
         let all = (owner.map { [$0] } ?? []) + nodes
-        self.nodes = Array(all.filter { seen.insert($0).inserted }.prefix(Self.nodeLimit))
+        return (owner, Array(all.filter { seen.insert($0).inserted }.prefix(512)))
     }
 
-}
-
-extension RedisReply {
     /// The primary in an answer to SENTINEL MASTER, and the number of its configuration, which grows with each failover.
     func primary(toldBy teller: RedisNode) throws(RedisFailure) -> (RedisNode, epoch: Int64) {
         switch self {
         case .error(code: "NOAUTH"), .error(code: "WRONGPASS"): throw .sentinelUnauthenticated
         // The code of an unknown name.
         case .error(code: "ERR"): throw .unknownMaster
-        case .error(let code): throw RedisFailure(code: code, of: "SENTINEL")
-        default:
-            guard let host = fields["ip"], let port = fields["port"],
-                let primary = RedisNode(host, port, toldBy: teller), let epoch = fields["config-epoch"]?.number
-            else { throw .malformedAnswer }
-            return (primary, epoch)
+        default: break
         }
+        let fields = try orFailure(of: "SENTINEL").fields
+        guard let host = fields["ip"], let port = fields["port"], let primary = RedisNode(host, port, toldBy: teller),
+            let epoch = fields["config-epoch"]?.number
+        else { throw .malformedAnswer }
+        return (primary, epoch)
     }
 }

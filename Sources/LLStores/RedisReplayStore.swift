@@ -99,10 +99,9 @@ package final class RedisReplayStore: Sendable {
         let proof = question.counted(at: now.milliseconds, now: WallClock.unixMilliseconds())
         let lookup = QueuedLookup(
             question: question,
-            askedAt: now,
             deadline: now + configuration.limits.questionTimeout,
-            observe: observe,
             completion: { [self] verdict in
+                observe(.answered(nanoseconds: MonotonicClock.now().nanoseconds(since: now)))
                 // A refused proof gives its place back.
                 if let proof, verdict != .accepted {
                     state.withLock { $0.quota.giveBack(proof.owners, until: proof.end) }

@@ -1,4 +1,4 @@
-internal import LLHTTP
+internal import LLBytes
 
 /// The facts from a Redis or Valkey server's INFO that matter here.
 package struct RedisServerFacts: Hashable, Sendable {
@@ -31,14 +31,16 @@ extension RedisServerFacts {
         guard Self.isIdentifier(runID) else { throw .malformedAnswer }
         let mode = fields["redis_mode"] ?? fields["server_mode"] ?? "standalone"
         guard mode == "standalone" || isInCluster && mode == "cluster" else {
-            throw .unsupportedMode(mode == "cluster" ? "cluster" : "sentinel")
+            throw mode == "cluster" ? .isCluster : .isSentinel
         }
         guard fields["loading"] ?? "0" == "0" else { throw .loading }
         history = try Self.history(fields)
         let policy = fields["maxmemory_policy"] ?? "unknown"
         // A server that does not report its limit and policy may evict entries.
         guard fields["maxmemory"] == "0" || policy == "noeviction" else {
-            throw .evicting(policy: Self.policies.contains(String(policy)) ? String(policy) : "unknown")
+            // Only the letters of a policy are repeated in a log line.
+            let isPlain = policy.utf8.count <= 32 && policy.utf8.allSatisfy { ASCII.isAlphanumeric($0) || $0 == 0x2D }
+            throw .evicting(policy: isPlain ? String(policy) : "unknown")
         }
         hasRoomForProofs = Self.hasRoomForProofs(fields)
         appendsToFile = fields["aof_enabled"] == "1"
@@ -86,12 +88,6 @@ extension RedisServerFacts {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
-
-    /// The policies that a log line may repeat.
-    private static let policies: Set<String> = [
-        "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random",
-        "volatile-ttl",
-    ]
 }
 
 /// The names of the project's keys.

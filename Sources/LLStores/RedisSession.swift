@@ -1,25 +1,31 @@
 internal import LLHTTP
 
+/// A question on its way through the store.
+struct QueuedLookup: Sendable {
+    let question: ReplayLookup
+    let deadline: MonotonicInstant
+    let completion: @Sendable (ReplayVerdict) -> Void
+    /// The moment from which lifetimes in the server are counted, in milliseconds since 1970.
+    var sentAt: UInt64 = 0
+    /// The answers about the first entries. The next entry is sent only after these are good, so that a refused nonce does
+    /// not use up the token beside it.
+    var answers: [ReplayAnswer] = []
+
+    var next: ReplayEntry? {
+        let entries = question.entries
+        return answers.count < entries.count && answers.allSatisfy { $0 == .first } ? entries[answers.count] : nil
+    }
+
+    /// Gives the answer, once: unavailable if there are too few answers.
+    func finish() { completion(question.verdict(of: answers)) }
+}
+
 /// One connection to the server: questions in batches, several batches at a time. Each batch ends with
 /// ``RedisMemory/checks``.
 final class RedisSession {
-    /// A question and the answers about its first entries. The next entry is sent only after these are good, so that a
-    /// refused nonce does not use up the token beside it.
-    private struct Asked {
-        let lookup: QueuedLookup
-        /// Milliseconds since 1970.
-        let sentAt: UInt64
-        var answers: [ReplayAnswer] = []
-
-        var next: ReplayEntry? {
-            let entries = lookup.question.entries
-            return answers.count < entries.count && answers.allSatisfy { $0 == .first } ? entries[answers.count] : nil
-        }
-    }
-
     private struct Batch {
         /// The questions with an entry in this batch; nil if the commands are about revocations.
-        var asked: [Asked]?
+        var asked: [QueuedLookup]?
         /// The number of answers before those about the server itself.
         let answerCount: Int
         /// The commands about the server itself.
@@ -60,16 +66,15 @@ final class RedisSession {
         limits: ReplayLimits,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) {
-        let (channel, isInCluster) = (found.channel, memory.isInCluster)
+        let channel = found.channel
         (self.channel, self.limits) = (channel, limits)
         func ask(_ words: [String]) throws(RedisFailure) -> RedisReply {
-            let reply = try channel.call(words, until: deadline)
-            return try reply.orFailure(of: words[0], isInCluster: isInCluster, at: channel.node)
+            try channel.call(words, until: deadline).orFailure(of: words[0])
         }
-        let facts = try RedisServerFacts(info: try channel.info(until: deadline), isInCluster: isInCluster)
+        let facts = try RedisServerFacts(info: try channel.info(until: deadline), isInCluster: memory.isInCluster)
         hasRoomForProofs = facts.hasRoomForProofs
         // The owner of a slot that moves has no answer about a missing key.
-        if isInCluster { _ = try ask(["GET", memory.keys.absent]) }
+        if memory.isInCluster { _ = try ask(["GET", memory.keys.absent]) }
         guard let time = try ask(["TIME"]).serverMicroseconds else { throw .malformedAnswer }
         openedAt = MonotonicClock.now()
         var meeting = RedisMemory.Meeting(
@@ -84,11 +89,11 @@ final class RedisSession {
             let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)
             meeting.writesThrough = reply.elements?.last?.text == "always"
         }
-        var commands = try memory.handle(.met(meeting))
+        var commands = memory.meet(meeting)
         while !commands.isEmpty {
             var replies: [RedisReply] = []
             for command in commands { replies.append(try ask(command)) }
-            commands = try memory.handle(.answered(replies))
+            commands = try memory.take(replies)
         }
         // Checks that the server accepts writes, before the first login needs them.
         guard case .status("OK") = try ask(["SET", memory.keys.probe, "1", "PX", "60000"]) else {
@@ -111,18 +116,20 @@ final class RedisSession {
     func send(_ questions: [QueuedLookup], unixMilliseconds: UInt64, now: MonotonicInstant) throws(RedisFailure) {
         guard let last = memory.last else { return }
         let present = Self.entryTime(unixMilliseconds, serverTime: last.clock.time(at: now))
-        var asked: [Asked] = []
+        var asked: [QueuedLookup] = []
         var looksAtRoom = false
-        for lookup in questions {
+        for var lookup in questions {
             let isProof = lookup.question.has(.proof)
             looksAtRoom = looksAtRoom || isProof
             let answers = lookup.question.entries.map { memory.answer(about: $0, now: unixMilliseconds) }
             if isProof, !hasRoomForProofs {
-                lookup.answer([], now: now)
+                lookup.finish()
             } else if answers.contains(where: { $0 != nil }) {
-                lookup.answer(answers.map { $0 ?? .first }, now: now)
+                lookup.answers = answers.map { $0 ?? .first }
+                lookup.finish()
             } else {
-                asked.append(Asked(lookup: lookup, sentAt: present))
+                lookup.sentAt = present
+                asked.append(lookup)
             }
         }
         // Only one look at the room runs at a time; its result is at most as old as the current batches.
@@ -139,18 +146,16 @@ final class RedisSession {
     }
 
     /// Answers the questions that need no more answers of the server, and sends the next entries of the others.
-    private func ask(_ all: [Asked], _ now: MonotonicInstant, looksAtRoom: Bool = false) throws(RedisFailure) {
-        var asked: [Asked] = []
+    private func ask(_ all: [QueuedLookup], _ now: MonotonicInstant, looksAtRoom: Bool = false) throws(RedisFailure) {
+        var asked: [QueuedLookup] = []
         var commands: [[[UInt8]]] = []
-        for one in all {
-            if one.next != nil, one.lookup.deadline <= now {
-                one.lookup.answer([], now: now)
-            } else if let next = one.next {
-                asked.append(one)
-                commands.append(words(next, one.sentAt))
-            } else {
-                one.lookup.answer(one.answers, now: now)
+        for lookup in all {
+            guard let next = lookup.next, now < lookup.deadline else {
+                lookup.finish()
+                continue
             }
+            asked.append(lookup)
+            commands.append(words(next, lookup.sentAt))
         }
         if !commands.isEmpty || looksAtRoom { try send(commands, for: asked, looksAtRoom: looksAtRoom, now) }
     }
@@ -161,7 +166,7 @@ final class RedisSession {
     /// - Parameter asked: nil if the commands are about revocations.
     private func send(
         _ commands: [[[UInt8]]],
-        for asked: [Asked]?,
+        for asked: [QueuedLookup]?,
         looksAtRoom: Bool = false,
         _ now: MonotonicInstant
     ) throws(RedisFailure) {
@@ -191,9 +196,6 @@ final class RedisSession {
         try channel.receive()
         while let reply = try channel.next() {
             guard !batches.isEmpty else { throw .malformedAnswer }
-            if case .redirect(let redirect) = reply, !memory.isInCluster {
-                throw RedisFailure(redirect, isInCluster: false, at: channel.node)
-            }
             if case .error(let code) = reply, let command = batches[0].nextCommand {
                 throw RedisFailure(code: code, of: command)
             }
@@ -203,12 +205,10 @@ final class RedisSession {
     }
 
     private func finish(_ batch: Batch, _ now: MonotonicInstant) throws(RedisFailure) {
-        let checked = Array(batch.answers.suffix(memory.checks.count))
-        if let redirect = checked.compactMap(\.redirect).first {
-            throw RedisFailure(redirect, isInCluster: true, at: channel.node)
-        }
+        let checked = batch.answers.suffix(memory.checks.count)
+        if let failure = checked.lazy.compactMap(\.redirection).first { throw failure }
         let present = WallClock.unixMilliseconds()
-        _ = try memory.handle(.checked(batch.answers, sentAt: batch.sentAt, now: now, unixMilliseconds: present))
+        try memory.check(batch.answers, sentAt: batch.sentAt, now: now, unixMilliseconds: present)
         if batch.looksAtRoom {
             guard let info = batch.answers[batch.answerCount].text else { throw .malformedAnswer }
             hasRoomForProofs = RedisServerFacts.hasRoomForProofs(RedisServerFacts.fields(info))
@@ -216,27 +216,23 @@ final class RedisSession {
         let answers = batch.answers.prefix(batch.answerCount)
         var asked = batch.asked ?? []
         for (index, reply) in zip(asked.indices, answers) {
-            if let answer = try Self.answer(reply) { asked[index].answers.append(answer) }
+            switch reply {
+            case .status("OK"): asked[index].answers.append(.first)
+            case .null: asked[index].answers.append(.seen)
+            // Another node has it.
+            case .redirect: break
+            case .error, .status, .integer, .string, .array: throw .malformedAnswer
+            }
         }
         // The batch is removed before its questions are answered, so that each is answered once.
         batches.removeFirst()
-        if let redirect = answers.compactMap(\.redirect).first {
+        if let failure = answers.lazy.compactMap(\.redirection).first {
             // The answers that the owner gave itself hold, because its memory was whole afterwards.
-            for one in asked { one.lookup.answer(one.next == nil ? one.answers : [], now: now) }
-            throw RedisFailure(redirect, isInCluster: true, at: channel.node)
+            for lookup in asked { lookup.finish() }
+            throw failure
         }
         if batch.asked == nil { finished = Array(answers) }
         try ask(asked, now)
-    }
-
-    /// The answer about an entry; nil if another node has it.
-    private static func answer(_ reply: RedisReply) throws(RedisFailure) -> ReplayAnswer? {
-        switch reply {
-        case .status("OK"): return .first
-        case .null: return .seen
-        case .redirect: return nil
-        case .error, .status, .integer, .string, .array: throw .malformedAnswer
-        }
     }
 
     /// The answers to the last commands about revocations. They are returned only once.
@@ -256,8 +252,8 @@ final class RedisSession {
     }
 
     /// Ends all questions under way: the server will not answer them.
-    func abandon(now: MonotonicInstant) {
-        for one in batches.flatMap({ $0.asked ?? [] }) { one.lookup.answer([], now: now) }
+    func abandon() {
+        for lookup in batches.flatMap({ $0.asked ?? [] }) { lookup.finish() }
         batches = []
     }
 }

@@ -141,26 +141,9 @@ package struct ReplayVerdict: Equatable, Sendable {
     }
 }
 
-/// A question on its way through the store, with the callback for its answer.
-struct QueuedLookup: Sendable {
-    let question: ReplayLookup
-    let askedAt: MonotonicInstant
-    let deadline: MonotonicInstant
-    let observe: @Sendable (ReplayStoreEvent) -> Void
-    let completion: @Sendable (ReplayVerdict) -> Void
-
-    /// Gives the answer, once.
-    /// - Parameter answers: one for each entry up to a refusal; empty if the store could not be reached.
-    func answer(_ answers: [ReplayAnswer], now: MonotonicInstant) {
-        let all = answers.isEmpty ? question.entries.map { _ in .unavailable } : answers
-        for _ in all { observe(.answered(nanoseconds: now.nanoseconds(since: askedAt))) }
-        completion(question.verdict(of: all))
-    }
-}
-
 /// Events in a store, for logs and metrics.
 package enum ReplayStoreEvent: Equatable, Sendable {
-    /// The store answered about one entry.
+    /// The store answered a question.
     case answered(nanoseconds: UInt64)
     /// The server is usable again.
     case up(MemoryStart)

@@ -22,7 +22,7 @@ struct RedisSessionTests {
         let channel = RedisChannel(stream, signal, RedisNode(host: "127.0.0.1", port: server.port))
         var memory = RedisMemory(.single, limits)
         let session = try RedisSession(
-            over: RedisFinder.Found(channel: channel),
+            over: (channel, handedOverBy: nil),
             &memory,
             limits: limits,
             until: end
@@ -74,7 +74,7 @@ struct RedisSessionTests {
         try session.requireInTime(now + .milliseconds(499))
         #expect(throws: RedisFailure.timedOut) { try session.requireInTime(now + .milliseconds(500)) }
         #expect(verdict.withLock { $0 } == nil)
-        session.abandon(now: now)
+        session.abandon()
         #expect(verdict.withLock { $0 } == .unavailable)
     }
 }

@@ -136,10 +136,9 @@ extension StoreModel {
 
     private mutating func note(_ failure: RedisFailure, _ service: Int, _ node: Int) {
         services[service].session = nil
-        guard case .slotMoves(let target) = failure else { return }
+        guard let target = failure.target else { return }
         let identity = facts(Int(target.port) - 1).identity
-        let event = RedisMemory.Event.slotMoves(from: Self.nodes[node], to: target, identity: identity, now: instant)
-        _ = try? services[service].memory.handle(event)
+        services[service].memory.noteMove(from: Self.nodes[node], to: target, identity: identity, now: instant)
     }
 
     private mutating func find(_ service: Int) -> (Int, String?)? {
@@ -191,17 +190,17 @@ extension StoreModel {
         meeting.writesThrough =
             writesThrough && facts.history == nil && services[service].memory.last?.known.identity != facts.identity
         if kind == .cluster { _ = try ask(["GET", services[service].memory.keys.absent], node) }
-        var commands = try services[service].memory.handle(.met(meeting))
+        var commands = services[service].memory.meet(meeting)
         while !commands.isEmpty {
             var replies: [RedisReply] = []
             for command in commands { replies.append(try ask(command, node)) }
-            commands = try services[service].memory.handle(.answered(replies))
+            commands = try services[service].memory.take(replies)
         }
         services[service].session = Session(node: node, openedAt: instant)
     }
 
     private mutating func ask(_ words: [String], _ node: Int) throws(RedisFailure) -> RedisReply {
-        try answer(words, node).orFailure(of: words[0], isInCluster: kind == .cluster, at: Self.nodes[node])
+        try answer(words, node).orFailure(of: words[0])
     }
 
     /// Sends a question about a nonce, and the checks after it, as RedisSession does.
@@ -225,28 +224,23 @@ extension StoreModel {
             var replies: [RedisReply] = []
             for check in services[service].memory.checks { replies.append(try ask(check, node)) }
             let present = wall(service)
-            _ = try services[service].memory.handle(
-                .checked(replies, sentAt: instant, now: instant, unixMilliseconds: present)
-            )
+            try services[service].memory.check(replies, sentAt: instant, now: instant, unixMilliseconds: present)
         } catch { note(error, service, node) }
     }
 
     private mutating func receive(_ service: Int) {
         guard let session = services[service].session, let sent = session.sent.first else { return }
         services[service].session?.sent.removeFirst()
-        let node = Self.nodes[session.node]
         do throws(RedisFailure) {
-            for reply in sent.replies.dropFirst() {
-                _ = try reply.orFailure(of: "GET", isInCluster: kind == .cluster, at: node)
-            }
-            let event = RedisMemory.Event.checked(
+            for reply in sent.replies.dropFirst() { _ = try reply.orFailure(of: "GET") }
+            let present = wall(service)
+            try services[service].memory.check(
                 sent.replies,
                 sentAt: sent.at,
                 now: instant,
-                unixMilliseconds: wall(service)
+                unixMilliseconds: present
             )
-            _ = try services[service].memory.handle(event)
-            let reply = try sent.replies[0].orFailure(of: "SET", isInCluster: kind == .cluster, at: node)
+            let reply = try sent.replies[0].orFailure(of: "SET")
             if reply == .status("OK") { nonces[sent.nonce].accepted += 1 }
         } catch { note(error, service, session.node) }
     }
@@ -267,8 +261,8 @@ extension StoreModel {
             return string("role:\(role)\r\nmaster_replid:\(name)\r\nsecond_repl_offset:\(offset)")
         default: break
         }
-        if kind == .cluster, server.owner != node || !server.isPrimary { return .redirect(.moved) }
-        if server.isMigrating, server.keys[words[1]] == nil { return .redirect(.ask(Self.nodes[1 - node])) }
+        if kind == .cluster, server.owner != node || !server.isPrimary { return .redirect(nil) }
+        if server.isMigrating, server.keys[words[1]] == nil { return .redirect(Self.nodes[1 - node]) }
         if words[0] == "GET" { return server.keys[words[1]].map(string) ?? .null }
         guard server.isPrimary else { return .error(code: "READONLY") }
         if words.contains("NX"), server.keys[words[1]] != nil { return .null }

@@ -134,9 +134,7 @@ final class StoreUnderTest: Sendable {
     ) -> QueuedLookup {
         QueuedLookup(
             question: question,
-            askedAt: MonotonicClock.now(),
             deadline: deadline,
-            observe: { _ in },
             completion: { given in verdict.withLock { $0 = given } }
         )
     }

@@ -52,10 +52,10 @@ private func answers(_ pieces: [[UInt8]]) -> [RedisReply] {
         for piece in pieces {
             reader.feed(piece, count: piece.count)
             while let reply = try reader.next() {
-                require(reply.size <= RESPLimits.answerBytes, "an answer is no longer than its bytes")
+                require(reply.size <= RESPReader.byteLimit, "an answer is no longer than its bytes")
                 replies.append(reply)
             }
-            require(reader.waitingCount <= RESPLimits.answerBytes, "what waits is bounded")
+            require(reader.waitingCount <= RESPReader.byteLimit, "what waits is bounded")
         }
     } catch {
         return replies

@@ -68,7 +68,7 @@ extension JSONDocument {
         case UInt8(ascii: "t"): offset = try append(.true, "true", bytes, start)
         case UInt8(ascii: "f"): offset = try append(.false, "false", bytes, start)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-            offset = try JSONScanner.scanNumber(bytes, from: start, limit: limits.numberByteCount)
+            offset = try JSONScanner.scanNumber(bytes, from: start, limit: JSONLimits.numberByteCount)
             try append(.number, start, offset)
         default: throw JSONError(.unexpectedByte, at: start)
         }
@@ -121,8 +121,8 @@ extension JSONDocument {
         try append(.name, start + 1, name.end, isEscaped: name.isEscaped)
         frame.memberCount &+= 1
         guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
-        // The scanner never moves back, so `start < name.end`. Names that a client makes collide in the filter cost the
-        // sorting, no more.
+        // The scanner never moves back, so `start < name.end`. Names that a client makes collide in the filter cost a
+        // look at all names, no more.
         if name.isEscaped || frame.nameFilter.insert(JSONName(bytes, start + 1..<name.end).hash) {
             frame.mayRepeat = true
         }
@@ -164,51 +164,19 @@ extension JSONDocument {
     }
 
     /// The first name of an object that an earlier member has too; nil if there is none. Names are compared after
-    /// escape decoding: `"\u0061lg"` repeats `"alg"`.
-    /// Sorting the names by a hash with a secret takes n log n steps, whatever names a client sends.
-    private mutating func repeatedName(of object: Int, _ bytes: Span<UInt8>) -> Int? {
-        names.removeAll(keepingCapacity: true)
-        var node = object + 1
-        while node < count {
-            // The hash in the upper half, the node in the lower one.
-            names.append(Self.hash(nodes[node], bytes) & ~0xFFFF_FFFF | UInt64(truncatingIfNeeded: node))
-            node = next(node + 1)
+    /// escape decoding, by a hash with a random key: `"\u0061lg"` repeats `"alg"`. Two honest names have equal hashes in
+    /// one of 2⁶⁴ processes, and whatever names a client sends, each costs the same.
+    private func repeatedName(of object: Int, _ bytes: Span<UInt8>) -> Int? {
+        var hashes: Set<Int> = []
+        var name = object + 1
+        while name < count {
+            var hasher = Hasher()
+            var reader = JSONStringReader(range(name))
+            while let byte = reader.next(in: bytes) { hasher.combine(byte) }
+            guard hashes.insert(hasher.finalize()).inserted else { return name }
+            name = next(name + 1)
         }
-        names.sort()
-        var first: Int?
-        for later in names.indices {
-            var earlier = later - 1
-            while earlier >= 0, names[earlier] >> 32 == names[later] >> 32 {
-                let (left, right) = (Int(names[earlier] & 0xFFFF_FFFF), Int(names[later] & 0xFFFF_FFFF))
-                if Self.areEqual(nodes[left], nodes[right], bytes) {
-                    // The earlier names of the same hash were compared in their turn.
-                    first = min(first ?? right, right)
-                    break
-                }
-                earlier -= 1
-            }
-        }
-        return first
-    }
-
-    /// A random odd number of this process, so that no client can choose names with equal hashes.
-    private static let secret = UInt64.random(in: .min ... .max) | 1
-
-    private static func hash(_ name: Node, _ bytes: Span<UInt8>) -> UInt64 {
-        let secret = secret
-        var hash = secret
-        var reader = JSONStringReader(name.range)
-        while let byte = reader.next(in: bytes) { hash = (hash ^ UInt64(byte)) &* secret }
-        return hash
-    }
-
-    private static func areEqual(_ left: Node, _ right: Node, _ bytes: Span<UInt8>) -> Bool {
-        var (left, right) = (JSONStringReader(left.range), JSONStringReader(right.range))
-        while true {
-            let byte = left.next(in: bytes)
-            guard byte == right.next(in: bytes) else { return false }
-            if byte == nil { return true }
-        }
+        return nil
     }
 }
 

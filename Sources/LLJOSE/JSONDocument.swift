@@ -32,7 +32,6 @@ package struct JSONDocument: ~Copyable {
     @usableFromInline var nodes: [Node] = []
     /// The objects and arrays around the innermost open one; empty between calls of `parse`.
     var enclosing: [JSONFrame] = []
-    var names: [UInt64] = []
     let limits: JSONLimits
     let marksRepeatedMembers: Bool
 
@@ -159,7 +158,7 @@ extension JSONDocument {
         return JSONScanner.double(bytes, range(node))
     }
 
-    /// The value of a number written as a plain integer of 64 bits; nil for anything else.
+    /// The value of a number written as an integer of at most 18 digits; nil for anything else.
     package func integer(_ node: Int, in bytes: Span<UInt8>) -> Int64? {
         guard kind(node) == .number else { return nil }
         return JSONScanner.integer(bytes, range(node))
@@ -184,7 +183,7 @@ package struct JSONLimits: Equatable, Sendable {
     /// Greatest number of values and names in the text. 16,384: it bounds the tape to 256 KiB.
     package var nodeCount: Int
     /// Greatest length of one number in bytes. 64: three times the length that a double needs.
-    var numberByteCount = 64
+    static let numberByteCount = 64
 
     package init(byteCount: Int = 65_536, depth: Int = 16, memberCount: Int = 256, nodeCount: Int = 16_384) {
         self.byteCount = byteCount

@@ -194,20 +194,10 @@ extension JSONScanner {
         Double(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
     }
 
-    /// The value of a number's text, which must not be empty; nil unless it is a plain integer of 64 bits.
+    /// The value of a number's text, which must not be empty; nil unless it is an integer of at most 18 digits.
     static func integer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
         let isNegative = bytes[range.lowerBound] == UInt8(ascii: "-")
-        let digits = range.lowerBound + (isNegative ? 1 : 0)..<range.upperBound
-        // Nineteen digits stay below 2⁶⁴, so nothing overflows. The first digit is not zero, so more digits are out of
-        // range.
-        guard digits.count <= 19 else { return nil }
-        var magnitude: UInt64 = 0
-        for offset in digits {
-            let digit = bytes[offset] &- UInt8(ascii: "0")
-            guard digit < 10 else { return nil }
-            magnitude = magnitude &* 10 &+ UInt64(digit)
-        }
-        guard isNegative else { return Int64(exactly: magnitude) }
-        return magnitude <= Int64.min.magnitude ? Int64(truncatingIfNeeded: 0 &- magnitude) : nil
+        guard let magnitude = DecimalNumber.parse(bytes, isNegative ? range.dropFirst() : range) else { return nil }
+        return Int64(isNegative ? -magnitude : magnitude)
     }
 }

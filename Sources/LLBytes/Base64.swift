@@ -96,10 +96,10 @@ package enum Base64URL {
         return bits
     }()
 
-    package static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
-        append(encoding: bytes.span, to: &text)
-        return text
+        append(encoding: Array(bytes).span, to: &text)
+        return String(decoding: text, as: UTF8.self)
     }
 
     package static func append(encoding bytes: Span<UInt8>, to text: inout [UInt8]) {
@@ -157,7 +157,7 @@ package enum Base64 {
     }
 
     package static func encode(_ bytes: [UInt8]) -> String {
-        var text = Base64URL.encode(bytes).map { digit in
+        var text = Base64URL.encode(bytes).utf8.map { digit in
             switch digit {
             case UInt8(ascii: "-"): UInt8(ascii: "+")
             case UInt8(ascii: "_"): UInt8(ascii: "/")
@@ -167,10 +167,4 @@ package enum Base64 {
         while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
     }
-}
-
-/// The curve P-256 (FIPS 186-5) of keys for ES256.
-package enum P256 {
-    /// The length in bytes of a coordinate (RFC 7518 section 6.2.1.2), and of each half of a signature (section 3.4).
-    package static let coordinateByteCount = 32
 }

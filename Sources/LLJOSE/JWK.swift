@@ -34,12 +34,13 @@ public struct JWK: Equatable, Hashable, Sendable {
     /// The size of the modulus in bits.
     public var modulusBitCount: Int { RSAParameters.bitCount(modulus) }
 
-    /// The JSON text under the SHA-256 of the key's thumbprint: only the required members, in lexical order (RFC 7638
-    /// section 3).
-    package var thumbprintInput: [UInt8] {
-        Array("{\"e\":\"".utf8) + Base64URL.encode(publicExponent)
-            + Array("\",\"kty\":\"RSA\",\"n\":\"".utf8) + Base64URL.encode(modulus) + Array("\"}".utf8)
+    /// The RFC 7638 thumbprint with SHA-256: 43 digits of base64url.
+    public var thumbprint: String {
+        // Empty only when OpenSSL has no memory left.
+        (try? numbers.thumbprint()) ?? ""
     }
+
+    package var numbers: PublicKeyNumbers { .rsa(modulus: modulus, exponent: publicExponent) }
 }
 
 extension JWK {
@@ -62,7 +63,7 @@ extension JWK {
     /// Requires an object without repeated members and with the required `kty` (RFC 7517 sections 4 and 4.1).
     /// Here and below `==` acts as a comparison of bytes: no letter in these words has another spelling in Unicode, as
     /// K has.
-    static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JWKError) {
+    fileprivate static func checkType(_ json: borrowing JSONObject, _ node: Int, _ expected: String) throws(JWKError) {
         guard json.document.isObject(node) else { throw .notAnObject }
         guard !json.document.isRepeating(node) else { throw .repeatedMember }
         guard let type = json.string("kty", of: node) else { throw .malformedKeyType }
@@ -70,14 +71,16 @@ extension JWK {
     }
 
     /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1: a private or symmetric member discloses the key.
-    static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JWKError) {
+    fileprivate static func checkIsPublic(_ json: borrowing JSONObject, _ node: Int) throws(JWKError) {
         for name in privateMembers where json.member(name, of: node) != nil { throw .holdsPrivateMembers }
     }
 
     private static let privateMembers: [StaticString] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// Refuses a key that is declared for another purpose (RFC 7517 sections 4.2 to 4.4).
-    static func checkPurpose(_ json: borrowing JSONObject, _ node: Int, algorithm expected: String) throws(JWKError) {
+    fileprivate static func checkPurpose(_ json: borrowing JSONObject, _ node: Int, algorithm expected: String)
+        throws(JWKError)
+    {
         guard json.member("use", of: node) == nil || json.string("use", of: node) == "sig" else {
             throw .notForSignatures
         }
@@ -98,11 +101,29 @@ extension JWK {
     }
 
     /// The bytes of a member (RFC 7518 section 2); nil unless it is a string of strict base64url.
-    static func value(_ name: StaticString, _ json: borrowing JSONObject, _ node: Int) -> [UInt8]? {
+    fileprivate static func value(_ name: StaticString, _ json: borrowing JSONObject, _ node: Int) -> [UInt8]? {
         // The JSON string is decoded first, so that a digit written as a JSON escape counts as that digit.
         guard let text = json.string(name, of: node) else { return nil }
         var value: [UInt8] = []
         return Base64URL.decode(text.utf8.span, 0..<text.utf8.count, into: &value) ? value : nil
+    }
+}
+
+extension PublicKeyNumbers {
+    /// Reads the JWK of a P-256 key for ES256 at `node`, such as the one in a DPoP proof (RFC 7518 section 6.2). It checks
+    /// all members together and refuses the key if one check fails. OpenSSL checks later that the point is on the curve.
+    package init(es256 json: borrowing JSONObject, _ node: Int) throws(JWKError) {
+        try JWK.checkType(json, node, "EC")
+        // RFC 7518 section 6.2.1.1.
+        guard json.string("crv", of: node) == "P-256" else { throw .unsupportedCurve }
+        // RFC 9449 section 4.3 (7): the key must not be a private one (RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1).
+        try JWK.checkIsPublic(json, node)
+        try JWK.checkPurpose(json, node, algorithm: "ES256")
+        // Leading zeros must be kept (RFC 7518 section 6.2.1.2).
+        guard let x = JWK.value("x", json, node), x.count == Self.coordinateByteCount,
+            let y = JWK.value("y", json, node), y.count == Self.coordinateByteCount
+        else { throw .malformedCoordinate }
+        self = .p256(x: x, y: y)
     }
 }
 

@@ -38,7 +38,7 @@ public struct JWKSet: Equatable, Sendable {
         for (position, candidate) in candidates.enumerated() {
             let key = candidate.key
             let namesakes = candidates.filter { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }
-            if namesakes.contains(where: { !$0.key.hasSameValue(as: key) }) {
+            if namesakes.contains(where: { $0.key.numbers != key.numbers }) {
                 ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .ambiguousKeyID))
             } else if candidates[..<position].contains(where: { $0.key.keyID.utf8.elementsEqual(key.keyID.utf8) }) {
                 ignored.append(IgnoredKey(index: candidate.index, keyID: key.keyID, reason: .repeatedKey))
@@ -48,13 +48,6 @@ public struct JWKSet: Equatable, Sendable {
         }
         self.keys = keys
         self.ignoredKeys = ignored.sorted { $0.index < $1.index }
-    }
-}
-
-extension JWK {
-    /// True if both are the same public key, whatever their key IDs.
-    package func hasSameValue(as other: JWK) -> Bool {
-        modulus == other.modulus && publicExponent == other.publicExponent
     }
 }
 

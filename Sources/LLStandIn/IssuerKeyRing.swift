@@ -12,7 +12,7 @@ package final class IssuerKeyRing: Sendable {
 
     /// Generates the first two keys; takes a few tenths of a second.
     package init() throws(OpenSSLError) {
-        device = ProofMinter(key: Chance.isRepeatable ? try P256PrivateKey(seed: Chance.next()) : try P256PrivateKey())
+        device = ProofMinter(key: try Chance.key(.p256))
         minters = Locked([try TokenMinter.make(), try TokenMinter.make()])
     }
 

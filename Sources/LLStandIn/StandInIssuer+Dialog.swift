@@ -102,7 +102,7 @@ extension StandInIssuer {
         guard let verifier, (43...128).contains(verifier.utf8.count),
             let digest = try? SHA256.digest(of: Array(verifier.utf8).span)
         else { return false }
-        return String(decoding: digest.base64URL, as: UTF8.self) == challenge
+        return digest.base64URL == challenge
     }
 
     /// The tokens of a login: an id token only with the scope `openid`, bound to the access token by `at_hash`.
@@ -119,7 +119,7 @@ extension StandInIssuer {
         let digest = try SHA256.digest(of: Array(access.utf8).span).bytes
         var claims: [FacebookJSON.Member] = [
             ("aud", FacebookJSON.string(code.appID)), ("nonce", FacebookJSON.string(code.nonce)),
-            ("at_hash", FacebookJSON.string(Base64URL.text((0..<16).map { digest[$0] }))), ("name", "\"Jane Q Doe\""),
+            ("at_hash", FacebookJSON.string(Base64URL.encode((0..<16).map { digest[$0] }))), ("name", "\"Jane Q Doe\""),
         ]
         if isEmailGranted { claims.append(("email", "\"jane.doe@example.com\"")) }
         return (access, try token(claims: FacebookJSON.object(claims), now: now))

@@ -83,11 +83,11 @@ public struct DPoPProof: Equatable, Sendable {
             throw .proofWithoutTokenID
         }
         // (12) `ath`, and the key that the token is bound to (RFC 7638 section 3).
-        let (tokenHash, thumbprint) = (try Self.hash(token), try Self.hash(key.thumbprintInput.span))
+        let (tokenHash, thumbprint) = (try Self.hash(token), try Self.thumbprint(of: key))
         guard let hash = claims.string("ath") else { throw .proofWithoutTokenHash }
-        guard ConstantTime.areEqual(hash.utf8.span, tokenHash.span) else { throw .proofOfOtherToken }
-        guard ConstantTime.areEqual(thumbprint.span, keyThumbprint) else { throw .proofOfOtherKey }
-        self.keyThumbprint = String(decoding: thumbprint, as: UTF8.self)
+        guard ConstantTime.areEqual(hash.utf8.span, tokenHash.utf8.span) else { throw .proofOfOtherToken }
+        guard ConstantTime.areEqual(thumbprint.utf8.span, keyThumbprint) else { throw .proofOfOtherKey }
+        self.keyThumbprint = thumbprint
         self.tokenID = tokenID
         self.issuedAt = issuedAt
     }
@@ -134,7 +134,7 @@ public struct DPoPProof: Equatable, Sendable {
 
     /// (4), (5) and (7): the key of a header that has all members of section 4.2 and no unknown extension. (12) proves
     /// that it is the right key.
-    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> P256JWK {
+    private static func key(_ proof: Span<UInt8>, _ range: Range<Int>) throws(Rejection) -> PublicKeyNumbers {
         let header = try part(proof, range)
         guard header.string("typ")?.utf8.elementsEqual("dpop+jwt".utf8) == true else { throw .proofOfWrongType }
         guard header.string("alg")?.utf8.elementsEqual("ES256".utf8) == true else { throw .proofOfUnsupportedAlgorithm }
@@ -142,7 +142,7 @@ public struct DPoPProof: Equatable, Sendable {
         guard header.member("crit") == nil, header.member("b64") == nil else { throw .proofWithCriticalHeader }
         guard let node = header.member("jwk") else { throw .proofOfInvalidKey }
         do throws(JWKError) {
-            return try P256JWK(header, node)
+            return try PublicKeyNumbers(es256: header, node)
         } catch { throw .proofOfInvalidKey }
     }
 
@@ -150,14 +150,19 @@ public struct DPoPProof: Equatable, Sendable {
     private static func checkSignature(
         _ signature: [UInt8],
         of message: Span<UInt8>,
-        _ key: P256JWK
+        _ key: PublicKeyNumbers
     ) throws(Rejection) {
         guard let digest = try? SHA256.digest(of: message) else { throw .proofNotVerifiable }
-        guard let verifier = try? P256PublicKey(x: key.x, y: key.y) else { throw .proofOfInvalidKey }
+        guard let verifier = try? PublicKey(key) else { throw .proofOfInvalidKey }
         guard verifier.isValidSignature(signature.span, of: digest) else { throw .proofOfInvalidSignature }
     }
 
-    private static func hash(_ bytes: Span<UInt8>) throws(Rejection) -> [UInt8] {
+    private static func thumbprint(of key: PublicKeyNumbers) throws(Rejection) -> String {
+        guard let thumbprint = try? key.thumbprint() else { throw .proofNotVerifiable }
+        return thumbprint
+    }
+
+    private static func hash(_ bytes: Span<UInt8>) throws(Rejection) -> String {
         guard let digest = try? SHA256.digest(of: bytes) else { throw .proofNotVerifiable }
         return digest.base64URL
     }

@@ -21,7 +21,7 @@ package final class OwnTokenVerifier {
     private let audiences: ByteStringSet
     private let apps: ByteStringSet
     private let verification: VerificationPolicy
-    private let keys: [(keyID: String, algorithm: SigningKey.Algorithm, key: OwnPublicKey)]
+    private let keys: [(keyID: String, algorithm: SigningKey.Algorithm, key: PublicKey)]
     private var workspace = VerificationWorkspace()
 
     /// - Parameter verification: The policy with the apps that tokens may be for, and the skew.

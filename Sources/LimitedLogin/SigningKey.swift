@@ -13,11 +13,6 @@ public struct SigningKey: Sendable, Redacted {
         case es256 = "ES256"
     }
 
-    private enum Secret: Sendable {
-        case rsa(RSAPrivateKey)
-        case p256(P256PrivateKey)
-    }
-
     /// The accepted sizes of an RSA key, in bits. RFC 7518 section 3.3 requires at least 2,048; above 4,096 a signature
     /// takes milliseconds.
     static let rsaBits = 2_048...4_096
@@ -26,15 +21,13 @@ public struct SigningKey: Sendable, Redacted {
     public let algorithm: Algorithm
     /// The name of the key: its RFC 7638 thumbprint with SHA-256, 43 digits of base64url.
     public let keyID: String
-    /// The members of the JWK with the key's numbers, each with a comma before it.
-    private let numbers: String
-    private let secret: Secret
+    private let key: PrivateKey
 
     /// Makes a new key; RSA has 2,048 bits.
     /// - Throws: ``InvalidConfiguration`` if OpenSSL fails.
     public init(generating algorithm: Algorithm) throws(InvalidConfiguration) {
         do {
-            try self.init(algorithm == .rs256 ? .rsa(RSAPrivateKey()) : .p256(P256PrivateKey()))
+            try self.init(PrivateKey(algorithm == .rs256 ? .rsa : .p256))
         } catch { throw InvalidConfiguration("OpenSSL cannot make a signing key.") }
     }
 
@@ -45,48 +38,26 @@ public struct SigningKey: Sendable, Redacted {
         guard !pem.contains("BEGIN ENCRYPTED PRIVATE KEY"), !pem.contains("Proc-Type: 4,ENCRYPTED") else {
             throw InvalidConfiguration("the key has a passphrase, which a start cannot ask for")
         }
-        let bytes = Array(pem.utf8)
-        let key: SigningKey?
-        if let rsa = try? RSAPrivateKey(pem: bytes) {
-            guard Self.rsaBits.contains(rsa.bitCount) else {
-                throw InvalidConfiguration(
-                    "the RSA key has \(rsa.bitCount) bits; \(Self.rsaBits.lowerBound) to \(Self.rsaBits.upperBound) are needed"
-                )
-            }
-            key = try? SigningKey(.rsa(rsa))
-        } else if let p256 = try? P256PrivateKey(pem: bytes) {
-            key = try? SigningKey(.p256(p256))
-        } else {
+        guard let key = try? PrivateKey(pem: Array(pem.utf8)) else {
             throw InvalidConfiguration("it is no private key of RSA or of the curve P-256 in PEM form")
         }
-        let probe = Array("limited-login".utf8)
-        guard let key, let signature = try? key.signature(for: probe), let digest = try? SHA256.digest(of: probe.span),
-            key.publicKey?.isValidSignature(signature.span, of: digest) == true
-        else { throw InvalidConfiguration("the key does not fit its own public key") }
-        self = key
-    }
-
-    private init(_ secret: Secret) throws {
-        self.secret = secret
-        switch secret {
-        case .rsa(let key):
-            algorithm = .rs256
-            let (n, e) = (Base64URL.encode(key.modulus), Base64URL.encode(key.publicExponent))
-            let (modulus, exponent) = (String(decoding: n, as: UTF8.self), String(decoding: e, as: UTF8.self))
-            numbers = #","n":"\#(modulus)","e":"\#(exponent)""#
-            keyID = try Self.thumbprint(#"{"e":"\#(exponent)","kty":"RSA","n":"\#(modulus)"}"#)
-        case .p256(let key):
-            algorithm = .es256
-            let point = try P256JWK(x: key.coordinates.x, y: key.coordinates.y)
-            let (x, y) = (Base64URL.encode(point.x), Base64URL.encode(point.y))
-            numbers =
-                #","crv":"P-256","x":"\#(String(decoding: x, as: UTF8.self))","y":"\#(String(decoding: y, as: UTF8.self))""#
-            keyID = try Self.thumbprint(String(decoding: point.thumbprintInput, as: UTF8.self))
+        guard !key.numbers.isRSA || Self.rsaBits.contains(key.bitCount) else {
+            throw InvalidConfiguration(
+                "the RSA key has \(key.bitCount) bits; \(Self.rsaBits.lowerBound) to \(Self.rsaBits.upperBound) are needed"
+            )
         }
+        let probe = Array("limited-login".utf8)
+        guard let signingKey = try? SigningKey(key), let signature = try? key.signature(for: probe),
+            let digest = try? SHA256.digest(of: probe.span),
+            signingKey.publicKey?.isValidSignature(signature.span, of: digest) == true
+        else { throw InvalidConfiguration("the key does not fit its own public key") }
+        self = signingKey
     }
 
-    private static func thumbprint(_ input: String) throws -> String {
-        String(decoding: try SHA256.digest(of: Array(input.utf8).span).base64URL, as: UTF8.self)
+    private init(_ key: PrivateKey) throws(OpenSSLError) {
+        self.key = key
+        algorithm = key.numbers.isRSA ? .rs256 : .es256
+        keyID = try key.numbers.thumbprint()
     }
 
     /// The name and algorithm of the key.
@@ -94,8 +65,10 @@ public struct SigningKey: Sendable, Redacted {
 
     /// The public key as a JWK (RFC 7517): the members `kty`, `use`, `alg`, `kid` and the key's numbers, nothing else.
     var jsonWebKey: String {
-        let kind = algorithm == .rs256 ? "RSA" : "EC"
-        return #"{"kty":"\#(kind)","use":"sig","alg":"\#(algorithm.rawValue)","kid":"\#(keyID)"\#(numbers)}"#
+        let numbers = key.numbers.members
+        let members =
+            [numbers[0], ("use", "sig"), ("alg", algorithm.rawValue), ("kid", keyID)] + numbers.dropFirst()
+        return "{" + members.map { #""\#($0.name)":"\#($0.value)""# }.joined(separator: ",") + "}"
     }
 
     /// The public key as a SubjectPublicKeyInfo in PEM form (RFC 7468), for consumers that cannot read a JWK Set.
@@ -109,41 +82,14 @@ public struct SigningKey: Sendable, Redacted {
 
     private func pem(isPrivate: Bool) throws(InvalidConfiguration) -> String {
         do {
-            return switch secret {
-            case .rsa(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
-            case .p256(let key): try isPrivate ? key.privatePEM() : key.publicPEM()
-            }
+            return try isPrivate ? key.privatePEM() : key.publicPEM()
         } catch { throw InvalidConfiguration("OpenSSL cannot write the key.") }
     }
 
-    func signature(for message: [UInt8]) throws -> [UInt8] {
-        switch secret {
-        case .rsa(let key): try key.signature(for: message)
-        case .p256(let key): try key.signature(for: message)
-        }
-    }
+    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
 
-    var publicKey: OwnPublicKey? {
-        switch secret {
-        case .rsa(let key):
-            (try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)).map { .rsa($0) }
-        case .p256(let key):
-            (try? P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)).map { .p256($0) }
-        }
-    }
-}
-
-/// The public key of a ``SigningKey``, ready to verify. It is not Sendable, because the OpenSSL keys in it are not.
-enum OwnPublicKey {
-    case rsa(RSAPublicKey)
-    case p256(P256PublicKey)
-
-    func isValidSignature(_ signature: Span<UInt8>, of digest: SHA256Digest) -> Bool {
-        switch self {
-        case .rsa(let key): signature.count == key.modulusByteCount && key.isValidSignature(signature, of: digest)
-        case .p256(let key): key.isValidSignature(signature, of: digest)
-        }
-    }
+    /// The public key, ready to verify.
+    var publicKey: PublicKey? { try? PublicKey(key.numbers) }
 }
 
 /// The keys of an issuer. The first one signs; all of them verify and are published.

@@ -154,7 +154,7 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     public static func generate() -> Nonce {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return Nonce(unchecked: String(decoding: Base64URL.encode(bytes), as: UTF8.self))
+        return Nonce(unchecked: Base64URL.encode(bytes))
     }
 
     /// The number of characters below which a nonce is weak: 16, since 16 base64url digits have 96 random bits. Facebook's

@@ -145,7 +145,7 @@ public struct TokenIssuer: Sendable {
 
     private static func header(_ key: SigningKey, _ type: AccessTokenType) -> [UInt8] {
         let header = #"{"alg":"\#(key.algorithm.rawValue)","typ":"\#(type.rawValue)","kid":"\#(key.keyID)"}"#
-        return Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")]
+        return Array("\(Base64URL.encode(header.utf8)).".utf8)
     }
 
     /// Makes a token.

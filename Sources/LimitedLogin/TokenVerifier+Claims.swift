@@ -29,7 +29,7 @@ extension TokenVerifier {
         // OpenID Connect Core section 3.1.3.6: the left half of the access token's SHA-256, in base64url.
         guard let digest = try? SHA256.digest(of: accessToken.span) else { throw .cryptographyFailed }
         let expected = Base64URL.encode((0..<16).map { digest.bytes[$0] })
-        guard workspace.isEqual(node, expected.span) else { throw Rejection(.accessTokenHashMismatch) }
+        guard workspace.isEqual(node, expected.utf8.span) else { throw Rejection(.accessTokenHashMismatch) }
         return false
     }
 }

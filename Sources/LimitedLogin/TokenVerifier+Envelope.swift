@@ -153,8 +153,7 @@ extension VerificationWorkspace {
 }
 
 extension TokenVerifier {
-    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> RSAPublicKey
-    {
+    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> PublicKey {
         guard !keys.isEmpty else { throw .keysUnavailable }
         if let key = try keys.key(withID: workspace.keyID) { return key }
         let refusal = Rejection.unknownKey(workspace.keyID)
@@ -166,12 +165,12 @@ extension TokenVerifier {
     func checkSignature(
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
-        _ key: RSAPublicKey,
+        _ key: PublicKey,
         _ isSigned: Bool = false,
         _ workspace: borrowing VerificationWorkspace
     ) throws(Rejection) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
-        guard workspace.signature.count == key.modulusByteCount else { throw .invalidSignature(.wrongLength) }
+        guard workspace.signature.count == key.signatureByteCount else { throw .invalidSignature(.wrongLength) }
         if isSigned { return }
         try workspace.checkSignature(jws, of: token) { key.isValidSignature($0, of: $1) }
     }

@@ -190,7 +190,7 @@ extension TokenVerifier {
 package final class VerificationKeys {
     private struct Entry {
         let keyID: [UInt8]
-        let key: RSAPublicKey?
+        let key: PublicKey?
     }
 
     private let entries: [Entry]
@@ -200,7 +200,7 @@ package final class VerificationKeys {
     package init(_ set: JWKSet) {
         published = set.keys
         entries = published.map { key in
-            let ready = try? RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+            let ready = try? PublicKey(key.numbers)
             return Entry(keyID: Array(key.keyID.utf8), key: ready)
         }
     }
@@ -208,7 +208,7 @@ package final class VerificationKeys {
     /// True if both are the same keys under the same names, in the same order.
     package func areSame(as other: VerificationKeys) -> Bool {
         published.elementsEqual(other.published) { left, right in
-            left.keyID.utf8.elementsEqual(right.keyID.utf8) && left.hasSameValue(as: right)
+            left.keyID.utf8.elementsEqual(right.keyID.utf8) && left.numbers == right.numbers
         }
     }
 
@@ -219,7 +219,7 @@ package final class VerificationKeys {
     package var count: Int { entries.count }
 
     /// The key with exactly this key ID (RFC 7515 section 4.1.4). No path, query or address is made from it.
-    func key(withID keyID: [UInt8]) throws(Rejection) -> RSAPublicKey? {
+    func key(withID keyID: [UInt8]) throws(Rejection) -> PublicKey? {
         for entry in entries where keyID.span.equal(0..<keyID.count, entry.keyID.span) {
             // The set has only valid keys, so a failure is one of OpenSSL and not the token's fault.
             guard let key = entry.key else { throw .cryptographyFailed }

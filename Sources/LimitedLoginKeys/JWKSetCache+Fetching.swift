@@ -25,11 +25,7 @@ extension JWKSetCache {
     /// Performs all that is due: a refresh, a retry, a phase that changed by time alone.
     package func tick() {
         let now = clock()
-        let due = storage.withLock { storage in
-            let due = storage.machine.wake(at: now)
-            if due == .unknownKeyID { storage.counters.fetchesForUnknownKeyIDs += 1 }
-            return due
-        }
+        let due = storage.withLock { $0.machine.wake(at: now) }
         announcePhase(at: now)
         if let due { runFetch(due) } else { arm() }
     }

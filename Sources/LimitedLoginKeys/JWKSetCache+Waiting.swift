@@ -114,7 +114,6 @@ extension JWKSetCache {
             let result = storage.machine.missingKey(hash: hash, since: waitingSince, mayWait: mayWait, at: now)
             // A waiting request is counted once, when it has its answer.
             if case .wait = result.answer {} else if hash != nil { storage.counters.unknownKeyIDs += 1 }
-            if result.begins { storage.counters.fetchesForUnknownKeyIDs += 1 }
             return (result.answer, result.begins, storage.machine.isRefetchWanted && !wasWanted)
         }
         if begins { run(.unknownKeyID) }

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLJOSE
+public import LLJOSE
 
 /// The state of a key cache, by its most serious property.
 @nonexhaustive  // SE-0487
@@ -20,26 +20,6 @@ public enum JWKSetCachePhase: String, Sendable, CaseIterable {
 
 /// The state and the totals of a key cache, for health checks, metrics and people.
 public struct JWKSetCacheStatus: Sendable, Equatable {
-    /// One key of the set.
-    public struct Key: Sendable, Equatable {
-        /// `kid`.
-        public let id: String
-        /// Bits of the modulus.
-        public let bits: Int
-        /// The RFC 7638 thumbprint: unpadded base64url of the SHA-256 of the key's canonical JSON.
-        public let thumbprint: String
-    }
-
-    /// A key that was left out of the set.
-    public struct IgnoredKey: Sendable, Equatable {
-        /// Its position in the set, from zero.
-        public let index: Int
-        /// The `kid`, if it could be read; the source chose it, so escape it before it is shown.
-        public let id: String?
-        /// The reason.
-        public let reason: String
-    }
-
     /// The cache's counts since it was made.
     public struct Counters: Sendable, Equatable {
         /// Fetches that brought another set than before.
@@ -50,8 +30,6 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
         public var fetchesFailed: UInt64 = 0
         /// Tokens with a key ID that was not in the set: refused, or left without a verdict.
         public var unknownKeyIDs: UInt64 = 0
-        /// Fetches begun because of an unknown key ID.
-        public var fetchesForUnknownKeyIDs: UInt64 = 0
     }
 
     /// The state.
@@ -61,9 +39,9 @@ public struct JWKSetCacheStatus: Sendable, Equatable {
     /// True while a fetch is running.
     public let isFetching: Bool
     /// The keys, in the order of the set.
-    public let keys: [Key]
-    /// Keys of the set that cannot be used here.
-    public let ignoredKeys: [IgnoredKey]
+    public let keys: [JWK]
+    /// Keys of the set that cannot be used here. The source chose their key IDs, so escape them before they are shown.
+    public let ignoredKeys: [JWKSet.IgnoredKey]
     /// The source of the keys; nil while there are none.
     public let source: String?
     /// Time since the source last confirmed the keys; nil while there are none.
@@ -92,15 +70,8 @@ extension JWKSetCache {
             phase: storage.machine.phase(at: now),
             isUsable: snapshot.isUsable(at: now),
             isFetching: storage.machine.isFetching,
-            keys: snapshot.keySet.keys.map { key in
-                // Empty only when OpenSSL has no memory left.
-                let digest = try? SHA256.digest(of: key.thumbprintInput.span)
-                let thumbprint = String(decoding: digest?.base64URL ?? [], as: UTF8.self)
-                return JWKSetCacheStatus.Key(id: key.keyID, bits: key.modulusBitCount, thumbprint: thumbprint)
-            },
-            ignoredKeys: snapshot.keySet.ignoredKeys.map {
-                JWKSetCacheStatus.IgnoredKey(index: $0.index, id: $0.keyID, reason: $0.reason.description)
-            },
+            keys: snapshot.keySet.keys,
+            ignoredKeys: snapshot.keySet.ignoredKeys,
             source: snapshot.source,
             age: times.map { $0.age + now.duration(since: $0.confirmedAt) },
             untilExpiry: times.map { Self.time(from: now, to: $0.expiresAt) },

@@ -67,7 +67,7 @@ package struct CatalogueWorkshop: Sendable {
     /// A token that ends before its signature.
     func unsigned(algorithm: String) throws -> String {
         let header = "{\"alg\":\"\(algorithm)\",\"typ\":\"JWT\",\"kid\":\"\(keys.newest.keyID)\"}"
-        return try "\(Base64URL.text(header.utf8)).\(Base64URL.text(payload().utf8))."
+        return try "\(Base64URL.encode(header.utf8)).\(Base64URL.encode(payload().utf8))."
     }
 
     /// The oldest confusion of algorithms: the public key, which is known to all, used as a shared secret.
@@ -77,7 +77,7 @@ package struct CatalogueWorkshop: Sendable {
             for: Array(token.utf8.dropLast()).span,
             key: Array(try keys.newest.key.publicPEM().utf8).span
         )
-        return token + String(decoding: code.base64URL, as: UTF8.self)
+        return token + code.base64URL
     }
 
     /// The token with the next base64url digit at its end: a signature of 256 bytes leaves four bits of the last digit

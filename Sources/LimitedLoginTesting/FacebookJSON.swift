@@ -1,4 +1,4 @@
-package import LLBytes
+internal import LLBytes
 package import LLJOSE
 
 /// JSON in the spelling of Facebook's issuer: `/` as `\/`, `@` as `\u0040`, and every character outside ASCII as
@@ -61,12 +61,6 @@ extension JSONObject {
     }
 }
 
-extension Base64URL {
-    package static func text(_ bytes: some Sequence<UInt8>) -> String {
-        String(decoding: encode(Array(bytes)), as: UTF8.self)
-    }
-}
-
 extension Span<UInt8> {
     package func text(_ range: Range<Int>) -> String { String(decoding: range.map { self[$0] }, as: UTF8.self) }
 }
@@ -86,7 +80,12 @@ package enum Chance {
     /// Makes the process's sequence the one of a seed: the same calls then give the same numbers.
     package static func repeats(from seed: UInt64) { state.withLock { $0 = seed } }
 
-    package static var isRepeatable: Bool { state.withLock { $0 != nil } }
+    private static var isRepeatable: Bool { state.withLock { $0 != nil } }
+
+    /// A new key, or the sequence's next one.
+    package static func key(_ kind: PrivateKey.Kind) throws(OpenSSLError) -> PrivateKey {
+        isRepeatable ? try PrivateKey(kind, seed: next()) : try PrivateKey(kind)
+    }
 
     package static func next() -> UInt64 {
         state.withLock { state in

@@ -3,18 +3,17 @@ package import LLJOSE
 
 /// Mints id tokens in Facebook's exact wire style.
 package struct TokenMinter: Sendable {
-    package let key: RSAPrivateKey
+    package let key: PrivateKey
     package let keyID: String
 
-    package init(key: RSAPrivateKey, keyID: String) {
+    package init(key: PrivateKey, keyID: String) {
         self.key = key
         self.keyID = keyID
     }
 
     /// A minter with a new key under a key ID in Facebook's form: 40 hexadecimal digits.
     package static func make() throws(OpenSSLError) -> TokenMinter {
-        let key = Chance.isRepeatable ? try RSAPrivateKey(seed: Chance.next()) : try RSAPrivateKey()
-        return TokenMinter(key: key, keyID: .random(40))
+        TokenMinter(key: try Chance.key(.rsa), keyID: .random(40))
     }
 
     /// The members of every token's header, in Facebook's order.
@@ -26,16 +25,17 @@ package struct TokenMinter: Sendable {
 
     /// A token with exactly these header and payload bytes, valid or not; with the header of every token by default.
     package func mint(header: [UInt8]? = nil, payload: [UInt8]) throws(OpenSSLError) -> String {
-        let input = Base64URL.text(header ?? self.header) + "." + Base64URL.text(payload)
-        return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
+        let input = Base64URL.encode(header ?? self.header) + "." + Base64URL.encode(payload)
+        return input + "." + Base64URL.encode(try key.signature(for: Array(input.utf8)))
     }
 
     /// The public key as Facebook publishes it: the members `kid`, `kty`, `alg`, `use`, `n`, `e`, in this order.
     package var jsonWebKey: String {
-        FacebookJSON.object([
-            ("kid", FacebookJSON.string(keyID)), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
-            ("n", "\"\(Base64URL.text(key.modulus))\""), ("e", "\"\(Base64URL.text(key.publicExponent))\""),
-        ])
+        let numbers = key.numbers.members.map { (name: $0.name, json: "\"\($0.value)\"") }
+        return FacebookJSON.object(
+            [("kid", FacebookJSON.string(keyID)), numbers[0], ("alg", "\"RS256\""), ("use", "\"sig\"")]
+                + numbers.dropFirst()
+        )
     }
 
     /// The JWK Set of these minters' public keys, in this order.
@@ -46,16 +46,16 @@ package struct TokenMinter: Sendable {
 
 /// A device's key and the DPoP proofs it makes, built as Facebook's SDK builds them (RFC 9449 section 4.2).
 package struct ProofMinter: Sendable {
-    package let key: P256PrivateKey
+    package let key: PrivateKey
 
-    package init(key: P256PrivateKey) { self.key = key }
+    package init(key: PrivateKey) { self.key = key }
 
-    package var jsonWebKey: String { #"{"kty":"EC","crv":"P-256",\#(coordinates)}"# }
+    package var jsonWebKey: String {
+        FacebookJSON.object(key.numbers.members.map { (name: $0.name, json: "\"\($0.value)\"") })
+    }
 
     /// The key's RFC 7638 thumbprint: the value of `cnf.jkt` in a token bound to this key.
-    package func thumbprint() throws(OpenSSLError) -> String {
-        try Self.hash(#"{"crv":"P-256","kty":"EC",\#(coordinates)}"#)
-    }
+    package func thumbprint() throws(OpenSSLError) -> String { try key.numbers.thumbprint() }
 
     /// A proof for one request with a token, for its URL without query and fragment.
     package func mint(method: String, url: String, token: String, issuedAt: Int64) throws(OpenSSLError) -> String {
@@ -64,26 +64,17 @@ package struct ProofMinter: Sendable {
             header: #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(jsonWebKey)}"#,
             payload: """
                 {"htm":\(FacebookJSON.string(method)),"htu":\(FacebookJSON.string(target)),"iat":\(issuedAt),\
-                "jti":"\(String.random(32))","ath":"\(try Self.hash(token))"}
+                "jti":"\(String.random(32))","ath":"\(try SHA256.digest(of: Array(token.utf8).span).base64URL)"}
                 """
         )
     }
 
     /// A proof with exactly this header and payload, valid or not.
     package func mint(header: String, payload: String) throws(OpenSSLError) -> String {
-        let input = Base64URL.text(header.utf8) + "." + Base64URL.text(payload.utf8)
-        return input + "." + Base64URL.text(try key.signature(for: Array(input.utf8)))
+        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
+        return input + "." + Base64URL.encode(try key.signature(for: Array(input.utf8)))
     }
 
-    /// The members `x` and `y` of the key.
-    private var coordinates: String {
-        let (x, y) = key.coordinates
-        return #""x":"\#(Base64URL.text(x))","y":"\#(Base64URL.text(y))""#
-    }
-
-    private static func hash(_ text: String) throws(OpenSSLError) -> String {
-        String(decoding: try SHA256.digest(of: Array(text.utf8).span).base64URL, as: UTF8.self)
-    }
 }
 
 /// Signs requests as Facebook does.
@@ -94,9 +85,9 @@ package enum SignedRequestMinter {
             ("algorithm", FacebookJSON.string("HMAC-SHA256")), ("expires", "\(issuedAt &+ 3_600)"),
             ("issued_at", "\(issuedAt)"), ("user_id", FacebookJSON.string(userID)),
         ]
-        let encoded = Base64URL.text(FacebookJSON.object(members).utf8)
+        let encoded = Base64URL.encode(FacebookJSON.object(members).utf8)
         let key = Array(appSecret.utf8)
         let code = try HMACSHA256.authenticationCode(for: Array(encoded.utf8).span, key: key.span)
-        return "\(String(decoding: code.base64URL, as: UTF8.self)).\(encoded)"
+        return "\(code.base64URL).\(encoded)"
     }
 }

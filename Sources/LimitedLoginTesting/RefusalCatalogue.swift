@@ -111,8 +111,8 @@ extension CatalogueEntry {
         },
         Entry("changed", .invalidSignature, "One byte of its payload was changed.") {
             let payload = try $0.payload()
-            let changed = Base64URL.text(payload.replacing("\"Doe\"", with: "\"Dow\"").utf8)
-            return try $0.minted(payload: payload).replacing(Base64URL.text(payload.utf8), with: changed)
+            let changed = Base64URL.encode(payload.replacing("\"Doe\"", with: "\"Dow\"").utf8)
+            return try $0.minted(payload: payload).replacing(Base64URL.encode(payload.utf8), with: changed)
         },
     ]
 

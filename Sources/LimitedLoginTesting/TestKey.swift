@@ -26,7 +26,7 @@ public struct TestKey: Sendable, Redacted {
     /// - Throws: An error if OpenSSL cannot make a key.
     public init() throws {
         minter = try TokenMinter.make()
-        device = ProofMinter(key: try P256PrivateKey())
+        device = ProofMinter(key: try PrivateKey(.p256))
     }
 
     /// `kid`: the name of the key, 40 hexadecimal digits as at Facebook.

@@ -147,7 +147,9 @@ struct DPoPCommand: ParsableCommand {
         private func device() throws -> ProofMinter {
             let text = try TokenInput.contents(of: keyFile, option: "--key-file: ", unreadable: Exit.configuration)
             do throws(OpenSSLError) {
-                return ProofMinter(key: try P256PrivateKey(pem: text))
+                let key = try PrivateKey(pem: text)
+                guard !key.numbers.isRSA else { throw OpenSSLError("P-256 key") }
+                return ProofMinter(key: key)
             } catch {
                 throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)")
             }

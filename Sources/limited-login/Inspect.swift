@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Dispatch
 internal import LLHTTP
+internal import LLJOSE
 internal import LLService
 internal import LimitedLogin
 internal import LimitedLoginKeys
@@ -80,7 +81,7 @@ final class InspectPage: PageBackend {
             "mode": "inspect",
             "place": "Tokens for app \(configuration.appIDs.joined(separator: ", "))",
             "keys": status.isUsable
-                ? "Tokens are judged by \(Self.names(of: status.keys.map { String($0.id) }))."
+                ? "Tokens are judged by \(Self.names(of: status.keys.map(\.keyID)))."
                 : "There are no keys yet\(status.lastError.map { ": \($0)" } ?? "").",
             "checks": Self.checks(),
             "at": JSON(at.map { "\($0.wholeSeconds)" }),

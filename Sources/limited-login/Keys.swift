@@ -25,11 +25,11 @@ struct Keys: ParsableCommand {
         let age = status.age?.components.seconds ?? 0
         let expiry = status.untilExpiry?.components.seconds ?? 0
         for key in status.keys {
-            let name = "\(key.id)  RSA \(key.bits) bits  thumbprint \(key.thumbprint)"
+            let name = "\(key.keyID)  RSA \(key.modulusBitCount) bits  thumbprint \(key.thumbprint)"
             StandardOutput.write(line: "\(name)  age \(age) s  expires in \(expiry) s")
         }
         for key in status.ignoredKeys {
-            StandardOutput.write(line: "ignored: key \(key.index) (\(key.id ?? "no id")): \(key.reason)")
+            StandardOutput.write(line: "ignored: key \(key.index) (\(key.keyID ?? "no id")): \(key.reason)")
         }
     }
 }

@@ -1,14 +1,15 @@
 import LLJOSE
+import LLTestSupport
 
 /// The public key of an issuer in the forms attackers use as a shared secret.
 enum DER {
     /// RSAPublicKey (RFC 8017 appendix A.1.1).
-    static func publicKey(_ key: RSAPrivateKey) -> [UInt8] {
+    static func publicKey(_ key: PrivateKey) -> [UInt8] {
         value(0x30, integer(key.modulus) + integer(key.publicExponent))
     }
 
     /// SubjectPublicKeyInfo (RFC 5280 section 4.1).
-    static func publicKeyInfo(_ key: RSAPrivateKey) -> [UInt8] {
+    static func publicKeyInfo(_ key: PrivateKey) -> [UInt8] {
         let algorithm: [UInt8] = [
             0x30, 0x0D, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01, 0x05, 0x00,
         ]

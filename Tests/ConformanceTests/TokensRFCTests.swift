@@ -35,7 +35,7 @@ struct TokensRFCTests {
         let jws = try JWSCompactSerialization(splitting: token.span)
         var signature: [UInt8] = []
         let isStrict = Base64URL.decode(token.span, jws.signature, into: &signature)
-        let key = try RSAPublicKey(modulus: bytes(file.jwk["n"]), exponent: bytes(file.jwk["e"]))
+        let key = try PublicKey(.rsa(modulus: bytes(file.jwk["n"]), exponent: bytes(file.jwk["e"])))
         let digest = try SHA256.digest(of: token[jws.signingInput].span)
         let isValid = key.isValidSignature(signature.span, of: digest)
         #expect(isStrict && isValid)

@@ -127,7 +127,7 @@ struct TokensWycheproofTests {
         for group in groups {
             let modulus = Array(hexadecimal(group.publicKey.modulus).drop { $0 == 0 })
             let exponent = Array(hexadecimal(group.publicKey.publicExponent).drop { $0 == 0 })
-            let key = try RSAPublicKey(modulus: modulus, exponent: exponent)
+            let key = try PublicKey(.rsa(modulus: modulus, exponent: exponent))
             for item in group.tests {
                 let digest = try SHA256.digest(of: hexadecimal(item.msg).span)
                 let isAccepted = key.isValidSignature(hexadecimal(item.sig).span, of: digest)

@@ -17,9 +17,9 @@ struct EmbeddingHost {
         case "digest": break
         case "mac": _ = try HMACSHA256.authenticationCode(for: [UInt8]().span, key: [1].span)
         case "random": _ = try RandomBytes.make(count: 1)
-        case "key": _ = try P256PrivateKey()
-        case "pem": _ = try? P256PrivateKey(pem: [])
-        case "numbers": _ = try? RSAPublicKey(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [3])
+        case "key": _ = try PrivateKey(.p256)
+        case "pem": _ = try? PrivateKey(pem: [])
+        case "numbers": _ = try? PublicKey(.rsa(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [3]))
         case "context": _ = try TLSContext(clientTrusting: .system)
         default: exit(64)
         }

@@ -1,5 +1,6 @@
 import CLLOpenSSL
 import LLBytes
+import LLTestSupport
 import Testing
 
 @testable import LLJOSE
@@ -14,10 +15,10 @@ struct P256KeyTests {
 
     @Test("A signature verifies only under its key and over its message")
     func roundTrip() throws {
-        let key = try P256PrivateKey()
-        let other = try P256PrivateKey()
-        let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
-        let stranger = try P256PublicKey(x: other.coordinates.x, y: other.coordinates.y)
+        let key = try PrivateKey(.p256)
+        let other = try PrivateKey(.p256)
+        let verifier = try PublicKey(key.numbers)
+        let stranger = try PublicKey(other.numbers)
         // Numbers with leading zeros, which DER leaves out, come up once in 128 signatures.
         for round in 0..<300 {
             let message = Array("header.payload \(round)".utf8)
@@ -36,9 +37,11 @@ struct P256KeyTests {
 
     @Test("The signature of RFC 7515 appendix A.3 is accepted, and refused with any bit changed")
     func publishedSignature() throws {
-        let key = try P256PublicKey(
-            x: Self.decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
-            y: Self.decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
+        let key = try PublicKey(
+            .p256(
+                x: Self.decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
+                y: Self.decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
+            )
         )
         let input =
             "eyJhbGciOiJFUzI1NiJ9"
@@ -63,14 +66,14 @@ struct P256KeyTests {
         let context = try unsafe #require(EVP_PKEY_CTX_new_from_name(nil, "RSA", nil))
         defer { unsafe EVP_PKEY_CTX_free(context) }
         let digest = try SHA256.digest(of: Array("x".utf8).span)
-        let isValid = unsafe Key.isValid([1].span, of: digest, in: context)
+        let isValid = unsafe PublicKey.isValid([1].span, of: digest, in: context)
         #expect(!isValid && OpenSSLError.isQueueEmpty)
     }
 
     @Test("A signature with a number that is zero, the order or beyond it is refused")
     func bounds() throws {
-        let key = try P256PrivateKey()
-        let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
+        let key = try PrivateKey(.p256)
+        let verifier = try PublicKey(key.numbers)
         let message = Array("m".utf8)
         let good = try key.signature(for: message)
         let digest = try SHA256.digest(of: message.span)
@@ -92,7 +95,7 @@ struct P256KeyTests {
 
     @Test("Coordinates off the curve are no key")
     func points() throws {
-        let (x, y) = try P256PrivateKey().coordinates
+        let (x, y) = try PrivateKey(.p256).coordinates
         let zero = [UInt8](repeating: 0, count: 32)
         let greatest = [UInt8](repeating: 0xFF, count: 32)
         var bent = y
@@ -101,7 +104,7 @@ struct P256KeyTests {
             (zero, zero), (x, zero), (zero, y), (x, bent), (y, x), (greatest, y), (x, greatest), ([], []),
             (Array(x.dropFirst()), y), ([0] + x, y), (x, y + [0]),
         ] {
-            #expect(throws: OpenSSLError.self) { try P256PublicKey(x: x, y: y) }
+            #expect(throws: OpenSSLError.self) { try PublicKey(.p256(x: x, y: y)) }
         }
         #expect(OpenSSLError.isQueueEmpty)
     }
@@ -109,19 +112,19 @@ struct P256KeyTests {
     @Test("A private key in PEM form signs; a key of another kind is refused")
     func pem() throws {
         // Made for this test with `openssl genpkey -algorithm EC`.
-        let key = try P256PrivateKey(pem: Array(Self.pem.utf8))
+        let key = try PrivateKey(pem: Array(Self.pem.utf8))
         #expect(
             Hexadecimal.encode(key.coordinates.x) == "74576a62e42a57bdf53a3f2e950d74b5138ff8369836f0bf806843eb675fe793"
         )
         let message = Array("m".utf8)
         let signature = try key.signature(for: message)
-        let verifier = try P256PublicKey(x: key.coordinates.x, y: key.coordinates.y)
+        let verifier = try PublicKey(key.numbers)
         let isValid = verifier.isValidSignature(signature.span, of: try SHA256.digest(of: message.span))
         #expect(isValid)
         for other in [
             Self.pemOfAnotherCurve, "", "-----BEGIN PRIVATE KEY-----", Self.pem.replacing("PRIVATE", with: "PUBLIC"),
         ] {
-            #expect(throws: OpenSSLError.self) { try P256PrivateKey(pem: Array(other.utf8)) }
+            #expect(throws: OpenSSLError.self) { try PrivateKey(pem: Array(other.utf8)) }
         }
         #expect(OpenSSLError.isQueueEmpty)
     }

@@ -1,20 +1,21 @@
 import LLJOSE
+import LLTestSupport
 import Testing
 
 @Suite("RSA keys")
 struct RSAKeyTests {
     @Test("A signature verifies only under its key and over its message", arguments: [2048, 2051, 3072])
     func roundTrip(bits: Int) throws {
-        let key = try RSAPrivateKey(bits: bits)
-        let other = try RSAPrivateKey(bits: 2048)
+        let key = try PrivateKey(.rsa, bits: bits)
+        let other = try PrivateKey(.rsa)
         let message = Array("header.payload".utf8)
         let signature = try key.signature(for: message)
-        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
-        let stranger = try RSAPublicKey(modulus: other.modulus, exponent: other.publicExponent)
+        let verifier = try PublicKey(key.numbers)
+        let stranger = try PublicKey(other.numbers)
         let digest = try SHA256.digest(of: message.span)
         let wrong = try SHA256.digest(of: Array("header.payloae".utf8).span)
         #expect(key.publicExponent == [1, 0, 1])
-        #expect(verifier.modulusByteCount == (bits + 7) / 8 && signature.count == (bits + 7) / 8)
+        #expect(verifier.signatureByteCount == (bits + 7) / 8 && signature.count == (bits + 7) / 8)
         let verdicts = [
             verifier.isValidSignature(signature.span, of: digest),
             verifier.isValidSignature(signature.span, of: wrong),
@@ -28,8 +29,8 @@ struct RSAKeyTests {
 
     @Test("Trivial signatures and those beyond the modulus are refused")
     func representatives() throws {
-        let key = try RSAPrivateKey(bits: 2048)
-        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: key.publicExponent)
+        let key = try PrivateKey(.rsa)
+        let verifier = try PublicKey(key.numbers)
         let digest = try SHA256.digest(of: [UInt8]().span)
         var below = key.modulus
         below[255] &-= 1
@@ -62,14 +63,14 @@ struct RSAKeyTests {
         ] as [([UInt8], [UInt8])]
     )
     func unusableNumbers(modulus: [UInt8], exponent: [UInt8]) {
-        #expect(throws: OpenSSLError.self) { try RSAPublicKey(modulus: modulus, exponent: exponent) }
+        #expect(throws: OpenSSLError.self) { try PublicKey(.rsa(modulus: modulus, exponent: exponent)) }
         #expect(OpenSSLError.isQueueEmpty)
     }
 
     @Test("With exponent 1 a signature is the encoded message itself, and it verifies")
     func identity() throws {
-        let key = try RSAPrivateKey(bits: 2048)
-        let verifier = try RSAPublicKey(modulus: key.modulus, exponent: [1])
+        let key = try PrivateKey(.rsa)
+        let verifier = try PublicKey(.rsa(modulus: key.modulus, exponent: [1]))
         let digest = try SHA256.digest(of: [7].span)
         let prefix: [UInt8] = [
             0x30, 0x31, 0x30, 0x0D, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04,
@@ -84,7 +85,7 @@ struct RSAKeyTests {
     @Test("An error names the call and the reason, and empties the queue")
     func errors() throws {
         do {
-            _ = try P256PrivateKey(pem: Array("x".utf8))
+            _ = try PrivateKey(pem: Array("x".utf8))
         } catch {
             #expect(error.operation == "PEM_read_bio_PrivateKey")
             #expect("\(error)".contains("no start line") || "\(error)".contains("unsupported"))

@@ -17,7 +17,7 @@ struct JWKSetTests {
     private static func bent(_ name: String, _ json: String?, keyID: String = "bent") -> String {
         let key = StandInKeys.current.key
         func number(_ bytes: [UInt8]) -> String {
-            "\"" + String(decoding: Base64URL.encode(bytes), as: UTF8.self) + "\""
+            "\"" + Base64URL.encode(bytes) + "\""
         }
         var members = [
             ("kid", "\"\(keyID)\""), ("kty", "\"RSA\""), ("alg", "\"RS256\""), ("use", "\"sig\""),
@@ -29,7 +29,7 @@ struct JWKSetTests {
     }
 
     private static func number(_ bytes: [UInt8]) -> String {
-        "\"" + String(decoding: Base64URL.encode(bytes), as: UTF8.self) + "\""
+        "\"" + Base64URL.encode(bytes) + "\""
     }
 
     @Test("A set in Facebook's form is read with its numbers")
@@ -210,14 +210,13 @@ struct JWKSetTests {
         }
     }
 
-    @Test("The thumbprint's input is that of RFC 7638 section 3.1")
+    @Test("The thumbprint is that of RFC 7638 section 3.1")
     func thumbprint() throws {
         let n =
             "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"
         let set = try set(
             "{\"kty\":\"RSA\",\"n\":\"\(n)\",\"e\":\"AQAB\",\"alg\":\"RS256\",\"kid\":\"2011-04-29\"}"
         )
-        let expected = "{\"e\":\"AQAB\",\"kty\":\"RSA\",\"n\":\"\(n)\"}"
-        #expect(set.keys.first.map { String(decoding: $0.thumbprintInput, as: UTF8.self) } == expected)
+        #expect(set.keys.first?.thumbprint == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs")
     }
 }

@@ -15,7 +15,7 @@ struct AccessTokenUseTests {
         var claims = Tokens.claims()
         let digest = try SHA256.digest(of: Array(accessToken.utf8).span).bytes
         let half = (0..<16).map { digest[$0] }
-        claims.accessTokenHash = String(decoding: Base64URL.encode(half), as: UTF8.self)
+        claims.accessTokenHash = Base64URL.encode(half)
         return try Tokens.mint(claims)
     }
 

@@ -38,7 +38,7 @@ package struct Proof {
     }
 
     package static func hash(_ token: String) throws -> String {
-        String(decoding: try SHA256.digest(of: Array(token.utf8).span).base64URL, as: UTF8.self)
+        try SHA256.digest(of: Array(token.utf8).span).base64URL
     }
 
     package mutating func set(header name: String, _ json: String?) {
@@ -59,7 +59,7 @@ package struct Proof {
     /// The text that is signed.
     package var signingInput: String {
         [headerText ?? Self.json(header), payloadText ?? Self.json(payload)]
-            .map { String(decoding: Base64URL.encode(Array($0.utf8)), as: UTF8.self) }.joined(separator: ".")
+            .map { Base64URL.encode(Array($0.utf8)) }.joined(separator: ".")
     }
 
     package func make() throws -> String {
@@ -68,7 +68,7 @@ package struct Proof {
 
     private static func makeMinter() -> ProofMinter {
         do {
-            return ProofMinter(key: try P256PrivateKey())
+            return ProofMinter(key: try PrivateKey(.p256))
         } catch {
             fatalError("no P-256 key could be made: \(error)")
         }

@@ -32,3 +32,14 @@ package enum StandInKeys {
         }
     }
 }
+
+extension PrivateKey {
+    /// The numbers of an RSA key; empty for any other.
+    package var modulus: [UInt8] { if case .rsa(let modulus, _) = numbers { modulus } else { [] } }
+    package var publicExponent: [UInt8] { if case .rsa(_, let exponent) = numbers { exponent } else { [] } }
+
+    /// The coordinates of a P-256 key; empty for any other.
+    package var coordinates: (x: [UInt8], y: [UInt8]) {
+        if case .p256(let x, let y) = numbers { (x, y) } else { ([], []) }
+    }
+}

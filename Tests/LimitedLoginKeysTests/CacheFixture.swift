@@ -116,7 +116,7 @@ enum TestKeySet {
 
     private static func members(_ minter: TokenMinter) -> String {
         let key = (try? JWKSet(parsing: TokenMinter.jwkSet([minter]).span))?.keys.first
-        let modulus = String(decoding: Base64URL.encode(key?.modulus ?? []), as: UTF8.self)
+        let modulus = Base64URL.encode(key?.modulus ?? [])
         return "\"kty\":\"RSA\",\"alg\":\"RS256\",\"use\":\"sig\",\"n\":\"\(modulus)\",\"e\":\"AQAB\""
     }
 }

@@ -150,7 +150,7 @@ struct JWKSetCacheSeedTests {
         }
         for keyIDs in [["a"], ["b"], ["c"]] {
             source.setKeySet(TestKeySet.json(keyIDs))
-            #expect(await fixture.cache.refresh().keys.map(\.id) == keyIDs)
+            #expect(await fixture.cache.refresh().keys.map(\.keyID) == keyIDs)
         }
         fixture.cache.stopAndWait()
         let reason = "the write before has not ended"

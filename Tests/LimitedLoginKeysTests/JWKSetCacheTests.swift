@@ -108,7 +108,7 @@ struct JWKSetCacheTests {
         let fixture = try CacheFixture([StubSource(keySet: Array(mixed.utf8))])
         await fixture.start()
         #expect(fixture.keyIDs == ["a"])
-        #expect(fixture.cache.status.ignoredKeys.map(\.id) == ["ec", "x"])
+        #expect(fixture.cache.status.ignoredKeys.map(\.keyID) == ["ec", "x"])
         #expect(fixture.events.contains { if case .keyIgnored(_, 1, "ec", _) = $0 { true } else { false } })
         fixture.cache.stop()
     }
@@ -208,8 +208,8 @@ struct JWKSetCacheTests {
         await fixture.advance(by: .seconds(10))
         let status = fixture.cache.status
         let key = try #require(status.keys.first)
-        #expect(key.id == "a")
-        #expect(key.bits == 2048)
+        #expect(key.keyID == "a")
+        #expect(key.modulusBitCount == 2048)
         #expect(key.thumbprint.utf8.count == 43)
         #expect(status.age == .seconds(10))
         #expect(status.untilExpiry == .seconds(3590))

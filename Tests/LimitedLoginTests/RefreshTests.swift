@@ -141,7 +141,7 @@ struct RefreshTests {
         let escaped = try Login.token("cnf", #"{"jkt":"\u0030ZcOCORZNYy\u002dDWpqq30jZyJGHTN0d2HglBV3uiguA4I"}"#)
         #expect(try Self.rejection(escaped, thumbprint: Self.thumbprint) == nil)
         #expect(try Login.verify(escaped).authenticationToken.keyThumbprint == Self.thumbprint)
-        let other = String(decoding: Base64URL.encode([UInt8](repeating: 7, count: 32)), as: UTF8.self)
+        let other = Base64URL.encode([UInt8](repeating: 7, count: 32))
         #expect(try Self.rejection(bound, thumbprint: other) == Rejection(.keyThumbprintMismatch))
         let swapped = "0zcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         #expect(try Self.rejection(bound, thumbprint: swapped) == Rejection(.keyThumbprintMismatch))
@@ -182,7 +182,7 @@ struct RefreshTests {
         for other in ["jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0y", "x", "", access + "="] {
             #expect(try Self.rejection(token, accessToken: other) == Rejection(.accessTokenHashMismatch))
         }
-        let whole = String(decoding: try SHA256.digest(of: Array(access.utf8).span).base64URL, as: UTF8.self)
+        let whole = try SHA256.digest(of: Array(access.utf8).span).base64URL
         for hash in [nil, #""77QmUPtjPfzWtF2AnpK9RQ==""#, #""\#(whole)""#, #""77qmUPtjPfzWtF2AnpK9RQ""#, #""77""#] {
             let rejection = try Self.rejection(Login.token("at_hash", hash), accessToken: access)
             #expect(rejection == Rejection(.accessTokenHashMismatch), "\(hash ?? "absent")")

@@ -242,9 +242,8 @@ struct TokenIssuerTests {
     }
 
     private static func token(_ header: String, _ payload: String, _ signer: Signer) throws -> String {
-        let input = Base64URL.encode(Array(header.utf8)) + [UInt8(ascii: ".")] + Base64URL.encode(Array(payload.utf8))
-        let value = input + [UInt8(ascii: ".")] + Base64URL.encode(try signer.sign(input))
-        return String(decoding: value, as: UTF8.self)
+        let input = Base64URL.encode(header.utf8) + "." + Base64URL.encode(payload.utf8)
+        return input + "." + Base64URL.encode(try signer.sign(Array(input.utf8)))
     }
 
     private static func isAccepted(_ issuer: TokenIssuer, _ token: String) -> Bool {

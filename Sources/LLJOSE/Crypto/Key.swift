@@ -11,7 +11,7 @@ internal import CLLOpenSSL
     deinit { unsafe EVP_PKEY_free(handle) }
 
     /// A key that OpenSSL makes with `make`: newly generated, or built from its numbers. Errors name the `operation`.
-    private convenience init(
+    convenience init(
         _ kind: String,
         _ operation: String,
         _ make: (_ context: OpaquePointer, _ key: inout OpaquePointer?) -> Bool
@@ -24,14 +24,6 @@ internal import CLLOpenSSL
         var key: OpaquePointer?
         guard unsafe make(context, &key), let made = unsafe key else { throw OpenSSLError(operation) }
         unsafe self.init(takingOwnershipOf: made)
-    }
-
-    /// Generates a new private key.
-    /// - Parameter configure: sets the key's parameters in the context; returns false if OpenSSL refuses them.
-    convenience init(generating kind: String, _ configure: (OpaquePointer) -> Bool) throws(OpenSSLError) {
-        unsafe try self.init(kind, "EVP_PKEY_generate") { context, key in
-            unsafe EVP_PKEY_keygen_init(context) == 1 && configure(context) && EVP_PKEY_generate(context, &key) == 1
-        }
     }
 
     /// The PEM of a private key that repeats: the same seed gives the same key. For tests alone.
@@ -86,20 +78,6 @@ internal import CLLOpenSSL
         }
     }
 
-    /// True if OpenSSL accepts the signature of the digest. The context must be ready to verify.
-    /// Only the return value 1 means a valid signature; zero and negative values mean an invalid one. The thread's
-    /// error queue is empty afterwards.
-    static func isValid(_ signature: Span<UInt8>, of digest: SHA256Digest, in context: OpaquePointer) -> Bool {
-        let hash = digest.bytes.span
-        let result = unsafe signature.withUnsafeBufferPointer { signature in
-            unsafe hash.withUnsafeBufferPointer { hash in
-                unsafe EVP_PKEY_verify(context, signature.baseAddress, signature.count, hash.baseAddress, hash.count)
-            }
-        }
-        if result != 1 { ERR_clear_error() }
-        return result == 1
-    }
-
     /// A literal as a C string: it lives as long as the program, and the compiler ends it with a zero byte.
     static func text(_ literal: StaticString) -> UnsafePointer<CChar> {
         unsafe UnsafeRawPointer(literal.utf8Start).assumingMemoryBound(to: CChar.self)
@@ -125,58 +103,39 @@ internal import CLLOpenSSL
         return String(decoding: text[..<Int(count)], as: UTF8.self)
     }
 
-    /// OpenSSL's name of the curve; empty for a key of another kind.
-    var groupName: String {
+    /// The numbers of the public key; nil for a key that is neither RSA nor on P-256.
+    var publicNumbers: PublicKeyNumbers? {
+        defer { ERR_clear_error() }
+        if unsafe EVP_PKEY_is_a(handle, "RSA") == 1 {
+            guard let modulus = number("n"), let exponent = number("e") else { return nil }
+            return .rsa(modulus: modulus, exponent: exponent)
+        }
+        let size = PublicKeyNumbers.coordinateByteCount
+        guard isOnP256, let x = number("qx", leastByteCount: size), let y = number("qy", leastByteCount: size) else {
+            return nil
+        }
+        return .p256(x: x, y: y)
+    }
+
+    private var isOnP256: Bool {
         var name = [CChar](repeating: 0, count: 64)
         var length = 0
-        let isKnown = unsafe name.withUnsafeMutableBufferPointer { buffer in
+        let isNamed = unsafe name.withUnsafeMutableBufferPointer { buffer in
             unsafe EVP_PKEY_get_group_name(handle, buffer.baseAddress, buffer.count, &length) == 1
         }
-        guard isKnown, length < name.count else {
-            ERR_clear_error()
-            return ""
-        }
-        return String(decoding: name[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-}
-
-/// Signs with a private key and SHA-256.
-/// OpenSSL's context is prepared once and never used itself. Each signature works on a copy, so it may cross threads
-/// without a lock.
-@safe final class Signer: @unchecked Sendable {
-    private let prepared: OpaquePointer
-    private let byteCountLimit: Int
-
-    /// An RSA key signs with RSASSA-PKCS1-v1_5, OpenSSL's default.
-    init(_ key: Key) throws(OpenSSLError) {
-        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
-            throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
-        }
-        unsafe prepared = context
-        byteCountLimit = Int(unsafe EVP_PKEY_get_size(key.handle))
-        guard unsafe EVP_PKEY_sign_init(context) == 1,
-            unsafe EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) == 1
-        else { throw OpenSSLError("EVP_PKEY_sign_init") }
+        return isNamed && name.prefix { $0 != 0 }.elementsEqual("prime256v1".utf8.map(CChar.init(bitPattern:)))
     }
 
-    deinit { unsafe EVP_PKEY_CTX_free(prepared) }
-
-    /// The signature of `message`, in OpenSSL's encoding for this kind of key.
-    func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] {
-        let digest = try SHA256.digest(of: message.span)
-        let hash = digest.bytes.span
-        guard let context = unsafe EVP_PKEY_CTX_dup(prepared) else { throw OpenSSLError("EVP_PKEY_CTX_dup") }
-        defer { unsafe EVP_PKEY_CTX_free(context) }
-        var length = byteCountLimit
-        var signature = [UInt8](repeating: 0, count: length)
-        let done = unsafe hash.withUnsafeBufferPointer { hash in
-            unsafe signature.withUnsafeMutableBufferPointer { output in
-                // `length` holds the room in `output` before the call and the number of bytes written after it.
-                unsafe EVP_PKEY_sign(context, output.baseAddress, &length, hash.baseAddress, hash.count) == 1
-            }
+    /// A number of the key by OpenSSL's name for it, big-endian, with zeros before it up to the least length.
+    private func number(_ name: String, leastByteCount: Int = 0) -> [UInt8]? {
+        var number: OpaquePointer?
+        guard unsafe EVP_PKEY_get_bn_param(handle, name, &number) == 1, let value = unsafe number else { return nil }
+        defer { unsafe BN_free(value) }
+        let count = max(leastByteCount, (Int(unsafe BN_num_bits(value)) + 7) / 8)
+        var bytes = [UInt8](repeating: 0, count: count)
+        let written = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+            unsafe BN_bn2binpad(value, buffer.baseAddress, Int32(clamping: buffer.count))
         }
-        guard done, length <= signature.count else { throw OpenSSLError("EVP_PKEY_sign") }
-        signature.removeLast(signature.count - length)
-        return signature
+        return written == count ? bytes : nil
     }
 }

@@ -53,6 +53,6 @@ package enum RequiredAlgorithms {
     ///   published key would then be unusable, and every login an outage.
     package static func check() throws(OpenSSLError) {
         _ = try SHA256.digest(of: [UInt8]().span)
-        _ = try RSAPublicKey(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [1, 0, 1])
+        _ = try PublicKey(.rsa(modulus: [UInt8](repeating: 0xFF, count: 256), exponent: [1, 0, 1]))
     }
 }

@@ -39,7 +39,7 @@ package struct SHA256Digest: Sendable {
         return digits
     }
 
-    package var base64URL: [UInt8] { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
+    package var base64URL: String { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
 
     package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
 }

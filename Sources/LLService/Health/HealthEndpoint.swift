@@ -95,8 +95,8 @@ package enum HealthReport {
         JSONWriter.name("keys", to: &bytes)
         JSONWriter.array(status.keys, to: &bytes) { key, bytes in
             JSONWriter.raw("{", to: &bytes)
-            JSONWriter.member("kid", key.id, to: &bytes)
-            JSONWriter.member("bits", key.bits, to: &bytes)
+            JSONWriter.member("kid", key.keyID, to: &bytes)
+            JSONWriter.member("bits", key.modulusBitCount, to: &bytes)
             JSONWriter.member("thumbprint", key.thumbprint, to: &bytes)
             JSONWriter.raw("}", to: &bytes)
         }

@@ -107,7 +107,7 @@ enum TokenEndpoint {
                 kind: request.wanted == .idToken ? .idToken : .accessToken,
                 audience: request.audience,
                 scope: request.scope,
-                tokenID: String(decoding: Base64URL.encode(name), as: UTF8.self),
+                tokenID: Base64URL.encode(name),
                 now: now
             )
         }

@@ -6,7 +6,7 @@ internal import LimitedLogin
 struct Prepared {
     let keys: VerificationKeys
     /// The key that signed the first token.
-    let key: RSAPublicKey
+    let key: PublicKey
     let verifier: TokenVerifier
     let now: NumericDate
     /// The digest of each token's signing input.
@@ -43,9 +43,9 @@ struct Prepared {
         _ set: JWKSet,
         _ signature: [UInt8],
         _ digest: SHA256Digest
-    ) throws -> RSAPublicKey {
+    ) throws -> PublicKey {
         for candidate in set.keys {
-            let key = try RSAPublicKey(modulus: candidate.modulus, exponent: candidate.publicExponent)
+            let key = try PublicKey(candidate.numbers)
             if key.isValidSignature(signature.span, of: digest) { return key }
         }
         throw Failure("no key of the set signed the first token")

@@ -10,10 +10,10 @@ func fuzzSignedRequest(_ input: [UInt8]) {
         try? SignedRequest(verifying: bytes.span, secrets: fixture.secrets, clockSkew: .seconds(60), now: fixture.now)
     }
     require(judge(input) == nil, "nothing is accepted that nobody signed")
-    let payload = Base64URL.encode(input)
+    let payload = Array(Base64URL.encode(input).utf8)
     let secret = fixture.secret
     guard let code = try? HMACSHA256.authenticationCode(for: payload.span, key: secret.span) else { return }
-    if let request = judge(code.base64URL + [UInt8(ascii: ".")] + payload) {
+    if let request = judge(Array(code.base64URL.utf8) + [UInt8(ascii: ".")] + payload) {
         require(request.appID == "2", "the app is the one whose secret signed")
         require(DecimalNumber.isIdentifier(request.userID.utf8), "a person's ID is as Facebook writes it")
         let age = fixture.now.secondsSince1970 - request.issuedAt.secondsSince1970
@@ -51,11 +51,11 @@ func fuzzDPoP(_ input: [UInt8]) {
     require(judge(input) == nil, "nothing is accepted that the device did not sign")
     let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     for header in [Array(parts[0]), fixture.header] {
-        let text = Base64URL.encode(header) + [UInt8(ascii: ".")] + Base64URL.encode(Array(parts.last ?? []))
+        let text = Array((Base64URL.encode(header) + "." + Base64URL.encode(Array(parts.last ?? []))).utf8)
         guard text.count < DPoPProof.byteLimit, let signature = try? fixture.device.signature(for: text) else {
             continue
         }
-        if let proof = judge(text + [UInt8(ascii: ".")] + Base64URL.encode(signature)) {
+        if let proof = judge(text + Array(".\(Base64URL.encode(signature))".utf8)) {
             require(header == fixture.header || proof.keyThumbprint.utf8.count == 43, "the key is the device's")
             require((1...256).contains(proof.tokenID.utf8.count), "a proof has a name")
         }
@@ -77,11 +77,11 @@ func fuzzOwnToken(_ input: [UInt8]) {
     let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     let payload = Array(parts.last ?? [])
     for header in [Array(parts[0]), fixture.header] {
-        let text = Base64URL.encode(header) + [UInt8(ascii: ".")] + Base64URL.encode(payload)
+        let text = Array((Base64URL.encode(header) + "." + Base64URL.encode(payload)).utf8)
         guard var signature = try? fixture.key.signature(for: text) else { continue }
-        let token = text + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        let token = text + Array(".\(Base64URL.encode(signature))".utf8)
         signature[31] ^= 1
-        let altered = text + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        let altered = text + Array(".\(Base64URL.encode(signature))".utf8)
         guard let own = judge(token) else {
             // A remembered signature skips only the cryptography.
             require(judge(token, isSigned: true) == nil, "the memory makes nothing good")
@@ -165,18 +165,17 @@ final class CapabilityFixture {
     let nonce: NonceExpectation
     let now: NumericDate
     let target: TargetURI
-    let device: P256PrivateKey
+    let device: PrivateKey
     let header: [UInt8]
     let thumbprint: [UInt8]
     let inspection: AccessTokenInspection?
 
     private init() {
         do {
-            device = try P256PrivateKey()
-            let (x, y) = device.coordinates
-            let key = try P256JWK(x: x, y: y)
-            thumbprint = try SHA256.digest(of: key.thumbprintInput.span).base64URL
-            header = Array(#"{"typ":"dpop+jwt","alg":"ES256","jwk":"#.utf8) + key.thumbprintInput + Array("}".utf8)
+            device = try PrivateKey(.p256)
+            thumbprint = Array(try device.numbers.thumbprint().utf8)
+            let jwk = device.numbers.members.map { #""\#($0.name)":"\#($0.value)""# }.joined(separator: ",")
+            header = Array(#"{"typ":"dpop+jwt","alg":"ES256","jwk":{\#(jwk)}}"#.utf8)
             guard let now = NumericDate(secondsSince1970: 1_700_000_000 as Int64),
                 let target = TargetURI(Array("https://a.example/x".utf8).span)
             else { fatalError("the fixture is broken") }

@@ -10,7 +10,7 @@ func fuzzNonce(_ input: [UInt8]) {
     let facts = fixture.issuer.recognize(input.span, appID: fixture.app.span)
     require((facts != nil) == (input == fixture.nonce), "nothing is recognised that was not issued")
     // The input as the bytes of a nonce, so that only the tag can refuse it.
-    for text in [Base64URL.encode(input), Array(Hexadecimal.encode(input).utf8)] {
+    for text in [Array(Base64URL.encode(input).utf8), Array(Hexadecimal.encode(input).utf8)] {
         require(
             text == fixture.nonce || fixture.issuer.recognize(text.span, appID: fixture.app.span) == nil,
             "no bytes are a nonce without their tag"

@@ -103,16 +103,8 @@ enum Read {
     }
 
     static func graphAddress(_ text: String) throws(SettingFault) -> String {
-        do throws(GraphConfiguration.Fault) {
-            _ = try GraphConfiguration.base(text)
-        } catch {
-            let reason =
-                switch error {
-                case .url(let error): error.rawValue
-                case .query, .version: "it must not have a query"
-                }
-            throw SettingFault(text, "cannot be used: \(reason)")
-        }
+        _ = try url(text)
+        guard !text.contains("?") else { throw SettingFault(text, "cannot be used: it must not have a query") }
         // Graph's own URLs have the version there, and every call would contain it twice.
         if let last = text.split(separator: "/").last, GraphConfiguration.isVersion(String(last)) {
             throw SettingFault(text, "ends with a version: that is graph_version")

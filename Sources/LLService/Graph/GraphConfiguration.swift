@@ -1,5 +1,5 @@
 internal import LLBytes
-package import LLHTTP
+internal import LLHTTP
 
 package struct GraphConfiguration: Sendable, Equatable {
     package static let standardURL = "https://graph.facebook.com"
@@ -8,37 +8,23 @@ package struct GraphConfiguration: Sendable, Equatable {
     /// Limited Login's own endpoint (developers.facebook.com/docs/facebook-login/limited-login/token).
     package static let standardUninstallURL = "https://www.limited.facebook.com/platform/uninstall/"
 
-    package enum Fault: Error, Equatable, Sendable {
-        case url(HTTPURL.ParsingError)
-        case query
-        case version
-    }
-
     private let base: String
     package let version: String
     let uninstallURL: HTTPURL
 
     /// - Parameters:
-    ///   - url: `https`, or `http` of a loopback host; without a query.
-    ///   - uninstallURL: the same form as `url`.
+    ///   - url, uninstallURL: `https`, or `http` of a loopback host; without a query.
+    ///   - version: One for which ``isVersion(_:)`` is true.
     package init(
         url: String = standardURL,
         version: String = standardVersion,
         uninstallURL: String = standardUninstallURL
-    ) throws(Fault) {
-        base = try Self.base(url)
-        guard Self.isVersion(version) else { throw .version }
+    ) throws {
+        var base = try Read.url(Read.graphAddress(url)).description
+        while base.hasSuffix("/") { base.removeLast() }
+        self.base = base
         self.version = version
-        self.uninstallURL = try Self.parse(uninstallURL)
-        guard !uninstallURL.contains("?") else { throw .query }
-    }
-
-    package static func base(_ url: String) throws(Fault) -> String {
-        let parsed = try parse(url)
-        guard !url.contains("?") else { throw .query }
-        var text = parsed.description
-        while text.hasSuffix("/") { text.removeLast() }
-        return text
+        self.uninstallURL = try Read.url(Read.graphAddress(uninstallURL))
     }
 
     package static func isVersion(_ text: String) -> Bool {
@@ -48,16 +34,11 @@ package struct GraphConfiguration: Sendable, Equatable {
     }
 
     /// The URL of a path below the version. The types of its parts have already checked them.
-    func url(_ path: String, _ query: [(name: String, value: String)]) throws(Fault) -> HTTPURL {
-        try Self.parse("\(base)/\(version)/\(path)?\(FormParameters.encode(query))")
-    }
-
-    private static func parse(_ text: String) throws(Fault) -> HTTPURL {
-        do throws(HTTPURL.ParsingError) {
-            return try HTTPURL(parsing: text)
-        } catch {
-            throw .url(error)
-        }
+    func url(
+        _ path: String,
+        _ query: [(name: String, value: String)]
+    ) throws(HTTPURL.ParsingError) -> HTTPURL {
+        try HTTPURL(parsing: "\(base)/\(version)/\(path)?\(FormParameters.encode(query))")
     }
 }
 

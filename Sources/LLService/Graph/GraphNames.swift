@@ -1,5 +1,6 @@
 internal import LLBytes
 internal import LLJOSE
+internal import LimitedLogin
 
 /// A person's app-scoped id, as Facebook writes it. Other spellings are refused, so a caller cannot put anything else into
 /// a URL.
@@ -29,16 +30,11 @@ package struct GraphPermission: Sendable, Hashable, Comparable {
 }
 
 /// A person's access token. The text is a credential and is in no description.
-package struct GraphAccessToken: Sendable {
+package struct GraphAccessToken: Sendable, Redacted {
     let text: String
 
     /// - Parameter bytes: Visible ASCII, checked by the caller. Other bytes are refused when the field is written.
     package init(_ bytes: [UInt8]) { text = String(decoding: bytes, as: UTF8.self) }
-}
-
-extension GraphAccessToken: CustomStringConvertible, CustomReflectable {
-    package var description: String { "GraphAccessToken(redacted)" }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The permissions that a person granted an app, as Graph reports them. Each list is in the order of the names.
@@ -63,7 +59,7 @@ package struct UserPermissions: Sendable, Equatable {
 }
 
 /// An app's id and secret; the app authenticates to Graph with them. The secret is in no description.
-package struct AppSecret: Sendable, Equatable {
+package struct AppSecret: Sendable, Equatable, Redacted {
     /// The length of a secret, in bytes. Facebook's are 32 hexadecimal digits.
     package static let byteRange = 16...128
 
@@ -90,9 +86,4 @@ package struct AppSecret: Sendable, Equatable {
         let message = Array(accessToken.utf8)
         return try HMACSHA256.authenticationCode(for: message.span, key: Array(secret.utf8).span).hexadecimal
     }
-}
-
-extension AppSecret: CustomStringConvertible, CustomReflectable {
-    package var description: String { "AppSecret(\(appID), redacted)" }
-    package var customMirror: Mirror { Mirror(self, children: ["appID": appID]) }
 }

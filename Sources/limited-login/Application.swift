@@ -32,10 +32,7 @@ struct Application {
         let webhooks = try ServiceFactory.webhookSender(configuration, metrics: metrics, logger: logger)
         let storeEvents = ServiceEvents.ofReplayStore(logger, registry)
         let replayStore = try ServiceFactory.replayStore(configuration, onEvent: storeEvents)
-        let graph = GraphWorkers(
-            client: try ServiceFactory.graphClient(configuration),
-            metrics: metrics
-        )
+        let graph = GraphWorkers(client: try ServiceFactory.graphClient(configuration, metrics: metrics))
         core = ServiceCore(
             settings: try ServiceFactory.settings(configuration),
             cache: cache,

@@ -297,9 +297,10 @@ struct ScenarioRun {
             let verifier = OwnTokenVerifier(issuer, verification: settings.verifier.policy)
             return .ofOwnToken(Array(verdict.token.utf8), verifier, now: try Moment.now())
         }
-        var request = VerifyRequestReader()
-        guard (try? request.read(JSON(members).bytes.span)) != nil else { return nil }
-        guard !request.token.isEmpty else {
+        var document = JSONDocument(limits: .ofRequest)
+        let body = JSON(members).bytes
+        guard let request = try? LoginRequest(body.span, with: &document) else { return nil }
+        guard !request.isAccessToken else {
             return try .ofAccessToken(
                 Array(verdict.token.utf8),
                 subject: nil,

@@ -46,7 +46,10 @@ enum ServiceFactory {
     }
 
     /// The Graph client; it connects with the first call.
-    static func graphClient(_ configuration: ServiceConfiguration) throws(StartError) -> GraphClient {
+    static func graphClient(
+        _ configuration: ServiceConfiguration,
+        metrics: ServiceMetrics? = nil
+    ) throws(StartError) -> GraphClient {
         let graph = try part {
             try GraphConfiguration(
                 url: configuration.graphURL,
@@ -54,7 +57,7 @@ enum ServiceFactory {
                 uninstallURL: configuration.uninstallURL
             )
         }
-        return GraphClient(configuration: graph, client: try httpsClient(configuration))
+        return GraphClient(configuration: graph, client: try httpsClient(configuration), metrics: metrics)
     }
 
     /// Sends the backend Facebook's callbacks; nil if none are sent.

@@ -58,10 +58,10 @@ final class GraphService: Sendable {
             client: GraphClient(
                 configuration: try GraphConfiguration(url: base, uninstallURL: base + "/platform/uninstall/"),
                 client: HTTPSClient(trust: .authorities(file: authorities)),
+                metrics: tools.metrics,
                 callTimeout: callTimeout,
                 random: { _ in 0 }
-            ),
-            metrics: tools.metrics
+            )
         )
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
         let policy = try VerificationPolicy(

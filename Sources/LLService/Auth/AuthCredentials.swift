@@ -64,7 +64,7 @@ struct AuthCredentials {
         guard let bound else { throw .proofOfUnboundToken }
         guard let proof = head.value(of: "dpop", in: bytes) else { throw .proofMissing }
         let request = try ForwardedRequest(head, bytes, origin: gateway.origin)
-        let now = try ServiceClock.now()
+        let now = NumericDate.now
         return try DPoPProof(
             verifying: bytes.extracting(proof),
             method: bytes.extracting(request.method),

@@ -10,17 +10,17 @@ internal import LimitedLogin
 /// error of their own. The answer has the token's claims in the fields of the setting `auth_headers`. Fields of the
 /// same names in the request are ignored.
 enum AuthEndpoint {
-    static let answer: Route.Answer = { worker, exchange, bytes in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
+        worker.subject = .idToken
         let settings = worker.settings
         // A reload may have disabled the routes while the request waited for keys.
-        guard let gateway = settings.gateway else {
-            return .refused(.idToken, Requirement.gateway.problem)
-        }
+        guard let gateway = settings.gateway else { throw Requirement.gateway.problem }
         var scheme = AuthScheme.bearer
         do throws(Rejection) {
             if AuthDemand.passesWithoutCredentials(exchange.head, bytes) {
+                worker.subject = nil
                 exchange.response.addField("Cache-Control: no-store")
-                return .accepted(nil, person: nil)
+                return .done()
             }
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
@@ -29,7 +29,7 @@ enum AuthEndpoint {
             expectation.appIDBytes = demand.appID
             let sent = bytes.extracting(credentials.token)
             let verdict = try worker.judgeUnbound(sent, expectation, gateway.texts, &exchange, bytes)
-            guard let token = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
+            guard let token = verdict else { return .later(until: worker.judge.waitsUntil) }
             let (claims, payload) = (token.claims, token.payload)
             let proof = try credentials.judgeProof(
                 exchange.head,
@@ -43,16 +43,16 @@ enum AuthEndpoint {
             let person = worker.auditName(claims, payload, app: token.client)
             guard let proof else {
                 export(claims, payload, gateway.fields, isProven: false, &exchange.response)
-                return .accepted(.idToken, person: person)
+                return .done(person: person)
             }
             let app = JSONText.value(payload.span, token.client)
-            let uses = ReplayLookup(proof, app: app, user: JSONText.value(payload.span, claims.subject))
-            return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes) { response in
+            let use = ReplayEntry(proof, app: app, user: JSONText.value(payload.span, claims.subject))
+            return try ReplayGuard.accept(person, using: [use], worker, &exchange, bytes) { response in
                 export(claims, payload, gateway.fields, isProven: true, &response)
             }
         } catch {
             let problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
-            return .refused(.idToken, problem.with { $0.scheme = scheme.rawValue })
+            throw problem.with { $0.scheme = scheme.rawValue }
         }
     }
 

@@ -30,13 +30,9 @@ enum CallbackEndpoint {
         let (webhook, core, order) = (worker.settings.webhook, worker.core, RevocationOrder(worker))
         let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
         let continuation = { @Sendable in Self.continuation(event.kind, event.confirmationCode, webhook, $0) }
-        let late = continuation(.failure(order.late))
         let until = deadline + RevocationOrder.grace
-        func busy() -> Rejection {
-            core.metrics.count(event.kind, .overloaded)
-            return Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
-        }
-        return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy()) { waiting in
+        let busy = Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
+        return try worker.wait(&exchange, bytes, until: until, late: order.late, busy: busy) { waiting in
             let answer: CallbackLedger.Waiter = { waiting.finish(continuation($0)) }
             let isAwaited = { @Sendable in waiting.isAwaited }
             switch core.callbackLedger.withLock({ $0.begin(event.id, isAwaited: isAwaited, answer) }) {
@@ -61,24 +57,17 @@ enum CallbackEndpoint {
         _ webhook: WebhookTarget?,
         _ told: CallbackLedger.Outcome
     ) -> Route.Answer {
-        { worker, exchange, _ throws(Rejection) in
-            let metrics = worker.core.metrics
-            switch told {
-            case .failure(let problem):
-                metrics.count(kind, problem.answer)
-                throw problem
-            case .success(let status):
-                metrics.count(kind, nil)
-                VerifyEndpoint.addFields(to: &exchange.response)
-                if kind == .dataDeletion, let webhook, let code {
-                    // Facebook shows the person the backend's own page and code, or else these.
-                    let own = DeletionStatus(url: "\(webhook.statusURL)?code=\(code)", confirmationCode: code)
-                    (status ?? own).write(to: &exchange.response.body)
-                } else {
-                    JSONWriter.raw("{}", to: &exchange.response.body)
-                }
-                return .done
+        { _, exchange, _ throws(Rejection) in
+            let status = try told.get()
+            VerifyEndpoint.addFields(to: &exchange.response)
+            if kind == .dataDeletion, let webhook, let code {
+                // Facebook shows the person the backend's own page and code, or else these.
+                let own = DeletionStatus(url: "\(webhook.statusURL)?code=\(code)", confirmationCode: code)
+                (status ?? own).write(to: &exchange.response.body)
+            } else {
+                JSONWriter.raw("{}", to: &exchange.response.body)
             }
+            return .done()
         }
     }
 }

@@ -49,13 +49,13 @@ package struct CallbackEvent: Sendable {
         guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
             let text = form.first("signed_request")
         else { throw Rejection(.invalidRequest, "The form must have signed_request exactly once.") }
-        let now = try ServiceClock.now()
+        worker.subject = .callback(kind)
         do throws(Rejection) {
             let request = try SignedRequest(
                 verifying: text.span,
                 secrets: secrets.signers,
                 clockSkew: settings.verifier.policy.clockSkew,
-                now: now
+                now: .now
             )
             // Only Facebook and this app can predict the signature; to all others it is a random number. Its padding is
             // left out.
@@ -69,7 +69,6 @@ package struct CallbackEvent: Sendable {
             (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
         } catch {
             if error.code == .noPerson, kind == .deauthorize { return nil }
-            worker.core.metrics.count(kind, error.answer)
             throw error
         }
     }

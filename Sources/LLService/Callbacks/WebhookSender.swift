@@ -100,10 +100,10 @@ package final class WebhookSender: Sendable {
     /// Counts a delivery, and logs a failed one. The log names the person only by a hash.
     private func finish(_ event: CallbackEvent, _ outcome: Outcome) -> Outcome {
         guard case .failure(let failure) = outcome else {
-            metrics.countDelivery(nil)
+            metrics.count(.webhook(nil))
             return outcome
         }
-        metrics.countDelivery(failure.reason)
+        metrics.count(.webhook(failure.reason))
         let hash = try? SHA256.digest(of: Array(event.userID.utf8).span).hexadecimal
         var facts = facts(of: event, failure.sentence)
         facts["user_id_sha256"] = "\(hash ?? "")"

@@ -1,6 +1,6 @@
 internal import LLBytes
 internal import LLHTTP
-internal import LLJOSE
+package import LLJOSE
 internal import LimitedLogin
 
 /// The kind of body that a route accepts. The head alone decides about the media type, before the body is read (RFC
@@ -87,7 +87,12 @@ extension JSONLimits {
     /// The limits of a request's body; the route limits its length. Duplicate names are found by comparing all names,
     /// before unknown names are refused. No route knows more than nine names, so this limit refuses a longer object
     /// early.
-    static let ofRequest = JSONLimits(byteCount: VerifyEndpoint.bodyLimit, depth: 4, memberCount: 16, nodeCount: 1_024)
+    package static let ofRequest = JSONLimits(
+        byteCount: VerifyEndpoint.bodyLimit,
+        depth: 4,
+        memberCount: 16,
+        nodeCount: 1_024
+    )
 }
 
 extension JSONDocument {

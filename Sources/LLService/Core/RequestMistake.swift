@@ -141,7 +141,7 @@ enum RequestMistake {
         if let other = absent.first(where: { bytes.equal(path, $0.path) }) {
             return Rejection(.notFound, other.detail, hint: other.hint)
         }
-        let isService = routes.contains { $0 === Route.verify }
+        let isService = routes.contains { $0.listeners == [.service] }
         // This listener's routes were compared before, so a route that matches is the other listener's.
         if Route.table.contains(where: { $0.matches(path, bytes) }) {
             let row = isService ? Settings.all.adminListen.row : Settings.all.listen.row

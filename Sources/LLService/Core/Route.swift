@@ -4,67 +4,42 @@ package import LLHTTP
 package import LimitedLogin
 
 /// One path that the service answers. Its row in ``table`` has its methods, callers and answers.
-package final class Route: Sendable {
+package struct Route: Sendable {
     /// The path of a request; `{name}` stands for one part of it. It is also the label `http_route` of the metrics.
     package let path: StaticString
+    /// True if the path has a `{name}`.
+    private(set) var hasParameters = false
     /// True if the route also answers all paths below its own.
-    package let takesPathsBelow: Bool
+    private(set) var takesPathsBelow = false
     /// The methods that the route answers besides OPTIONS, which lists them. Nil if it treats all methods the same,
     /// including OPTIONS.
     package let methods: [HTTPMethod]?
-    package let listeners: [ListenerRole]
+    package private(set) var listeners: [ListenerRole] = [.service]
     /// The configuration the route needs; without it the path is 404.
-    let requirement: Requirement?
-    let caller: Caller
-    let body: RequestBody
+    private(set) var requirement: Requirement?
+    /// True if the path also stands below the path of the issuer's URL.
+    private(set) var isOfIssuer = false
+    private(set) var caller = Caller.anybody
+    private(set) var body = RequestBody.none
     /// True for a route about the health of the service. It is answered even when other requests are refused for
     /// overload.
-    let isHealth: Bool
-    let dialect: ProblemDialect
+    private(set) var isHealth = false
+    /// True if the setting `audit_log` logs its answers.
+    private(set) var isAudited = false
+    private(set) var dialect = ProblemDialect.plain
     /// The codes that the route may answer besides ``Rejection/Code/ofAnyPath``; `/openapi.json` lists them.
-    package let problems: [Rejection.Code]
+    package private(set) var problems: [Rejection.Code] = []
     let answer: Answer
 
     /// Answers a request after its path, method, caller and media type were checked, or lets it wait and says what
     /// answers it then, from the same bytes. The worker's thread calls it. The response is empty at first; the
-    /// outcome says if it was filled in. It throws a refusal that is no verdict on a token.
+    /// outcome says if it was filled in.
     typealias Answer =
         @Sendable (
             _ worker: WorkerContext,
             _ exchange: inout HTTPExchange,
             _ bytes: Span<UInt8>
         ) throws(Rejection) -> Outcome
-
-    private let template: [UInt8]
-    private let hasParameters: Bool
-
-    init(
-        _ path: StaticString,
-        takesPathsBelow: Bool = false,
-        methods: [HTTPMethod]?,
-        listeners: [ListenerRole] = [.service],
-        requirement: Requirement? = nil,
-        caller: Caller = .anybody,
-        body: RequestBody = .none,
-        isHealth: Bool = false,
-        dialect: ProblemDialect = .plain,
-        problems: [Rejection.Code] = [],
-        answer: @escaping Answer
-    ) {
-        self.path = path
-        self.takesPathsBelow = takesPathsBelow
-        self.methods = methods
-        self.listeners = listeners
-        self.requirement = requirement
-        self.caller = caller
-        self.body = body
-        self.isHealth = isHealth
-        self.dialect = dialect
-        self.problems = problems
-        self.answer = answer
-        template = Array("\(path)".utf8)
-        hasParameters = template.contains(UInt8(ascii: "{"))
-    }
 
     package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
 
@@ -82,6 +57,7 @@ package final class Route: Sendable {
     /// part is empty.
     func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
         let slash = UInt8(ascii: "/")
+        let template = Array("\(self.path)".utf8)
         var found: [Range<Int>] = []
         var position = path.lowerBound
         var index = template.startIndex
@@ -102,7 +78,7 @@ package final class Route: Sendable {
     }
 
     private func isBelow(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
-        let end = path.lowerBound + template.count
+        let end = path.lowerBound + self.path.utf8CodeUnitCount
         guard path.upperBound > end, bytes[end] == UInt8(ascii: "/") else { return false }
         return bytes.equal(path.lowerBound..<end, self.path)
     }
@@ -123,14 +99,10 @@ enum Caller: Sendable {
 }
 
 /// The configuration that enables a route, and the 404 without it.
-final class Requirement: Sendable {
+struct Requirement: Sendable {
     let sentence: String
-    let hint: String?
+    private(set) var hint: String?
     let isMet: @Sendable (RuntimeSettings) -> Bool
-
-    private init(sentence: String, hint: String? = nil, isMet: @escaping @Sendable (RuntimeSettings) -> Bool) {
-        (self.sentence, self.hint, self.isMet) = (sentence, hint, isMet)
-    }
 
     var problem: Rejection { Rejection(.notFound, sentence, hint: hint) }
 
@@ -175,10 +147,11 @@ extension Route {
     package static let unmatchedLabel: StaticString = "_unmatched"
 
     static let verify = Route(
-        "/verify",
+        path: "/verify",
         methods: [.post],
         caller: .knownWhereConfigured,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
+        isAudited: true,
         problems: [.invalidNonce, .invalidPermission, .unknownApp, .unauthorizedClient, .unsupportedMediaType]
             + Rejection.Code.ofTokens + [.keyChecksExhausted, .keysUnavailable, .replayStoreUnavailable]
             + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens] + Rejection.Code.ofGraphAboutAccessTokens,
@@ -188,8 +161,9 @@ extension Route {
     /// OAuth 2.0 Token Introspection. It is only for callers with a key: an open endpoint would let attackers find out
     /// which tokens are good (RFC 7662 section 4).
     static let introspect = Route(
-        "/introspect",
+        path: "/introspect",
         methods: [.post],
+        isOfIssuer: true,
         caller: .knownByForm,
         body: .form(atMost: VerifyEndpoint.bodyLimit),
         dialect: .introspection,
@@ -201,11 +175,13 @@ extension Route {
 
     /// OAuth 2.0 Token Exchange. It is never public: the caller gets a token that others accept as a login.
     static let token = Route(
-        "/token",
+        path: "/token",
         methods: [.post],
         requirement: .tokenIssuer,
+        isOfIssuer: true,
         caller: .knownByForm,
         body: .form(atMost: TokenEndpoint.bodyLimit),
+        isAudited: true,
         dialect: .exchange,
         problems: [
             .invalidTarget, .invalidScope, .unsupportedGrantType, .invalidNonce, .unknownApp, .unauthorizedClient,
@@ -222,25 +198,27 @@ extension Route {
 
     private static func published(_ path: StaticString, _ text: @escaping @Sendable (TokenSettings) -> [UInt8]) -> Route
     {
-        Route(path, methods: [.get, .head], requirement: .tokenIssuer) { worker, exchange, _ throws(Rejection) in
-            guard let tokens = worker.settings.tokens else {
-                throw Requirement.tokenIssuer.problem
-            }
+        Route(path: path, methods: [.get, .head], requirement: .tokenIssuer, isOfIssuer: true) {
+            worker,
+            exchange,
+            _ throws(Rejection) in
+            guard let tokens = worker.settings.tokens else { throw Requirement.tokenIssuer.problem }
             exchange.response.addField("Content-Type: application/json")
             // A new key is published 300 s before it signs.
             exchange.response.addField("Cache-Control: public, max-age=300")
             exchange.response.body += text(tokens)
-            return .done
+            return .done()
         }
     }
 
     /// The route for gateways. A gateway may append its own client's path, and passes on that client's method.
     static let auth = Route(
-        "/auth",
+        path: "/auth",
         takesPathsBelow: true,
         methods: nil,
         requirement: .gateway,
         body: .ignored,
+        isAudited: true,
         problems: [
             .missingToken, .invalidDPoPProof, .tooManyProofs, .insufficientScope, .keyChecksExhausted, .keysUnavailable,
             .replayStoreUnavailable,
@@ -250,7 +228,7 @@ extension Route {
     )
 
     static let nonces = Route(
-        "/nonces",
+        path: "/nonces",
         methods: [.post],
         requirement: .nonceIssuer,
         caller: .knownWhereConfigured,
@@ -264,7 +242,8 @@ extension Route {
     /// Lists a person's permissions, and revokes the whole login. This route and the two below need a key: a caller
     /// that may revoke logins can revoke the login of every person.
     static let permissions = Route(
-        "/users/{user_id}/permissions",
+        path: "/users/{user_id}/permissions",
+        hasParameters: true,
         methods: [.get, .delete],
         requirement: .permissions,
         caller: .known,
@@ -275,7 +254,8 @@ extension Route {
     )
 
     static let permission = Route(
-        "/users/{user_id}/permissions/{permission}",
+        path: "/users/{user_id}/permissions/{permission}",
+        hasParameters: true,
         methods: [.delete],
         requirement: .permissions,
         caller: .known,
@@ -287,7 +267,7 @@ extension Route {
     /// Limited Login's own way of uninstalling the app. Facebook asks for the id token alone, so no app secret is
     /// needed.
     static let uninstall = Route(
-        "/uninstall",
+        path: "/uninstall",
         methods: [.post],
         caller: .known,
         body: .json(atMost: VerifyEndpoint.bodyLimit),
@@ -305,7 +285,7 @@ extension Route {
     /// The route is public: Facebook's signature authenticates the caller.
     private static func callback(_ path: StaticString, _ kind: CallbackKind, requirement: Requirement) -> Route {
         Route(
-            path,
+            path: path,
             methods: [.post],
             requirement: requirement,
             body: .form(atMost: CallbackEndpoint.bodyLimit),
@@ -316,7 +296,7 @@ extension Route {
 
     /// "Log out everywhere". The service does not ask Facebook.
     static let revocations = Route(
-        "/revocations",
+        path: "/revocations",
         methods: [.post],
         caller: .known,
         body: .json(atMost: RevocationsEndpoint.bodyLimit),
@@ -327,12 +307,12 @@ extension Route {
     )
 
     static let openapi = Route(
-        "/openapi.json",
+        path: "/openapi.json",
         methods: [.get, .head],
         answer: { _, exchange, _ in
             exchange.response.addField("Content-Type: application/json")
             exchange.response.share(OpenAPIDocument.bytes)
-            return .done
+            return .done()
         }
     )
 
@@ -345,7 +325,7 @@ extension Route {
 
     private static func health(_ path: StaticString, problems: [Rejection.Code] = []) -> Route {
         Route(
-            path,
+            path: path,
             methods: [.get, .head],
             listeners: [.service, .administration],
             isHealth: true,
@@ -355,13 +335,13 @@ extension Route {
     }
 
     static let metrics = Route(
-        "/metrics",
+        path: "/metrics",
         methods: [.get, .head],
         listeners: [.administration],
         answer: { worker, exchange, _ in
             exchange.response.addField("Content-Type: text/plain; version=0.0.4; charset=utf-8")
             exchange.response.body.append(contentsOf: worker.core.exposition().utf8)
-            return .done
+            return .done()
         }
     )
 }

@@ -1,5 +1,6 @@
 internal import LLBytes
 package import LLHTTP
+internal import LLJOSE
 package import LLStores
 package import LimitedLogin
 package import LimitedLoginKeys
@@ -67,8 +68,8 @@ package final class ServiceCore: Sendable {
 
 /// The state that the requests of one worker share. Only the worker's thread uses it.
 final class WorkerContext {
-    /// The requests that wait for jobs. Each job is kept with the continuation for a job that does not end in time.
-    typealias Jobs = BackgroundJobs<Route.Answer, Route.Answer>
+    /// The requests that wait for jobs. Each job is kept with the refusal for a job that does not end in time.
+    typealias Jobs = BackgroundJobs<Rejection, Route.Answer>
 
     let core: ServiceCore
     let listener: ListenerRole
@@ -77,13 +78,16 @@ final class WorkerContext {
     let signatures: VerifiedSignatureCache
     let ownTokens: OwnTokenJudge
     let revocations: Revocations
-    private var waiting: [ParkedRequest: Route.Answer] = [:]
+    private var waiting: [ParkedRequest: (subject: MetricSubject?, answer: Route.Answer)] = [:]
+    /// What the request is about, so far as the outcome is counted; nil before it is known.
+    var subject: MetricSubject?
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
     /// The counters of the clients that have called, found without joining labels again.
     private var requestCounters: [String: Counter] = [:]
     private var weakNonces = RefusalPace()
-    var verifyRequest = VerifyRequestReader()
+    /// Memory for the bodies of `POST /verify`.
+    var document = JSONDocument(limits: .ofRequest)
     /// The jobs that requests wait for. 8,192: the requests of a busy worker in one second, all of which may wait for the
     /// replay store. The threads that call Graph and the backend have lower limits of their own, so that such jobs cannot
     /// fill these places.
@@ -124,6 +128,9 @@ final class WorkerContext {
         waiting[request] = nil
     }
 
+    /// Forgets the request before this one.
+    func begin() { (subject, clientOfForm) = (nil, nil) }
+
     /// Answers a request with its route's endpoint; after a wait, with the continuation.
     @inline(__always)
     func answer(
@@ -135,31 +142,32 @@ final class WorkerContext {
         let outcome: Outcome
         // The look costs nothing while no request waits.
         if !waiting.isEmpty, let next = waiting.removeValue(forKey: request) {
-            outcome = try next(self, &exchange, bytes)
+            subject = next.subject
+            outcome = try next.answer(self, &exchange, bytes)
         } else {
             outcome = try route.answer(self, &exchange, bytes)
         }
-        if case .later(_, let next) = outcome { waiting[request] = next }
+        if case .later(_, let next?) = outcome { waiting[request] = (subject, next) }
         return outcome
     }
 
     /// Lets a request wait for a job on another thread.
     /// - Parameters:
-    ///   - late: Answers the request if the job has not ended at `deadline`.
+    ///   - late: The refusal if the job has not ended at `deadline`.
     ///   - busy: The refusal if too many requests wait, or the job cannot begin.
     ///   - start: Begins the job, which answers the request from any thread; false if it cannot begin.
     func wait(
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
         until deadline: MonotonicInstant,
-        late: @escaping Route.Answer,
-        busy: @autoclosure () -> Rejection,
+        late: Rejection,
+        busy: Rejection,
         _ start: (WaitingRequest) -> Bool
     ) throws(Rejection) -> Outcome {
         let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { name in
             start(WaitingRequest(name: name, jobs: jobs))
         }
-        guard isBegun else { throw busy() }
+        guard isBegun else { throw busy }
         // A store in memory has answered already.
         return try Self.answerAfterJob(self, &exchange, bytes)
     }
@@ -168,7 +176,8 @@ final class WorkerContext {
         switch worker.jobs.visit(exchange.context) {
         case .none: throw Rejection(.internalError, "The request waits for no job.")
         case .waiting(let moment): .later(until: moment, then: answerAfterJob)
-        case .expired(let next), .done(_, let next): try next(worker, &exchange, bytes)
+        case .expired(let late): throw late
+        case .done(_, let next): try next(worker, &exchange, bytes)
         }
     }
 }
@@ -207,7 +216,7 @@ extension WorkerContext {
     /// Counts a login's nonce if it is weak, and warns of its caller, ten times a second at most.
     func count(_ nonce: [UInt8]?, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         guard let nonce, Nonce.isWeak(nonce) else { return }
-        core.metrics.countWeakNonce()
+        core.metrics.count(.weakNonce)
         guard weakNonces.admits(at: exchange.context.now) else { return }
         var facts: Logger.Metadata = ["characters": "fewer than \(Nonce.weakCharacterCount)"]
         facts["caller"] = callerName(exchange.head, bytes).map { "\($0)" }
@@ -238,26 +247,32 @@ extension WorkerContext {
     private static let severalKeys = "The caller's key is in several places of the request; one is allowed."
 
     /// Checks the key in the form if the head has none (`client_secret_post`, RFC 6749 section 2.3.1).
-    func requireCaller(_ form: FormParameters, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
+    func requireCaller(_ form: FormParameters, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) {
         let secret = form.first("client_secret")
-        guard CallerCredentials.count(in: head, bytes) == 0 else {
+        guard CallerCredentials.count(in: exchange.head, bytes) == 0 else {
             guard secret != nil else { return }
             throw Rejection(.invalidRequest, Self.severalKeys)
         }
         let client = form.first("client_id").flatMap { name in
             settings.clients?.client(presenting: .named(name: name, key: secret ?? []), in: bytes)
         }
-        try admit(client, hasCredentials: secret != nil)
+        try admit(client, hasCredentials: secret != nil, isAgain: exchange.context.visit != .first)
         clientOfForm = client
     }
 
-    private func admit(_ client: Int?, hasCredentials: Bool, count: Int = 1) throws(Rejection) {
+    /// - Parameter isAgain: True after a wait: the request was counted before.
+    private func admit(
+        _ client: Int?,
+        hasCredentials: Bool,
+        count: Int = 1,
+        isAgain: Bool = false
+    ) throws(Rejection) {
         let clients = settings.clients
         if let client, let clients {
-            countRequest(of: clients.names[client])
+            if !isAgain { countRequest(of: clients.names[client]) }
             return
         }
-        core.metrics.count(.idToken, .unauthorizedClient)
+        core.metrics.count(.verdict(.idToken, .unauthorizedClient))
         let problem = Rejection(
             .unauthorizedClient,
             clients == nil

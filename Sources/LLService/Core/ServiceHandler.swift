@@ -63,7 +63,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             }
             if let decision = body.decision { return decision }
         } catch {
-            refuse(error, "request refused", &exchange, bytes)
+            refuse(error, &exchange, bytes)
             return .respond
         }
         // A request without a body is answered after its head; none of them waits.
@@ -76,32 +76,16 @@ package final class ServiceHandler: HTTPRequestHandler {
         // The head was accepted, so there is a route.
         guard let place else { return .respond }
         worker.judge.requestByteCount = bytes.count
-        worker.clientOfForm = nil
         do throws(Rejection) {
             switch try worker.answer(routes[place], &exchange, bytes) {
             case .later(let moment, _): return .park(until: moment)
-            case .accepted(let credential, let person):
-                if let credential { core.metrics.count(credential, nil) }
-                if routes[place].dialect == .exchange { core.metrics.countExchange(nil) }
-                audit(nil, person, exchange.head, bytes)
-                if isDebugging { log("verification accepted", nil, exchange.head, bytes) }
-            case .inactive(let code):
-                core.metrics.count(.idToken, code)
-                noteRefusal(code, &exchange, bytes)
-                if isDebugging { log("verification refused", nil, exchange.head, bytes) }
-            case .refused(let credential, let problem):
-                core.metrics.count(credential, problem.answer)
-                if routes[place].dialect == .exchange { core.metrics.countExchange(problem.answer) }
-                assert(exchange.response.isEmpty, "written before the verdict")
-                refuse(problem, "verification refused", &exchange, bytes)
-                return .respond
-            case .done:
-                if isDebugging { log("request answered", nil, exchange.head, bytes) }
+            case .inactive(let code): record(code, nil, nil, &exchange, bytes)
+            case .done(let person): record(nil, nil, person, &exchange, bytes)
             }
             exchange.response.addField("X-Request-Id", requestID)
         } catch {
             assert(exchange.response.isEmpty, "written before the verdict")
-            refuse(error, "request refused", &exchange, bytes)
+            refuse(error, &exchange, bytes)
         }
         return .respond
     }
@@ -125,7 +109,7 @@ package final class ServiceHandler: HTTPRequestHandler {
                 : "This path takes no body."
             problem = Rejection(.bodyTooLarge, sentence)
         }
-        worker.clientOfForm = nil
+        worker.begin()
         let dialect = route?.dialect ?? .plain
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
@@ -152,6 +136,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// Finds the route and makes the request's identifier, unless both are known already: most bodies arrive together
     /// with their head.
     private func begin(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
+        worker.begin()
         let request = exchange.context.request
         // The two numbers identify the request; comparing the whole values takes more instructions.
         guard named?.connectionID != request.connectionID || named?.requestsBefore != request.requestsBefore else {
@@ -171,10 +156,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// The route of an issuer whose URL has a path.
     private func findBelowIssuer(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
         guard let rest = worker.settings.tokens?.routePath(in: path, bytes) else { return nil }
-        let isIntrospection = bytes.equal(rest, "/introspect")
-        return routes.firstIndex { route in
-            (route.requirement === Requirement.tokenIssuer || isIntrospection) && route.matches(rest, bytes)
-        }
+        return routes.firstIndex { $0.isOfIssuer && $0.matches(rest, bytes) }
     }
 
     /// Checks a request's head against its route's row.
@@ -205,12 +187,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         throw RequestMistake.method(method.name, allowed: route.methods ?? [])
     }
 
-    private func refuse(
-        _ problem: Rejection,
-        _ message: Logger.Message,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) {
+    private func refuse(_ problem: Rejection, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         assert(
             place.map { routes[$0].mayAnswer(problem.answer) } ?? Rejection.Code.ofAnyPath.contains(problem.answer),
             "undocumented: \(problem.answer)"
@@ -221,9 +198,44 @@ package final class ServiceHandler: HTTPRequestHandler {
             requestID: requestID,
             to: &exchange.response
         )
-        audit(problem, nil, exchange.head, bytes)
-        noteRefusal(problem.answer, reason: problem.loggedReason, &exchange, bytes)
-        if isDebugging { log(message, problem, exchange.head, bytes) }
+        record(problem.answer, problem, nil, &exchange, bytes)
+    }
+
+    /// Counts and logs the outcome of a request. No line contains a part of a token, a name or an e-mail address.
+    ///
+    /// The audit line of the setting `audit_log` is independent of `log_level`. Level debug has a line for each request,
+    /// so that a flood of bad tokens cannot fill the log of another level.
+    /// - Parameters:
+    ///   - code: Nil if the request was not refused.
+    ///   - person: The ``WorkerContext/hash(appID:userID:)`` of a good token's person. A refused token proves no person.
+    private func record(
+        _ code: Rejection.Code?,
+        _ problem: Rejection?,
+        _ person: String?,
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) {
+        let subject = worker.subject
+        if let subject {
+            core.metrics.count(.verdict(subject, code))
+            if let place, routes[place].dialect == .exchange { core.metrics.count(.exchange(code)) }
+        }
+        if let logger = core.auditLogger, let place, routes[place].isAudited {
+            let facts = [
+                "route": "\(routes[place].path)", "method": "\(exchange.head.method.name)",
+                "outcome": code?.rawValue ?? "accepted", "user": person,
+            ]
+            logger.info("audit", metadata: metadata(facts, exchange.head, bytes))
+        }
+        if let code { noteRefusal(code, reason: problem?.loggedReason, &exchange, bytes) }
+        guard core.logger.logLevel <= .debug else { return }
+        var facts = ["code": code?.rawValue, "claim": problem?.claim, "fbtrace_id": problem?.context.traceID]
+        for (name, text) in problem?.context.logged ?? [:] { facts[name] = text }
+        let message: Logger.Message =
+            subject == nil
+            ? (code == nil ? "request answered" : "request refused")
+            : (code == nil ? "verification accepted" : "verification refused")
+        core.logger.debug(message, metadata: metadata(facts, exchange.head, bytes))
     }
 
     /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
@@ -237,12 +249,10 @@ package final class ServiceHandler: HTTPRequestHandler {
         guard core.logger.logLevel <= .info else { return }
         reportUntold(exchange.context.now)
         guard refusals.admits(at: exchange.context.now) else { return }
-        var facts = facts(exchange.head, bytes)
-        facts["code"] = "\(code.rawValue)"
-        facts["reason"] = reason.map { "\($0)" }
-        facts["route"] = place.map { "\(routes[$0].path)" }
-        facts["caller"] = worker.callerName(exchange.head, bytes).map { "\($0)" }
-        core.logger.info("refused", metadata: facts)
+        let caller = worker.callerName(exchange.head, bytes)
+        let route = place.map { "\(routes[$0].path)" }
+        let facts = ["code": code.rawValue, "reason": reason, "route": route, "caller": caller]
+        core.logger.info("refused", metadata: metadata(facts, exchange.head, bytes))
     }
 
     private func reportUntold(_ now: MonotonicInstant) {
@@ -250,75 +260,35 @@ package final class ServiceHandler: HTTPRequestHandler {
         core.logger.info("refusals without a line", metadata: ["count": "\(count)"])
     }
 
-    private var isDebugging: Bool { core.logger.logLevel <= .debug }
-
-    /// Logs a verdict at debug level, so that a flood of bad tokens cannot fill the log. The line contains no part of a
-    /// token and nothing about its person.
-    private func log(
-        _ message: Logger.Message,
-        _ problem: Rejection?,
+    /// The facts that are known, with the request's id and trace id.
+    private func metadata(
+        _ facts: [String: String?],
         _ head: borrowing RequestHead,
         _ bytes: Span<UInt8>
-    ) {
-        var facts = facts(head, bytes)
-        if let problem {
-            facts["code"] = "\(problem.answer.rawValue)"
-            facts["claim"] = problem.claim.map { "\($0)" }
-            facts["fbtrace_id"] = problem.context.traceID.map { "\($0)" }
-            for (name, text) in problem.context.logged { facts[name] = "\(text)" }
-        }
-        core.logger.debug(message, metadata: facts)
-    }
-
-    /// Writes the audit line of an answer of `/auth`, `/verify` or `/token`, if the setting `audit_log` is on. `log_level`
-    /// has no effect on it. It has the caller, the person, the outcome and the request's id; it never contains a part of a
-    /// token, a name or an e-mail address.
-    /// - Parameters:
-    ///   - problem: Nil for a good token.
-    ///   - person: The ``WorkerContext/hash(appID:userID:)`` of a good token's person. A refused token proves no person.
-    private func audit(
-        _ problem: Rejection?,
-        _ person: String?,
-        _ head: borrowing RequestHead,
-        _ bytes: Span<UInt8>
-    ) {
-        guard let logger = core.auditLogger, let route = place.map({ routes[$0] }),
-            route === Route.verify || route === Route.auth || route === Route.token
-        else { return }
-        var facts = facts(head, bytes)
-        facts["route"] = "\(route.path)"
-        facts["method"] = "\(head.method.name)"
-        facts["outcome"] = "\(problem?.answer.rawValue ?? "accepted")"
-        facts["user"] = person.map { "\($0)" }
-        logger.info("audit", metadata: facts)
-    }
-
-    private func facts(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Logger.Metadata {
-        var facts: Logger.Metadata = ["request_id": "\(String(decoding: requestID, as: UTF8.self))"]
-        facts["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
-        return facts
+    ) -> Logger.Metadata {
+        var metadata = facts.compactMapValues { $0.map { Logger.MetadataValue.string($0) } }
+        metadata["request_id"] = "\(String(decoding: requestID, as: UTF8.self))"
+        metadata["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        return metadata
     }
 }
 
-/// The kind of a judged credential; also a label of the metrics.
-enum Credential: String, CaseIterable {
-    case idToken = "id_token"
-    case accessToken = "access_token"
+/// What a request's outcome is counted for: a judged credential, or one of Facebook's callbacks.
+enum MetricSubject: Hashable {
+    case idToken
+    case accessToken
+    case callback(CallbackKind)
 }
 
-/// The outcome of a request; the handler counts and logs it.
+/// The outcome of a request; the handler counts and logs it. A refusal is thrown.
 enum Outcome {
-    /// A token was judged and is good; the response says so. The person is named for the audit. The credential is nil if
-    /// none was sent, and none was needed.
-    case accepted(Credential?, person: String?)
-    /// A token was judged and is refused, or could not be judged; the problem is the response.
-    case refused(Credential, Rejection)
+    /// The request was carried out; the response says so. The person of a good token is named for the audit.
+    case done(person: String? = nil)
     /// An id token was judged and is refused for this code; the response says so in its own way.
     case inactive(Rejection.Code)
-    /// The request was carried out without a verdict on a token; the response says so.
-    case done
-    /// The request must wait. When it is woken, and at this time at the latest, the continuation answers it.
-    case later(until: MonotonicInstant, then: Route.Answer)
+    /// The request must wait. When it is woken, and at this time at the latest, the continuation answers it; without one
+    /// it begins anew.
+    case later(until: MonotonicInstant, then: Route.Answer? = nil)
 }
 
 /// The `X-Request-Id` of an answer: the caller's if it is well-formed, otherwise a new one.

@@ -72,7 +72,7 @@ final class TokenJudge {
                 if try waitForKeys(waited, context, hasWaited: true, trace()) { return nil }
                 continue
             }
-            let now = try ServiceClock.now()
+            let now = NumericDate.now
             let claims: VerifiedClaims
             do throws(Rejection) {
                 if let remembered {
@@ -285,7 +285,7 @@ package final class VerifiedSignatureCache {
             self.keys = keys
         }
         let known = tokens.find(digest)
-        metrics?.countSignature(isRemembered: known != nil)
+        metrics?.count(.signature(isRemembered: known != nil))
         if case .some(let reading?) = known,
             let claims = verifier.accept(reading, of: token, expectation, texts, now: now, workspace: &workspace)
         {
@@ -302,16 +302,5 @@ package final class VerifiedSignatureCache {
         )
         tokens.use(digest, known ?? CachedClaims(claims, of: token))
         return claims
-    }
-}
-
-/// The wall clock for verdicts. It keeps fractions of a second: a device's `iat` may have one, and a clock in whole
-/// seconds would be up to a second behind.
-enum ServiceClock {
-    static func now() throws(Rejection) -> NumericDate {
-        guard let now = NumericDate(secondsSince1970: NumericDate.systemSeconds()) else {
-            throw Rejection(.internalError, "This machine's clock stands before 1970.")
-        }
-        return now
     }
 }

@@ -11,17 +11,20 @@ package final class GraphClient: Sendable {
     package let callTimeout: Duration
     private let configuration: GraphConfiguration
     private let client: HTTPSClient
+    private let metrics: ServiceMetrics?
     /// A random number below its argument, or 0. It sets the length of the pauses.
     private let random: @Sendable (UInt64) -> UInt64
 
     package init(
         configuration: GraphConfiguration,
         client: HTTPSClient,
+        metrics: ServiceMetrics? = nil,
         callTimeout: Duration = GraphLimits.callTimeout,
         random: @escaping @Sendable (UInt64) -> UInt64 = { $0 > 0 ? UInt64.random(in: 0..<$0) : 0 }
     ) {
         self.configuration = configuration
         self.client = client
+        self.metrics = metrics
         self.callTimeout = callTimeout
         self.random = random
     }
@@ -33,7 +36,7 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> UserPermissions {
         let request = try authorized(.get, "\(user.text)/permissions", by: app.accessToken, app)
-        return try answered(request, until: deadline, GraphAnswer.permissions)
+        return try answered(.listPermissions, request, until: deadline, GraphAnswer.permissions)
     }
 
     /// `DELETE /{user-id}/permissions/{permission}`. Without a permission it revokes the whole login.
@@ -45,7 +48,8 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) {
         let tail = permission.map { "/\($0.name)" } ?? ""
         let request = try authorized(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
-        try answered(request, until: deadline, GraphAnswer.revocation)
+        let operation: GraphOperation = permission == nil ? .revokeLogin : .revokePermission
+        try answered(operation, request, until: deadline, GraphAnswer.revocation)
     }
 
     /// Uninstalls the app for a person through Limited Login's own endpoint, which leaves the permissions unchanged. It
@@ -57,7 +61,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) {
         let form = HTTPSRequest.Body.form([("id_token", idToken), ("app_id", appID)])
         let request = HTTPSRequest(.post, configuration.uninstallURL, headers: Self.fields, body: form)
-        try answered(request, until: deadline, GraphAnswer.uninstallation)
+        try answered(.uninstall, request, until: deadline, GraphAnswer.uninstallation)
     }
 
     /// `GET /debug_token`: Graph's information about a person's access token, requested with the app's own token.
@@ -69,7 +73,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> [UInt8]? {
         let query = [("input_token", token.text)]
         let request = try authorized(.get, "debug_token", query, by: app.accessToken, app)
-        return try answered(request, until: deadline, GraphAnswer.inspection)
+        return try answered(.debugToken, request, until: deadline, GraphAnswer.inspection)
     }
 
     /// `GET /me`: the person of an access token, requested with that token.
@@ -84,7 +88,8 @@ package final class GraphClient: Sendable {
         let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
         let query = [("fields", names.joined(separator: ","))]
         let request = try authorized(.get, "me", query, by: token.text, app)
-        return try answered(request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
+        let limit = GraphLimits.profileBytes
+        return try answered(.me, request, bodyBytes: limit, until: deadline, GraphAnswer.object)
     }
 
     /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
@@ -98,7 +103,8 @@ package final class GraphClient: Sendable {
         guard let url = try? configuration.url("oauth/access_token_info", query) else {
             throw GraphFailure(.other, reason: "the request cannot be made")
         }
-        return try answered(HTTPSRequest(.get, url, headers: Self.fields), until: deadline, GraphAnswer.object)
+        let request = HTTPSRequest(.get, url, headers: Self.fields)
+        return try answered(.accessTokenInfo, request, until: deadline, GraphAnswer.object)
     }
 
     /// Ends the running calls and every later one at once, from any thread.
@@ -121,17 +127,39 @@ package final class GraphClient: Sendable {
         return HTTPSRequest(method, url, headers: Self.fields + [token])
     }
 
-    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause.
+    /// Makes a call, and counts it and its duration, tries and pauses included.
     private func answered<Answer>(
+        _ operation: GraphOperation,
         _ request: HTTPSRequest,
         bodyBytes: Int = GraphLimits.bodyBytes,
         until deadline: MonotonicInstant,
         _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
-        let deadline = min(deadline, MonotonicClock.now() + callTimeout)
+        let began = MonotonicClock.now()
+        let deadline = min(deadline, began + callTimeout)
+        do throws(GraphFailure) {
+            // After the deadline nobody waits for the answer.
+            guard began < deadline else { throw GraphFailure(.timedOut) }
+            let answer = try repeated(request, bodyBytes: bodyBytes, until: deadline, read)
+            metrics?.count(operation, nil, since: began)
+            return answer
+        } catch {
+            metrics?.count(operation, error.error, since: began)
+            throw error
+        }
+    }
+
+    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause.
+    private func repeated<Answer>(
+        _ request: HTTPSRequest,
+        bodyBytes: Int,
+        until deadline: MonotonicInstant,
+        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
+    ) throws(GraphFailure) -> Answer {
         var pause = GraphLimits.firstPause.wholeNanoseconds
         var mayBeDone = false
-        for attempt in 1... {
+        var attempt = 1
+        while true {
             do throws(GraphFailure) {
                 return try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
             } catch {
@@ -146,9 +174,9 @@ package final class GraphClient: Sendable {
                 // If no time is left for another attempt, this attempt's error is more useful than a timeout.
                 guard moment < deadline, (try? client.pause(until: moment)) != nil else { throw error }
                 pause &*= 2
+                attempt += 1
             }
         }
-        throw GraphFailure(.unavailable)
     }
 
     private func attemptOnce<Answer>(
@@ -191,6 +219,17 @@ package final class GraphClient: Sendable {
         case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
         }
     }
+}
+
+/// A call's name in the metrics.
+enum GraphOperation: String, CaseIterable {
+    case listPermissions = "list_permissions"
+    case revokePermission = "revoke_permission"
+    case revokeLogin = "revoke_login"
+    case uninstall
+    case debugToken = "debug_token"
+    case me
+    case accessTokenInfo = "access_token_info"
 }
 
 package struct GraphFailure: Error, Equatable, Sendable {

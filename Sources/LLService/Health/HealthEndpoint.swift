@@ -38,7 +38,7 @@ enum HealthEndpoint {
                 exchange.response.addField("Content-Type: text/plain; charset=utf-8")
                 JSONWriter.raw("ok\n", to: &exchange.response.body)
             }
-            return .done
+            return .done()
         }
     }
 

@@ -5,38 +5,25 @@ internal import LimitedLogin
 
 /// `POST /introspect`: OAuth 2.0 Token Introspection (RFC 7662) of an id token.
 enum IntrospectEndpoint {
-    static let answer: Route.Answer = { worker, exchange, bytes in
+    static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let form = try form(worker, &exchange, bytes)
-        let request: IntrospectRequest
+        worker.subject = .idToken
+        let request = try IntrospectRequest(form)
         do throws(Rejection) {
-            request = try IntrospectRequest(form)
+            let verdict = try worker.judgeUnbound(request.token.span, request.expectation, .all, &exchange, bytes)
+            guard let token = verdict else { return .later(until: worker.judge.waitsUntil) }
+            VerifyEndpoint.addFields(to: &exchange.response)
+            IntrospectAnswer.write(token, to: &exchange.response.body)
+            return .done()
         } catch {
-            return .refused(.idToken, error)
-        }
-        return try answer(request)(worker, &exchange, bytes)
-    }
-
-    /// Answers a request whose caller and form are good; after a wait it begins here again.
-    private static func answer(_ request: IntrospectRequest) -> Route.Answer {
-        { worker, exchange, bytes in
-            do throws(Rejection) {
-                let verdict = try worker.judgeUnbound(request.token.span, request.expectation, .all, &exchange, bytes)
-                guard let token = verdict else {
-                    return .later(until: worker.judge.waitsUntil, then: answer(request))
-                }
-                VerifyEndpoint.addFields(to: &exchange.response)
-                IntrospectAnswer.write(token, to: &exchange.response.body)
-                return .accepted(.idToken, person: nil)
-            } catch {
-                // A malformed request or an outage is not the token's fault.
-                guard error.code.kind == .token || error.code == .invalidNonce || error.code == .unknownApp else {
-                    return .refused(.idToken, error)
-                }
-                // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
-                VerifyEndpoint.addFields(to: &exchange.response)
-                JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
-                return .inactive(error.code)
+            // A malformed request or an outage is not the token's fault.
+            guard error.code.kind == .token || error.code == .invalidNonce || error.code == .unknownApp else {
+                throw error
             }
+            // If a token fails a check, the caller learns only that it is not active (RFC 7662 section 2.2).
+            VerifyEndpoint.addFields(to: &exchange.response)
+            JSONWriter.raw("{\"active\":false}", to: &exchange.response.body)
+            return .inactive(error.code)
         }
     }
 
@@ -49,7 +36,7 @@ enum IntrospectEndpoint {
         guard let form = FormParameters(bytes, exchange.body) else {
             throw Rejection(.invalidRequest, "The form has a broken escape or too many parameters.")
         }
-        try worker.requireCaller(form, exchange.head, bytes)
+        try worker.requireCaller(form, &exchange, bytes)
         return form
     }
 }

@@ -1,5 +1,5 @@
 internal import LLHTTP
-package import LLStores
+internal import LLStores
 internal import LimitedLogin
 internal import Synchronization
 
@@ -50,145 +50,127 @@ package final class ServiceMetrics: Sendable {
         "limited_login_build_info": "Always 1; the labels say what is running.",
     ]
 
-    /// The verdicts on each credential, by the code of the refusal; nil for an accepted one.
-    private let verdicts: [Credential: [Rejection.Code?: Counter]]
-    /// The counter that nearly every request needs: without the look-up `/auth` takes 600 instructions less, of 25,166.
+    /// What is counted, with the labels that tell its kinds apart.
+    enum Event: Hashable {
+        /// The code is that of the refusal; nil for an accepted credential or callback.
+        case verdict(MetricSubject, Rejection.Code?)
+        case signature(isRemembered: Bool)
+        case exchange(Rejection.Code?)
+        case issuedNonce
+        case weakNonce
+        case replayAnswer(ReplayAnswer)
+        /// The error is nil if Graph did it.
+        case graphCall(GraphOperation, GraphError?)
+        /// A delivery, all its attempts together; nil means that the backend accepted it.
+        case webhook(WebhookFailure.Reason?)
+    }
+
+    private let counters: [Event: Counter]
+    /// The counters that nearly every request needs: without the look-ups `/auth` takes 600 instructions less, of 25,166.
     private let acceptedIDTokens: Counter?
-    private let signatureHits: Counter
-    private let signatureMisses: Counter
-    private let issuedNonces: Counter
-    private let weakNonces: Counter
-    private let exchanges: [String: Counter]
-    private let replayAnswers: [ReplayAnswer: Counter]
-    private let graphCalls: [GraphCall.Operation: [GraphError?: Counter]]
-    private let graphTimers: [GraphCall.Operation: Timer]
-    private let callbacks: [CallbackKind: [Rejection.Code?: Counter]]
-    private let webhooks: [WebhookFailure.Reason?: Counter]
+    private let rememberedSignatures: Counter?
+    private let graphTimers: [GraphOperation: Timer]
     fileprivate let registry: PrometheusRegistry
 
     /// Every series exists from the start, so that the first failure of its kind is an increase too.
     package init(registry: PrometheusRegistry) {
         self.registry = registry
-        verdicts = Dictionary(Credential.allCases) { credential in
-            registry.counters("limited_login_verifications_total", Self.refusals(of: credential)) {
-                [("credential", credential.rawValue), ("result", $0?.rawValue ?? "accepted")]
-            }
+        var counters: [Event: Counter] = [:]
+        for event in Self.events {
+            let (name, labels) = Self.series(event)
+            counters[event] = registry.counter(name, labels)
         }
-        acceptedIDTokens = verdicts[.idToken]?[nil]
-        let lookups = "limited_login_signature_cache_lookups_total"
-        signatureHits = registry.counter(lookups, [("result", "hit")])
-        signatureMisses = registry.counter(lookups, [("result", "miss")])
-        issuedNonces = registry.counter("limited_login_nonces_issued_total")
-        weakNonces = registry.counter("limited_login_weak_nonces_total")
-        exchanges = Dictionary(["issued", "refused", "unavailable"]) { outcome in
-            registry.counter("limited_login_exchanges_total", [("outcome", outcome)])
+        self.counters = counters
+        acceptedIDTokens = counters[.verdict(.idToken, nil)]
+        rememberedSignatures = counters[.signature(isRemembered: true)]
+        let timers = GraphOperation.allCases.map { operation in
+            (
+                operation,
+                registry.timer("limited_login_graph_request_duration_seconds", [("operation", operation.rawValue)])
+            )
         }
-        replayAnswers = Dictionary(ReplayAnswer.allCases) { answer in
-            registry.counter("limited_login_replay_store_answers_total", [("result", answer.rawValue)])
-        }
-        graphCalls = Dictionary(GraphCall.Operation.allCases) { operation in
-            registry.counters("limited_login_graph_requests_total", GraphError.allCases) {
-                [("operation", operation.rawValue), ("result", $0?.rawValue ?? "ok")]
-            }
-        }
-        graphTimers = Dictionary(GraphCall.Operation.allCases) { operation in
-            registry.timer("limited_login_graph_request_duration_seconds", [("operation", operation.rawValue)])
-        }
-        let answers: [Rejection.Code] = [
-            .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
-        ]
-        callbacks = Dictionary([CallbackKind.deauthorize, .dataDeletion]) { kind in
-            registry.counters("limited_login_callbacks_total", answers) {
-                [("callback", kind.rawValue), ("result", $0?.rawValue ?? "accepted")]
-            }
-        }
-        webhooks = registry.counters("limited_login_webhooks_total", WebhookFailure.Reason.allCases) {
-            [("result", $0?.rawValue ?? "delivered")]
+        graphTimers = Dictionary(uniqueKeysWithValues: timers)
+    }
+
+    private static func series(_ event: Event) -> (name: String, labels: [(String, String)]) {
+        switch event {
+        case .verdict(.callback(let kind), let code):
+            ("limited_login_callbacks_total", [("callback", kind.rawValue), ("result", code?.rawValue ?? "accepted")])
+        case .verdict(let subject, let code):
+            (
+                "limited_login_verifications_total",
+                [
+                    ("credential", subject == .idToken ? "id_token" : "access_token"),
+                    ("result", code?.rawValue ?? "accepted"),
+                ]
+            )
+        case .signature(let isRemembered):
+            ("limited_login_signature_cache_lookups_total", [("result", isRemembered ? "hit" : "miss")])
+        case .exchange(let code): ("limited_login_exchanges_total", [("outcome", outcome(of: code))])
+        case .issuedNonce: ("limited_login_nonces_issued_total", [])
+        case .weakNonce: ("limited_login_weak_nonces_total", [])
+        case .replayAnswer(let answer): ("limited_login_replay_store_answers_total", [("result", answer.rawValue)])
+        case .graphCall(let operation, let error):
+            (
+                "limited_login_graph_requests_total",
+                [("operation", operation.rawValue), ("result", error?.rawValue ?? "ok")]
+            )
+        case .webhook(let reason): ("limited_login_webhooks_total", [("result", reason?.rawValue ?? "delivered")])
         }
     }
 
-    private static func refusals(of credential: Credential) -> [Rejection.Code] {
-        switch credential {
-        case .idToken:
-            // Graph's errors are no verdicts on an id token.
-            Rejection.Code.all.filter {
-                !(Rejection.Code.ofGraph + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
-            }
-        case .accessToken:
+    private static func outcome(of exchange: Rejection.Code?) -> String {
+        guard let exchange else { return "issued" }
+        return ProblemDialect.exchange.status(of: exchange) >= 429 ? "unavailable" : "refused"
+    }
+
+    private static let events: [Event] = {
+        // Graph's errors are no verdicts on an id token.
+        let others = Rejection.Code.ofGraph + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens]
+        let ofIDToken = Rejection.Code.all.filter { !others.contains($0) }
+        let ofAccessToken =
             Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens + [
                 .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
                 .replayStoreUnavailable, .internalError,
             ] + Rejection.Code.ofTokens.filter { $0.isOfAccessTokens || $0.isOfNonces }
+        let ofCallback: [Rejection.Code] = [
+            .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
+        ]
+        let verdicts: [(MetricSubject, [Rejection.Code])] = [
+            (.idToken, ofIDToken), (.accessToken, ofAccessToken), (.callback(.deauthorize), ofCallback),
+            (.callback(.dataDeletion), ofCallback),
+        ]
+        var events: [Event] = [
+            .signature(isRemembered: true), .signature(isRemembered: false), .issuedNonce, .weakNonce,
+        ]
+        for (subject, codes) in verdicts { events += ([nil] + codes).map { .verdict(subject, $0) } }
+        events += ([nil] + Rejection.Code.all).map { .exchange($0) }
+        events += ReplayAnswer.allCases.map { .replayAnswer($0) }
+        for operation in GraphOperation.allCases {
+            events += ([nil] + GraphError.allCases).map { .graphCall(operation, $0) }
         }
+        return events + ([nil] + WebhookFailure.Reason.allCases).map { .webhook($0) }
+    }()
+
+    func count(_ event: Event) {
+        let counter =
+            switch event {
+            case .verdict(.idToken, nil): acceptedIDTokens
+            case .signature(isRemembered: true): rememberedSignatures
+            default: counters[event]
+            }
+        counter?.increment()
     }
 
-    func count(_ credential: Credential, _ refusal: Rejection.Code?) {
-        let isUsual = if case .idToken = credential { refusal == nil } else { false }
-        (isUsual ? acceptedIDTokens : verdicts[credential]?[refusal])?.increment()
+    /// Counts a call of Graph and its duration.
+    func count(_ operation: GraphOperation, _ error: GraphError?, since began: MonotonicInstant) {
+        count(.graphCall(operation, error))
+        graphTimers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
     }
-
-    func countExchange(_ refusal: Rejection.Code?) {
-        let status = refusal.map { ProblemDialect.exchange.status(of: $0) }
-        let outcome = status.map { $0 >= 429 ? "unavailable" : "refused" } ?? "issued"
-        exchanges[outcome]?.increment()
-    }
-
-    package func countSignature(isRemembered: Bool) {
-        (isRemembered ? signatureHits : signatureMisses).increment()
-    }
-
-    package func countIssuedNonce() { issuedNonces.increment() }
-
-    func countWeakNonce() { weakNonces.increment() }
-
-    package func countReplayAnswer(_ verdict: ReplayVerdict) { replayAnswers[verdict.answer]?.increment() }
 
     /// The requests of a configured client; the names come from the operator's file, so they are bounded.
     func requests(of client: String) -> Counter {
         registry.counter("limited_login_client_requests_total", [("client", client)])
-    }
-
-    /// Makes a call to Graph; counts the call and its duration, tries and pauses included.
-    static func counting<Answer>(
-        _ operation: GraphCall.Operation,
-        in metrics: ServiceMetrics?,
-        _ call: () throws(GraphFailure) -> Answer
-    ) throws(GraphFailure) -> Answer {
-        let began = MonotonicClock.now()
-        var failure: GraphError?
-        defer {
-            let duration = Int64(clamping: MonotonicClock.now().nanoseconds(since: began))
-            metrics?.graphCalls[operation]?[failure]?.increment()
-            metrics?.graphTimers[operation]?.recordNanoseconds(duration)
-        }
-        do throws(GraphFailure) {
-            return try call()
-        } catch {
-            failure = error.error
-            throw error
-        }
-    }
-
-    /// Counts a callback by its answer; nil means 200. Requests that are no callbacks are not counted.
-    func count(_ kind: CallbackKind, _ answer: Rejection.Code?) { callbacks[kind]?[answer]?.increment() }
-
-    /// Counts a delivery, all its attempts together; nil means that the backend accepted it.
-    func countDelivery(_ reason: WebhookFailure.Reason?) { webhooks[reason]?.increment() }
-}
-
-extension Dictionary {
-    fileprivate init(_ keys: [Key], _ value: (Key) -> Value) {
-        self.init(keys.map { ($0, value($0)) }) { first, _ in first }
-    }
-}
-
-extension PrometheusRegistry {
-    fileprivate func counters<Key: Hashable>(
-        _ name: String,
-        _ keys: [Key],
-        _ labels: (Key?) -> [(String, String)]
-    ) -> [Key?: Counter] {
-        Dictionary([nil] + keys) { counter(name, labels($0)) }
     }
 }
 

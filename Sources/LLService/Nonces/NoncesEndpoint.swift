@@ -34,8 +34,8 @@ enum NoncesEndpoint {
         else { throw Rejection(.internalError, "No nonce could be made.") }
         VerifyEndpoint.addFields(to: &exchange.response)
         NonceAnswer.write(issued, to: &exchange.response.body)
-        worker.core.metrics.countIssuedNonce()
-        return .done
+        worker.core.metrics.count(.issuedNonce)
+        return .done()
     }
 }
 
@@ -55,33 +55,26 @@ struct NonceRequest {
         var tracking = LoginTracking.limited
         var permissions: Int?
         for name in document.children(of: document.root) {
-            let value = name + 1
-            if document.string(name, equals: "app_id", in: body) {
-                try document.requireString("app_id", value)
-                appID = document.string(value, in: body)
-            } else if document.string(name, equals: "expires_in", in: body) {
+            let (member, value) = (document.string(name, in: body), name + 1)
+            switch member {
+            case "app_id": appID = String(decoding: try document.anyText(member, value, in: body), as: UTF8.self)
+            case "expires_in":
                 guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
                     throw Rejection(.invalidRequest, "The member expires_in must be a whole number of seconds.")
                 }
                 lifetimeSeconds = Int(clamping: number)
-            } else if document.string(name, equals: "permissions", in: body) {
-                permissions = value
-            } else if document.string(name, equals: "tracking", in: body) {
+            case "permissions": permissions = value
+            case "tracking":
                 guard document.isString(value), let known = LoginTracking(rawValue: document.string(value, in: body))
                 else { throw Rejection(.invalidRequest, "The member tracking is limited or enabled.") }
                 tracking = known
-            } else {
+            default:
                 let known = ["app_id", "expires_in", "permissions", "tracking"]
-                throw RequestMistake.unknownMember(document.string(name, in: body), known: known)
+                throw RequestMistake.unknownMember(member, known: known)
             }
         }
         guard let permissions else { return }
-        switch tracking {
-        case .limited:
-            var name: [UInt8] = []
-            _ = try document.limitedLoginPermissions(permissions, in: body, scratch: &name)
-        case .enabled: _ = try document.graphPermissions(permissions, in: body)
-        }
+        _ = try document.permissions(permissions, in: body, ofLimitedLogin: tracking == .limited)
     }
 }
 

@@ -22,10 +22,26 @@ enum PermissionsEndpoint {
             case .noSecret: throw Rejection(.unknownApp, "No secret of the app is configured: see app_secrets_file.")
             }
         }
-        let call: GraphCall =
-            exchange.head.method == .delete
-            ? .revoke(request.permission, request.user, app) : .list(request.user, app, needed: request.needed)
-        return try GraphWorkers.ask(call, worker, &exchange, bytes)
+        let (user, permission, needed) = (request.user, request.permission, request.needed)
+        guard exchange.head.method == .delete else {
+            return try GraphWorkers.ask(isQuestion: true, worker, &exchange, bytes) {
+                client,
+                deadline throws(GraphFailure) in
+                let permissions = try client.permissions(of: user, app: app, until: deadline)
+                return { response in
+                    response.addField("Content-Type: application/json")
+                    let appID = app.appID
+                    PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &response.body)
+                }
+            }
+        }
+        let login = permission == nil ? (app.appID, user.text) : nil
+        return try GraphWorkers.ask(revoking: login, worker, &exchange, bytes) {
+            client,
+            deadline throws(GraphFailure) in
+            try client.revoke(permission, of: user, app: app, until: deadline)
+            return { $0.status = 204 }
+        }
     }
 }
 
@@ -143,25 +159,26 @@ enum UninstallEndpoint {
         guard let token = members["id_token"], !token.isEmpty else {
             throw Rejection(.invalidRequest, "The member id_token is missing or empty.")
         }
-        let verdict: VerifiedClaims?
-        do throws(Rejection) {
-            verdict = try worker.judge.judge(
-                token.utf8.span,
-                TokenExpectation(binding: .unbound, appID: members["app_id"]),
-                verifier: worker.settings.unboundVerifier,
-                context: exchange.context,
-                trace: TraceParent.passedOn(exchange.head, bytes)
-            )
-        } catch {
-            return .refused(.idToken, error)
-        }
-        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer) }
-        let payload = worker.judge.workspace.payload.span
-        let call = GraphCall.uninstall(
-            idToken: token,
-            appID: JSONText.value(payload, claims.audience),
-            userID: JSONText.value(payload, claims.subject)
+        let expectation = TokenExpectation(binding: .unbound, appID: members["app_id"])
+        worker.subject = .idToken
+        let verdict = try worker.judge.judge(
+            token.utf8.span,
+            expectation,
+            verifier: worker.settings.unboundVerifier,
+            context: exchange.context,
+            trace: TraceParent.passedOn(exchange.head, bytes)
         )
-        return try GraphWorkers.ask(call, worker, &exchange, bytes)
+        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil) }
+        // The outcome is Graph's from here on.
+        worker.subject = nil
+        let payload = worker.judge.workspace.payload.span
+        let appID = JSONText.value(payload, claims.audience)
+        let login = (appID, JSONText.value(payload, claims.subject))
+        return try GraphWorkers.ask(revoking: login, worker, &exchange, bytes) {
+            client,
+            deadline throws(GraphFailure) in
+            try client.uninstall(idToken: token, appID: appID, until: deadline)
+            return { $0.status = 204 }
+        }
     }
 }

@@ -22,20 +22,18 @@ enum RevocationsEndpoint {
             &exchange,
             bytes,
             until: deadline + RevocationOrder.grace,
-            late: continuation(.failure(order.late)),
+            late: order.late,
             busy: RevocationOrder.unavailable
         ) { waiting in
-            order.perform(event, until: deadline, trace: trace) { told, _ in waiting.finish(continuation(told)) }
+            order.perform(event, until: deadline, trace: trace) { told, _ in
+                waiting.finish { _, exchange, _ throws(Rejection) in
+                    _ = try told.get()
+                    exchange.response.status = 204
+                    exchange.response.addField("Cache-Control: no-store")
+                    return .done()
+                }
+            }
             return true
-        }
-    }
-
-    private static func continuation(_ told: CallbackLedger.Outcome) -> Route.Answer {
-        { _, exchange, _ throws(Rejection) in
-            _ = try told.get()
-            exchange.response.status = 204
-            exchange.response.addField("Cache-Control: no-store")
-            return .done
         }
     }
 }

@@ -85,12 +85,12 @@ final class OwnTokenJudge {
     func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Rejection) -> OwnToken {
         guard let verifier else { throw Rejection(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let now = try ServiceClock.now()
+        let now = NumericDate.now
         guard let digest = try? SHA256.digest(of: token) else {
             throw Rejection(.internalError, "OpenSSL cannot hash.")
         }
         let known = tokens.find(digest)
-        if capacity > 0 { metrics.countSignature(isRemembered: known != nil) }
+        if capacity > 0 { metrics.count(.signature(isRemembered: known != nil)) }
         let judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
         let app = JSONText.value(judged.payload.span, judged.clientID)
         let user = JSONText.value(judged.payload.span, judged.claims.subject)

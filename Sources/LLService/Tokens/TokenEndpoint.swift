@@ -16,37 +16,33 @@ enum TokenEndpoint {
         let form = try IntrospectEndpoint.form(worker, &exchange, bytes)
         guard let tokens = worker.settings.tokens else { throw Requirement.tokenIssuer.problem }
         let request = try TokenRequest(form, tokens.issuer.policy)
-        guard request.isIDToken else {
-            let asked = try request.accessToken()
-            return AccessTokenEndpoint.answer(worker, asked, &exchange, bytes) {
+        guard !request.login.isAccessToken else {
+            return try AccessTokenEndpoint.answer(worker, request.login, &exchange, bytes) {
                 verified,
-                _,
                 worker throws(Rejection) in
-                let token = try issue(try login(verified, worker), request, worker)
-                return { write(token, request, &$0) }
+                let token = try issue(TokenEndpoint.login(verified, worker), request, worker)
+                return { response in write(token, request, &response) }
             }
         }
-        return try answer(request)(worker, &exchange, bytes)
-    }
-
-    /// Answers a request about an id token; after a wait it begins here again.
-    private static func answer(_ request: TokenRequest) -> Route.Answer {
-        { worker, exchange, bytes in
-            do throws(Rejection) {
-                return try judge(request, worker, &exchange, bytes)
-            } catch {
-                return .refused(.idToken, error)
-            }
+        worker.subject = .idToken
+        guard let claims = try VerifyEndpoint.judge(request.login, worker, &exchange, bytes) else {
+            return .later(until: worker.judge.waitsUntil)
+        }
+        let payload = worker.judge.workspace.payload.span
+        let login = try TokenIssuer.Login(claims, payload: payload, telling: tokens.issuer.policy.claims)
+        let token = try issue(login, request, worker)
+        let person = worker.auditName(login.appID, login.userID)
+        let uses = VerifyEndpoint.uses(claims, request.login.expectation, worker)
+        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
+            VerifyEndpoint.addFields(to: &response)
+            write(token, request, isBound: login.keyThumbprint != nil, &response)
         }
     }
 
     /// The login of an access token. A token without a birth has an estimate that may lie before a callback, though Graph has
     /// just called it newer: it then begins after the callback, or `/auth` would refuse it at once.
-    private static func login(
-        _ verified: VerifiedAccessToken,
-        _ worker: WorkerContext
-    ) throws(Rejection) -> TokenIssuer.Login {
-        let now = try ServiceClock.now()
+    private static func login(_ verified: VerifiedAccessToken, _ worker: WorkerContext) -> TokenIssuer.Login {
+        let now = NumericDate.now
         var login = TokenIssuer.Login(verified, now: now)
         let token = verified.inspection
         if token.issuedAt == nil,
@@ -58,40 +54,6 @@ enum TokenEndpoint {
         return login
     }
 
-    private static func judge(
-        _ request: TokenRequest,
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> Outcome {
-        try VerifyEndpoint.requireNonces(request.expectation, worker.settings)
-        let verdict = try worker.judge.judge(
-            request.token.span,
-            request.expectation,
-            verifier: worker.settings.verifier,
-            context: exchange.context,
-            trace: TraceParent.passedOn(exchange.head, bytes)
-        )
-        guard let claims = verdict else { return .later(until: worker.judge.waitsUntil, then: answer(request)) }
-        let login = try TokenIssuer.Login(
-            claims,
-            payload: worker.judge.workspace.payload.span,
-            telling: worker.settings.tokens?.issuer.policy.claims ?? []
-        )
-        let token = try issue(login, request, worker)
-        let person = worker.auditName(login.appID, login.userID)
-        worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
-        let answer: ReplayGuard.Writer = { response in
-            VerifyEndpoint.addFields(to: &response)
-            write(token, request, isBound: login.keyThumbprint != nil, &response)
-        }
-        guard let uses = try VerifyEndpoint.uses(claims, request.expectation, worker) else {
-            answer(&exchange.response)
-            return .accepted(.idToken, person: person)
-        }
-        return try ReplayGuard.consume(uses, of: .idToken, person, worker, &exchange, bytes, write: answer)
-    }
-
     private static func issue(
         _ login: TokenIssuer.Login,
         _ request: TokenRequest,
@@ -100,7 +62,6 @@ enum TokenEndpoint {
         guard let issuer = worker.settings.tokens?.issuer, let name = try? RandomBytes.make(count: 16) else {
             throw Rejection(.internalError, "No token can be made.")
         }
-        let now = try ServiceClock.now()
         return try Rejection.judging {
             try issuer.token(
                 for: login,
@@ -108,7 +69,7 @@ enum TokenEndpoint {
                 audience: request.audience,
                 scope: request.scope,
                 tokenID: Base64URL.encode(name),
-                now: now
+                now: .now
             )
         }
     }
@@ -141,13 +102,10 @@ struct TokenRequest: Sendable {
         case plain = "urn:ietf:params:oauth:token-type:jwt"
     }
 
-    let token: [UInt8]
-    let isIDToken: Bool
+    private(set) var login = LoginRequest()
     let audience: String?
     let scope: String?
     let wanted: TokenType
-    private(set) var expectation = TokenExpectation()
-    private(set) var hasAuthNonce = false
 
     init(_ form: FormParameters, _ policy: TokenIssuerPolicy) throws(Rejection) {
         guard !form.hasRepeatedName else {
@@ -159,10 +117,10 @@ struct TokenRequest: Sendable {
         }
         guard let token = form.value("subject_token") else { throw Self.missing("subject_token") }
         guard let type = form.text("subject_token_type") else { throw Self.missing("subject_token_type") }
-        self.token = token
+        login.token = token
         switch TokenType(rawValue: type) {
-        case .idToken: isIDToken = true
-        case .accessToken: isIDToken = false
+        case .idToken: break
+        case .accessToken: login.isAccessToken = true
         default:
             throw Rejection(
                 .invalidRequest,
@@ -199,35 +157,35 @@ struct TokenRequest: Sendable {
         if let nonce = form.value("nonce") { nonces.append(.nonce(nonce)) }
         if let nonce = form.value("raw_nonce") { nonces.append(.rawNonce(nonce)) }
         let hasIssuedNonce = try form.flag("issued_nonce")
-        hasAuthNonce = try form.flag("auth_nonce")
-        guard !isIDToken || !hasAuthNonce else {
+        login.hasAuthNonce = try form.flag("auth_nonce")
+        guard login.isAccessToken || !login.hasAuthNonce else {
             throw Rejection(
                 .invalidRequest,
                 "The parameter auth_nonce is for access tokens; an id token has its nonce in it."
             )
         }
         guard nonces.count <= 1 else { throw RequestMistake.severalNonces }
-        expectation.binding = TokenBinding(nonce: nonces.first, subject: form.value("subject"))
-        expectation.binding.settle(issuedNonce: hasIssuedNonce)
-        expectation.keyThumbprintBytes = form.value("key_thumbprint")
-        expectation.appIDBytes = form.value("app_id")
+        login.expectation.binding = TokenBinding(nonce: nonces.first, subject: form.value("subject"))
+        login.expectation.binding.settle(issuedNonce: hasIssuedNonce)
+        login.expectation.keyThumbprintBytes = form.value("key_thumbprint")
+        login.expectation.appIDBytes = form.value("app_id")
+        if login.isAccessToken { try requireAccessToken() }
     }
 
-    /// The request about an access token. The token contains no nonce. With `auth_nonce` Graph returns the nonce of its
-    /// login, as at `POST /verify`.
-    func accessToken() throws(Rejection) -> AccessTokenRequest {
-        guard AccessTokenInspection.shape(token.span) != .jwt else {
+    /// An access token contains no nonce. With `auth_nonce` Graph returns the nonce of its login, as at `POST /verify`.
+    private func requireAccessToken() throws(Rejection) {
+        guard AccessTokenInspection.shape(login.token.span) != .jwt else {
             throw Rejection(
                 .invalidRequest,
                 "The subject_token is a JWT: send it with subject_token_type \(TokenType.idToken.rawValue)."
             )
         }
-        var nonce: Nonce?
-        switch (expectation.binding.nonce, hasAuthNonce, expectation.keyThumbprintBytes) {
+        switch (login.expectation.binding.nonce, login.hasAuthNonce, login.expectation.keyThumbprintBytes) {
         case (nil, false, nil), (.issuedNonce?, true, nil): break
-        case (.nonce(let bytes)?, true, nil):
-            nonce = Nonce(String(decoding: bytes, as: UTF8.self))
-            guard nonce != nil else { throw Rejection(.invalidNonce, "The parameter nonce has white space.") }
+        case (.nonce(let nonce)?, true, nil):
+            guard Nonce.isValid(nonce.span) else {
+                throw Rejection(.invalidNonce, "The parameter nonce has white space.")
+            }
         default:
             throw Rejection(
                 .invalidRequest,
@@ -235,14 +193,6 @@ struct TokenRequest: Sendable {
                     + "key_thumbprint cannot be given with one."
             )
         }
-        return AccessTokenRequest(
-            token: token,
-            subject: expectation.binding.subject.map { String(decoding: $0, as: UTF8.self) },
-            appID: expectation.appIDBytes,
-            hasAuthNonce: hasAuthNonce,
-            nonce: nonce,
-            hasIssuedNonce: expectation.binding.requiresIssuedNonce
-        )
     }
 
     private static func missing(_ name: StaticString) -> Rejection {

@@ -10,103 +10,76 @@ enum AccessTokenEndpoint {
     private static let grace = Duration.milliseconds(250)
 
     /// Prepares the answer to a token that is good. Every step that can fail is taken here, before the token is used up.
-    typealias Preparation =
-        @Sendable (VerifiedAccessToken, AccessTokenRequest, WorkerContext) throws(Rejection) -> ReplayGuard.Writer
+    typealias Preparation = @Sendable (VerifiedAccessToken, WorkerContext) throws(Rejection) -> ReplayGuard.Writer
 
     /// Answers one request, which waits for Graph and perhaps for the replay store.
+    /// - Parameter prepare: Nil for the answer of `POST /verify`.
     static func answer(
         _ worker: WorkerContext,
-        _ request: AccessTokenRequest,
+        _ request: LoginRequest,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        prepare: @escaping Preparation = { verified, request, _ throws(Rejection) in
-            { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
-        }
-    ) -> Outcome {
-        do throws(Rejection) {
-            let settings = worker.settings
-            let question = try request.question(
-                settings.accessTokenApps,
-                settings.verifier.policy,
-                settings.verifier.nonces
-            )
-            // The status is not 503, because any client can make up access tokens: load balancers would remove the
-            // service.
-            let busy = Rejection(.tooManyAccessTokens)
-            guard let graph = worker.core.graph else { throw busy }
-            let deadline = exchange.context.now + graph.callTimeout
-            let metrics = worker.core.metrics
-            // All callers share the queue of waiting requests.
-            let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
-            let late = Rejection(GraphFailure(.timedOut).ofAccessToken)
-            worker.count(request.nonce.map { Array($0.value.utf8) }, &exchange, bytes)
-            return try worker.wait(
-                &exchange,
-                bytes,
-                until: deadline + grace,
-                late: { _, _, _ in .refused(.accessToken, late) },
-                busy: busy
-            ) { waiting in
-                let drop = { @Sendable in waiting.finish { _, _, _ in .refused(.accessToken, busy) } }
-                let isWanted = { @Sendable in waiting.isAwaited }
-                return graph.submit(owner: owner, trace: trace, drop: drop, isWanted: isWanted) { client in
-                    // Skip the call if the client has disconnected.
-                    guard waiting.isAwaited else { return }
-                    let outcome = Result { () throws(Rejection) in
-                        guard MonotonicClock.now() < deadline else { throw late }
-                        return try question.ask(client, metrics: metrics, until: deadline) { try? ServiceClock.now() }
-                    }
-                    waiting.finish { worker, exchange, bytes in
-                        do throws(Rejection) {
-                            return try accept(outcome.get(), request, worker, &exchange, bytes, prepare)
-                        } catch {
-                            return .refused(.accessToken, error)
-                        }
+        prepare: Preparation? = nil
+    ) throws(Rejection) -> Outcome {
+        worker.subject = .accessToken
+        let question = try AccessTokenQuestion(request, worker.settings)
+        // The status is not 503, because any client can make up access tokens: load balancers would remove the
+        // service.
+        let busy = Rejection(.tooManyAccessTokens)
+        guard let graph = worker.core.graph else { throw busy }
+        let deadline = exchange.context.now + graph.client.callTimeout
+        // All callers share the queue of waiting requests.
+        let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
+        let late = Rejection(GraphFailure(.timedOut).ofAccessToken)
+        worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
+        return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
+            let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }
+            let isWanted = { @Sendable in waiting.isAwaited }
+            return graph.accessTokens.submit(owner: owner, drop: drop, isWanted: isWanted) {
+                // Skip the call if the client has disconnected.
+                guard waiting.isAwaited else { return }
+                let outcome = CallTrace.$parent.withValue(trace) {
+                    Result { () throws(Rejection) in
+                        try question.ask(graph.client, until: deadline) { .now }
                     }
                 }
+                waiting.finish { worker, exchange, bytes throws(Rejection) in
+                    let verified = try outcome.get()
+                    return try accept(verified, request, worker, &exchange, bytes, prepare)
+                }
             }
-        } catch {
-            return .refused(.accessToken, error)
         }
     }
 
     private static func accept(
         _ verified: VerifiedAccessToken,
-        _ request: AccessTokenRequest,
+        _ request: LoginRequest,
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        _ prepare: Preparation
+        _ prepare: Preparation?
     ) throws(Rejection) -> Outcome {
         // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let (token, now) = (verified.inspection, try ServiceClock.now())
+        let (token, now) = (verified.inspection, NumericDate.now)
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
         if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
             throw worker.revocations.doubt(revocation) ?? problem
         }
-        let body = try prepare(verified, request, worker)
-        let write: ReplayGuard.Writer = { response in
-            VerifyEndpoint.addFields(to: &response)
-            body(&response)
-        }
-        let person = worker.auditName(token.appID, token.userID)
+        let body = try prepare?(verified, worker)
         let usesToken = worker.settings.rejectsReplays
-        guard usesToken || verified.nonce?.issued != nil else {
-            write(&exchange.response)
-            return .accepted(.accessToken, person: person)
-        }
-        let question = ReplayLookup(request.token, verified, usesToken: usesToken, now: now)
-        return try ReplayGuard.consume(
-            question,
-            of: .accessToken,
-            person,
+        return try ReplayGuard.accept(
+            worker.auditName(token.appID, token.userID),
+            using: ReplayEntry.all(request.token, verified, usesToken: usesToken, now: now),
             birthIsKnown: token.issuedAt != nil,
             worker,
             &exchange,
-            bytes,
-            write: write
-        )
+            bytes
+        ) { response in
+            VerifyEndpoint.addFields(to: &response)
+            if let body { return body(&response) }
+            AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+        }
     }
 }
 

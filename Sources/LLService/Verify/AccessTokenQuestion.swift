@@ -1,161 +1,15 @@
 package import LLHTTP
-internal import LLJOSE
-internal import LLStores
 package import LimitedLogin
-
-/// The body of a `POST /verify` that has an access token and no id token.
-struct AccessTokenRequest {
-    static let members = [
-        "access_token", "app_id", "subject", "permissions", "auth_nonce", "nonce", "issued_nonce",
-    ]
-
-    private(set) var token: [UInt8] = []
-    private(set) var subject: String?
-    private(set) var appID: [UInt8]?
-    private(set) var permissions: [String]?
-    private(set) var hasAuthNonce = false
-    private(set) var nonce: Nonce?
-    private(set) var hasIssuedNonce = false
-}
-
-extension AccessTokenRequest {
-    init(_ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) {
-        self.init()
-        for name in document.children(of: document.root) {
-            let value = name + 1
-            switch document.string(name, in: body) {
-            case "access_token": token = try document.text("access_token", value, in: body)
-            case "subject": subject = String(decoding: try document.text("subject", value, in: body), as: UTF8.self)
-            case "app_id":
-                try document.requireString("app_id", value)
-                appID = Array(document.string(value, in: body).utf8)
-            case "permissions": permissions = try document.graphPermissions(value, in: body)
-            case "nonce": nonce = try document.nonce(value, in: body)
-            case "issued_nonce":
-                try document.requireTrue("issued_nonce", value)
-                hasIssuedNonce = true
-            case "auth_nonce":
-                try document.requireTrue("auth_nonce", value)
-                hasAuthNonce = true
-            case "raw_nonce", "key_thumbprint":
-                throw Rejection(
-                    .invalidRequest,
-                    "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
-                        + "key_thumbprint can be given with one."
-                )
-            default: throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
-            }
-        }
-        let hasNonce = nonce != nil || hasIssuedNonce
-        guard hasAuthNonce || !hasNonce else {
-            throw Rejection(
-                .invalidRequest,
-                "An access token carries no nonce. Give auth_nonce: true as well if the web dialog was opened with "
-                    + "auth_type=reauthenticate and this auth_nonce; else send the login's id token, or leave the nonce out."
-            )
-        }
-        guard !hasAuthNonce || hasNonce else {
-            throw Rejection(.invalidRequest, "Beside auth_nonce give nonce, issued_nonce or both.")
-        }
-    }
-
-    /// The question to Graph. Throws if the settings or the token's form do not allow it.
-    func question(
-        _ apps: [AppSecret]?,
-        _ policy: VerificationPolicy,
-        _ nonces: NonceIssuer?
-    ) throws(Rejection) -> AccessTokenQuestion {
-        guard AccessTokenInspection.shape(token.span) != .jwt else {
-            throw Rejection(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
-        }
-        var question = try AccessTokenQuestion(checking: token, apps: apps, subject: subject, policy: policy)
-        if let appID {
-            question.apps = question.apps.filter { $0.appID.utf8.elementsEqual(appID) }
-            guard !question.apps.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
-        }
-        if hasAuthNonce {
-            guard !hasIssuedNonce || nonces != nil else { throw .noNonceIssuer }
-            // With a user the token prolongs a session: its nonce was used up when that began.
-            let isRefresh = nonce != nil && subject != nil
-            question.nonce = NonceExpectation(nonce, nonces, mustBeIssued: hasIssuedNonce, isRefresh: isRefresh)
-        }
-        return question
-    }
-}
-
-extension JSONDocument {
-    func graphPermissions(_ list: Int, in body: Span<UInt8>) throws(Rejection) -> [String] {
-        var names: [String] = []
-        try forEachPermission(list) { element throws(Rejection) in
-            let name = string(element, in: body)
-            guard PermissionName.isValid(name) else {
-                throw Rejection(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
-            }
-            if !names.contains(name) { names.append(name) }
-        }
-        return names
-    }
-}
-
-extension ReplayLookup {
-    /// The time for which a token without an expiry is remembered, in seconds: ten years, the greatest lifetime in the
-    /// Redis store.
-    private static let longestSeconds: Double = 315_360_000
-    /// The precision of an entry's expiry: one hour, because tokens live for months.
-    private static let stepMilliseconds: UInt64 = 3_600_000
-
-    /// The entries that an access token uses up: the nonce of its login if it is an issued one, then the token itself
-    /// if the policy says so, by its SHA-256 within its app. Nil if OpenSSL fails.
-    init?(_ token: [UInt8], _ verified: VerifiedAccessToken, usesToken: Bool, now: NumericDate) {
-        let inspection = verified.inspection
-        var entries: [ReplayEntry] = []
-        if let nonce = verified.nonce?.issued {
-            guard let entry = ReplayEntry(nonce, app: inspection.appID.utf8.span) else { return nil }
-            entries.append(entry)
-        }
-        if usesToken {
-            let end = min(
-                inspection.expiresAt?.secondsSince1970 ?? .infinity,
-                now.secondsSince1970 + Self.longestSeconds
-            )
-            let born = inspection.earliestIssue(now: now)
-            guard let entry = Self.entry(token, app: inspection.appID, issuedAt: born, until: end) else { return nil }
-            entries.append(entry)
-        }
-        self.init(entries)
-    }
-
-    /// The time for which an access token sent with an id token is remembered, in seconds. Graph is not asked about it,
-    /// so its expiry is unknown. 90 days is longer than the 60 days of the tokens for Facebook's SDKs.
-    private static let besideSeconds: Double = 7_776_000
-
-    /// The entry of an access token sent with an id token. `at_hash` proves that both were issued at the same time.
-    static func entry(ofAccessToken token: [UInt8], app: String, issuedAt: NumericDate) -> ReplayEntry? {
-        entry(token, app: app, issuedAt: issuedAt, until: issuedAt.secondsSince1970 + besideSeconds)
-    }
-
-    private static func entry(_ token: [UInt8], app: String, issuedAt: NumericDate, until end: Double) -> ReplayEntry? {
-        let step = stepMilliseconds
-        return ReplayEntry(
-            .token,
-            scope: Array(app.utf8).span,
-            token.span,
-            issuedAt: UInt64(issuedAt.secondsSince1970 * 1_000),
-            expiresAt: (UInt64(end * 1_000) / step + 1) * step
-        )
-    }
-}
 
 /// The questions to Graph about one access token, and the verdict on its answers. The first question is about the
 /// token; the second, about the person, is asked only if the token is for one of the apps
 /// (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
 package struct AccessTokenQuestion: Sendable {
-    package let token: GraphAccessToken
+    private let token: GraphAccessToken
     /// The apps that the token may be for, with their secrets. They are tried one after another.
-    package fileprivate(set) var apps: [AppSecret]
-    package let subject: String?
-    var nonce: NonceExpectation?
-
+    private var apps: [AppSecret]
+    private let subject: String?
+    private var nonce: NonceExpectation?
     private let policy: VerificationPolicy
 
     /// The question about a text that may be no access token.
@@ -185,17 +39,36 @@ package struct AccessTokenQuestion: Sendable {
         (self.token, self.apps, self.subject, self.policy) = (GraphAccessToken(token), apps, subject, policy)
     }
 
+    /// The question of a caller. The form of `POST /token` has checked that the token is no JWT.
+    init(_ request: LoginRequest, _ settings: RuntimeSettings) throws(Rejection) {
+        guard AccessTokenInspection.shape(request.token.span) != .jwt else {
+            throw Rejection(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
+        }
+        let binding = request.expectation.binding
+        let subject = binding.subject.map { String(decoding: $0, as: UTF8.self) }
+        let (apps, policy) = (settings.accessTokenApps, settings.verifier.policy)
+        try self.init(checking: request.token, apps: apps, subject: subject, policy: policy)
+        if let appID = request.expectation.appIDBytes {
+            self.apps.removeAll { !$0.appID.utf8.elementsEqual(appID) }
+            guard !self.apps.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
+        }
+        guard request.hasAuthNonce else { return }
+        let (nonces, mustBeIssued) = (settings.verifier.nonces, binding.requiresIssuedNonce)
+        guard !mustBeIssued || nonces != nil else { throw .noNonceIssuer }
+        let given = binding.givenNonce.flatMap { Nonce(String(decoding: $0, as: UTF8.self)) }
+        // With a user the token prolongs a session: its nonce was used up when that began.
+        let isRefresh = given != nil && subject != nil
+        nonce = NonceExpectation(given, nonces, mustBeIssued: mustBeIssued, isRefresh: isRefresh)
+    }
+
     /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
-    /// - Parameter now: Returns the time for the verdict; called after Graph has answered. It returns nil if the
-    ///   machine has no valid time.
+    /// - Parameter now: Returns the time for the verdict; called after Graph has answered.
     package func ask(
         _ client: GraphClient,
-        metrics: ServiceMetrics? = nil,
         until deadline: MonotonicInstant,
-        now: () -> NumericDate?
+        now: () -> NumericDate
     ) throws(Rejection) -> VerifiedAccessToken {
-        let answer = try inspection(client, metrics, until: deadline)
-        guard let moment = now() else { throw Self.noTime }
+        let answer = try inspection(client, until: deadline)
         let inspection = try judged {
             try AccessTokenInspection(
                 debugToken: answer,
@@ -203,28 +76,23 @@ package struct AccessTokenQuestion: Sendable {
                 subject: subject,
                 maximumTokenAge: policy.maximumTokenAge,
                 clockSkew: policy.clockSkew,
-                now: moment
+                now: now()
             )
         }
-        let person = try me(inspection, client, metrics, until: deadline)
-        var verified = try judged {
-            try VerifiedAccessToken(me: person, of: inspection)
+        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
+        let fields = VerifiedAccessToken.fields(for: inspection)
+        let person = try ofTokenItself { () throws(GraphFailure) in
+            try client.me(fields, with: token, app: app, until: deadline)
         }
+        var verified = try judged { try VerifiedAccessToken(me: person, of: inspection) }
         guard let nonce else { return verified }
         let info = try ofTokenItself { () throws(GraphFailure) in
-            try ServiceMetrics.counting(.accessTokenInfo, in: metrics) { () throws(GraphFailure) in
-                try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
-            }
+            try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
         }
-        guard let moment = now() else { throw Self.noTime }
         verified.nonce = try judged {
-            try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: moment)
+            try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: now())
         }
         return verified
-    }
-
-    private static var noTime: Rejection {
-        Rejection(GraphFailure(.other, reason: "no time to judge as of").ofAccessToken)
     }
 
     private func judged<Verdict>(_ judge: () throws -> Verdict) throws(Rejection) -> Verdict {
@@ -238,19 +106,12 @@ package struct AccessTokenQuestion: Sendable {
 
     /// Graph's answer to the first app that it accepts. Graph answers the token's own app alone. If one app cannot ask
     /// now, the question stays open, unless another app gets the answer.
-    private func inspection(
-        _ client: GraphClient,
-        _ metrics: ServiceMetrics?,
-        until deadline: MonotonicInstant
-    ) throws(Rejection) -> [UInt8] {
+    private func inspection(_ client: GraphClient, until deadline: MonotonicInstant) throws(Rejection) -> [UInt8] {
         var setback: GraphFailure?
         var answered = 0
         for app in apps {
             do throws(GraphFailure) {
-                let answer = try ServiceMetrics.counting(.debugToken, in: metrics) { () throws(GraphFailure) in
-                    try client.inspection(of: token, app: app, until: deadline)
-                }
-                if let answer { return answer }
+                if let answer = try client.inspection(of: token, app: app, until: deadline) { return answer }
                 answered += 1
             } catch {
                 setback = setback ?? error
@@ -267,20 +128,6 @@ package struct AccessTokenQuestion: Sendable {
             throw Rejection(setback)
         }
         throw .accessTokenOfOtherApp
-    }
-
-    private func me(
-        _ inspection: AccessTokenInspection,
-        _ client: GraphClient,
-        _ metrics: ServiceMetrics?,
-        until deadline: MonotonicInstant
-    ) throws(Rejection) -> [UInt8] {
-        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
-        return try ofTokenItself { () throws(GraphFailure) in
-            try ServiceMetrics.counting(.me, in: metrics) { () throws(GraphFailure) in
-                try client.me(VerifiedAccessToken.fields(for: inspection), with: token, app: app, until: deadline)
-            }
-        }
     }
 
     /// Asks with the person's token: error 190 is then about that token.

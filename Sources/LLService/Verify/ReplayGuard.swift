@@ -14,41 +14,46 @@ enum ReplayGuard {
 
     typealias Writer = @Sendable (_ response: inout HTTPResponse) -> Void
 
+    /// Accepts a credential that is good in all else, once these entries are used up.
     /// - Parameters:
+    ///   - person: The person's name in the audit.
+    ///   - entries: In the order in which they are checked; nil for one that cannot be made.
     ///   - birthIsKnown: True if the token's time of issue is known, and not estimated. An estimate may be too early: a
     ///     loss of the store's memory after it is then not the token's fault.
-    static func consume(
-        _ question: ReplayLookup?,
-        of credential: Credential,
+    static func accept(
         _ person: String?,
+        using entries: [ReplayEntry?],
         birthIsKnown: Bool = true,
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
         write: @escaping Writer
     ) throws(Rejection) -> Outcome {
-        guard let question else { throw Rejection(.replayStoreUnavailable) }
+        guard !entries.isEmpty else {
+            write(&exchange.response)
+            return .done(person: person)
+        }
+        let unknown = Rejection(.replayStoreUnavailable)
+        let known = entries.compactMap(\.self)
+        guard known.count == entries.count else { throw unknown }
+        let question = ReplayLookup(known)
         let metrics = worker.core.metrics
         switch worker.core.replayStore {
         case .memory(let store):
             let verdict = store.remember(question, now: WallClock.unixMilliseconds())
-            metrics.countReplayAnswer(verdict)
+            metrics.count(.replayAnswer(verdict.answer))
             try require(verdict, birthIsKnown)
             write(&exchange.response)
-            return .accepted(credential, person: person)
+            return .done(person: person)
         case .redis(let store):
             let deadline = MonotonicClock.now() + patience
-            let unknown = Rejection(.replayStoreUnavailable)
-            let late: Route.Answer = { _, _, _ in .refused(credential, unknown) }
-            return try worker.wait(&exchange, bytes, until: deadline, late: late, busy: unknown) { waiting in
+            return try worker.wait(&exchange, bytes, until: deadline, late: unknown, busy: unknown) { waiting in
                 store.remember(question, now: MonotonicClock.now()) { verdict in
-                    metrics.countReplayAnswer(verdict)
-                    waiting.finish { _, exchange, _ in
-                        do throws(Rejection) { try require(verdict, birthIsKnown) } catch {
-                            return .refused(credential, error)
-                        }
+                    metrics.count(.replayAnswer(verdict.answer))
+                    waiting.finish { _, exchange, _ throws(Rejection) in
+                        try require(verdict, birthIsKnown)
                         write(&exchange.response)
-                        return .accepted(credential, person: person)
+                        return .done(person: person)
                     }
                 }
                 return true
@@ -95,15 +100,13 @@ extension ReplayEntry {
             expiresAt: nonce.expiresAtMilliseconds
         )
     }
-}
 
-extension ReplayLookup {
     /// The entry of a DPoP proof: its `jti`, within its key (RFC 9449 section 11.1).
     /// - Parameter app, user: the login whose token comes with the proof.
     init?(_ proof: DPoPProof, app: String, user: String) {
         // In range: the moment is at most 2⁵³ seconds.
         let issuedAt = UInt64(proof.issuedAt.secondsSince1970 * 1_000)
-        let entry = ReplayEntry(
+        self.init(
             .proof,
             scope: proof.keyThumbprint.utf8.span,
             proof.tokenID.utf8.span,
@@ -112,46 +115,82 @@ extension ReplayLookup {
             expiresAt: issuedAt + UInt64(DPoPProof.greatestAgeSeconds) * 1_000 + 1,
             person: (app, user)
         )
-        guard let entry else { return nil }
-        self.init([entry])
     }
 
-    /// The entries that a verdict uses up: the nonce if it is an issued one, the token if the policy says so, and the
+    /// The entries that an id token uses up: the nonce if it is an issued one; if the policy says so, the token, and the
     /// access token sent with it, since a reload may let it be accepted by itself.
-    init?(
+    static func all(
         _ claims: VerifiedClaims,
         _ payload: Span<UInt8>,
         nonce: RecognizedNonce?,
         usesToken: Bool,
         accessToken: [UInt8]? = nil
-    ) {
+    ) -> [ReplayEntry?] {
         // Decoded, so that another spelling in JSON is the same entry.
         let app = JSONText.value(payload, claims.audience)
-        var entries: [ReplayEntry] = []
-        if let nonce {
-            guard let entry = ReplayEntry(nonce, app: app.utf8.span) else { return nil }
-            // The nonce comes first: if it is refused, the token stays unused.
-            entries.append(entry)
-        }
-        if usesToken {
-            // The entry lasts for the greatest possible skew: a reload may raise the configured one, and the token
-            // would be good again. In range: both times are at most 2⁵³ seconds, and the skew is at most 300.
-            let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
-            let entry = ReplayEntry(
+        // The nonce comes first: if it is refused, the token stays unused.
+        var entries: [ReplayEntry?] = []
+        if let nonce { entries.append(ReplayEntry(nonce, app: app.utf8.span)) }
+        guard usesToken else { return entries }
+        // The entry lasts for the greatest possible skew: a reload may raise the configured one, and the token
+        // would be good again. In range: both times are at most 2⁵³ seconds, and the skew is at most 300.
+        let skew = UInt64(VerificationLimits.clockSkewSeconds) * 1_000
+        entries.append(
+            ReplayEntry(
                 .token,
                 scope: app.utf8.span,
                 JSONText.value(payload, claims.tokenID).utf8.span,
                 issuedAt: UInt64(claims.issuedAt.secondsSince1970 * 1_000),
                 expiresAt: UInt64(claims.expiresAt.secondsSince1970 * 1_000) + skew
             )
-            guard let entry else { return nil }
-            entries.append(entry)
-        }
+        )
         if let accessToken {
-            guard let entry = Self.entry(ofAccessToken: accessToken, app: app, issuedAt: claims.issuedAt)
-            else { return nil }
-            entries.append(entry)
+            // `at_hash` proves that both were issued at the same time.
+            let end = claims.issuedAt.secondsSince1970 + secondsBesideIDToken
+            entries.append(ReplayEntry(accessToken: accessToken, app: app, issuedAt: claims.issuedAt, until: end))
         }
-        self.init(entries)
+        return entries
+    }
+
+    /// The time for which an access token sent with an id token is remembered, in seconds. Graph is not asked about it,
+    /// so its expiry is unknown. 90 days is longer than the 60 days of the tokens for Facebook's SDKs.
+    private static let secondsBesideIDToken: Double = 7_776_000
+
+    /// The entries that an access token uses up: the nonce of its login if it is an issued one, then the token itself
+    /// if the policy says so.
+    static func all(
+        _ token: [UInt8],
+        _ verified: VerifiedAccessToken,
+        usesToken: Bool,
+        now: NumericDate
+    ) -> [ReplayEntry?] {
+        let inspection = verified.inspection
+        var entries: [ReplayEntry?] = []
+        if let nonce = verified.nonce?.issued { entries.append(ReplayEntry(nonce, app: inspection.appID.utf8.span)) }
+        guard usesToken else { return entries }
+        let end = min(
+            inspection.expiresAt?.secondsSince1970 ?? .infinity,
+            now.secondsSince1970 + longestSeconds
+        )
+        let born = inspection.earliestIssue(now: now)
+        entries.append(ReplayEntry(accessToken: token, app: inspection.appID, issuedAt: born, until: end))
+        return entries
+    }
+
+    /// The time for which a token without an expiry is remembered, in seconds: ten years, the greatest lifetime in the
+    /// Redis store.
+    private static let longestSeconds: Double = 315_360_000
+
+    /// The entry of an access token, by its SHA-256 within its app. Its expiry is rounded up to an hour, because tokens
+    /// live for months.
+    private init?(accessToken: [UInt8], app: String, issuedAt: NumericDate, until end: Double) {
+        let step: UInt64 = 3_600_000
+        self.init(
+            .token,
+            scope: app.utf8.span,
+            accessToken.span,
+            issuedAt: UInt64(issuedAt.secondsSince1970 * 1_000),
+            expiresAt: (UInt64(end * 1_000) / step + 1) * step
+        )
     }
 }

@@ -41,10 +41,10 @@ struct Inputs {
         var head = RequestHead()
         guard try parser.parse(request.span, into: &head) else { throw Failure("no HTTP request") }
         let body = Array(request[head.byteCount...])
-        var reader = VerifyRequestReader()
-        try reader.read(body.span)
-        let token = reader.token
-        guard case .nonce(let nonce)? = reader.expectation.binding.nonce else { throw Failure("no nonce") }
+        var document = JSONDocument(limits: .ofRequest)
+        let login = try LoginRequest(body.span, with: &document)
+        let token = login.token
+        guard case .nonce(let nonce)? = login.expectation.binding.nonce else { throw Failure("no nonce") }
         let jws = try JWSCompactSerialization(splitting: token.span)
         requests.append(request)
         let gatewayHead = Array("GET /auth HTTP/1.1\r\nHost: login.example.com\r\nAuthorization: Bearer ".utf8)

@@ -19,7 +19,7 @@ final class StageRunner {
     private var response = HTTPResponse()
     private var parser = RequestParser(limits: HTTPLimits())
     private var head = RequestHead()
-    private var reader = VerifyRequestReader()
+    private var requestDocument = JSONDocument(limits: .ofRequest)
     private var document = JSONDocument()
     private var header = JSONObject()
     private var buffer: [UInt8] = []
@@ -43,7 +43,7 @@ final class StageRunner {
         case .httpParse: try parse(index)
         case .body:
             let body = inputs.bodies[index]
-            try reader.read(body.span)
+            _ = try LoginRequest(body.span, with: &requestDocument)
         case .base64url: try decode(index)
         case .header: try readHeader(index)
         case .sha256: try digest(index)

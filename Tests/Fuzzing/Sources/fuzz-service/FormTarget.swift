@@ -23,13 +23,15 @@ func fuzzForm(_ input: [UInt8]) {
     if let request = try? TokenRequest(form, FormFixture.policy) {
         require(!hasRepeatedName, "a repeated name is refused")
         require(values("grant_type") == [Array(TokenRequest.grantType.utf8)], "the grant is an exchange")
-        require(values("subject_token") == [request.token] && !request.token.isEmpty, "the token is the one given")
+        require(
+            values("subject_token") == [request.login.token] && !request.login.token.isEmpty,
+            "the token is the one given"
+        )
         require(request.audience.map { ["b", "c"].contains($0) } != false, "the audience is a configured one")
         let nonces = ["nonce", "raw_nonce", "issued_nonce"].filter { values($0).contains { !$0.isEmpty } }
         require(nonces.count <= 1, "a login has one nonce")
         let isBound = !nonces.isEmpty || values("subject").contains { !$0.isEmpty }
-        require(request.expectation.binding.isUnbound == !isBound, "a binding is what the text says")
-        if !request.isIDToken { _ = try? request.accessToken() }
+        require(request.login.expectation.binding.isUnbound == !isBound, "a binding is what the text says")
     }
     if let request = try? IntrospectRequest(form) {
         require(values("token") == [request.token] && !request.token.isEmpty, "the token is the one given")

@@ -54,18 +54,19 @@ final class DemoPage: PageBackend {
         guard let application = running.withLock({ $0 }) else {
             throw PageRefusal(sentence: "The service is still starting; try again.")
         }
-        guard let (texts, lists) = JSON.members(body), let name = texts["scenario"] else {
+        guard let wish = JSONObject(body), let name = wish.string("scenario") else {
             throw PageRefusal(sentence: "The body must be a JSON object with a scenario.")
         }
         guard let play = DemoScenario.play(named: name) else {
             throw PageRefusal(sentence: "There is no scenario \(name.debugDescription).")
         }
+        let appID = wish.string("app_id") ?? ""
         var scenario = ScenarioRun(
             demo: self,
             application: application,
-            appID: texts["app_id"].flatMap { $0.isEmpty ? nil : $0 } ?? Demo.appID,
-            nonce: texts["nonce"] ?? "",
-            permissions: lists["permissions"] ?? []
+            appID: appID.isEmpty ? Demo.appID : appID,
+            nonce: wish.string("nonce") ?? "",
+            permissions: wish.member("permissions").map { wish.strings($0) } ?? []
         )
         do {
             try play(&scenario)
@@ -191,9 +192,8 @@ struct DemoScenario: Sendable {
             expects: "200",
             changesFacebook: true
         ) { scenario in
-            try scenario.demo.issuer.keys.rotate()
+            _ = try scenario.facebook("/rotate")
             scenario.note("new key", "", "Facebook makes a new signing key and keeps the last one published.")
-            scenario.script("curl -sS -o /dev/null -X POST \(scenario.facebookURL)/rotate")
             try scenario.login()
         },
         DemoScenario(

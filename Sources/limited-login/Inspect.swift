@@ -53,8 +53,6 @@ struct Inspect: ServingCommand {
 
 /// Judges the tokens that a person pastes into the page.
 final class InspectPage: PageBackend {
-    /// Time between fetches of missing keys: many requests to the page must not become as many to the issuer.
-    private static let fetchInterval = Duration.seconds(5)
     /// The time for which a token with an unknown key waits for a fetch.
     private static let fetchPatience = DispatchTimeInterval.seconds(10)
 
@@ -65,7 +63,6 @@ final class InspectPage: PageBackend {
     private let at: NumericDate?
     /// Signalled by every fetch that ends.
     private let fetched = DispatchSemaphore(value: 0)
-    private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
 
     init(configuration: ServiceConfiguration, flags: [(name: String, value: String)], at: NumericDate?)
         throws(StartError)
@@ -89,47 +86,41 @@ final class InspectPage: PageBackend {
     }
 
     func run(_ body: [UInt8]) throws(PageRefusal) -> JSON {
-        guard let (texts, _) = JSON.members(body), let token = texts["id_token"], let name = texts["binding"] else {
+        guard let wish = JSONObject(body), let pasted = wish.string("id_token"), let name = wish.string("binding")
+        else {
             throw PageRefusal(sentence: "The body must be a JSON object with id_token and binding.")
         }
         guard let makeBinding = Self.bindings[name] else {
             throw PageRefusal(sentence: "A token is tied to a login by one of \(Self.bindings.keys.sorted()).")
         }
-        let text = TokenInput.trimmed(Array(token.utf8))
-        let value = texts["value"] ?? ""
+        let token = TokenInput.trimmed(Array(pasted.utf8))
+        let value = wish.string("value") ?? ""
         let binding = makeBinding(Array(value.utf8))
-        let moment = try moment(texts["at"])
+        let moment = try moment(wish.string("at"))
+        let isOfGraph = configuration.accessTokensAreAccepted && PastedText(bytes: token).looksLikeAnAccessToken
         do {
-            if configuration.accessTokensAreAccepted, PastedText(bytes: text).looksLikeAnAccessToken {
-                return try accessToken(text, subject: name == "subject" ? value : nil, moment)
-            }
-            var report = try report(text, binding, moment)
-            if report.lacksKey, fetchOnce() { report = try self.report(text, binding, moment) }
-            let hasValue = binding != .unbound && binding != .issuedNonce
-            let option = ("--\(name.replacing("_", with: "-"))", hasValue ? value : nil)
+            let report =
+                isOfGraph
+                ? try CheckReport.ofAccessToken(
+                    token,
+                    subject: name == "subject" ? value : nil,
+                    configuration: configuration,
+                    now: moment ?? Moment.now()
+                ) : try judge(token, binding, moment)
+            var options: [String] = []
+            if !isOfGraph || name == "subject" { options.append("--\(name.replacing("_", with: "-"))") }
+            if !options.isEmpty, ![.unbound, .issuedNonce].contains(binding) { options.append(Self.shell(value)) }
             return outcome(
-                token: String(decoding: text, as: UTF8.self),
+                token: String(decoding: token, as: UTF8.self),
                 report: report,
-                note: Self.meaning(of: binding),
-                command: command(text, option, moment)
+                note: isOfGraph ? Self.meaningOfAccessToken : Self.meaning(of: binding),
+                command: command(token, options, moment)
             )
         } catch is ExitCode {
             throw PageRefusal(sentence: "Graph cannot tell now; the terminal of this page says why.")
         } catch {
             throw PageRefusal(sentence: "The token cannot be judged: \(error).")
         }
-    }
-
-    /// Asks Graph about an access token, as `verify` does.
-    private func accessToken(_ text: [UInt8], subject: String?, _ moment: NumericDate?) throws -> JSON {
-        let now = try moment ?? Moment.now()
-        let report = try CheckReport.ofAccessToken(text, subject: subject, configuration: configuration, now: now)
-        return outcome(
-            token: String(decoding: text, as: UTF8.self),
-            report: report,
-            note: "Graph says whose token it is. It is tied to no login: anybody who holds it may have sent it.",
-            command: command(text, subject.map { ("--subject", $0) }, moment)
-        )
     }
 
     /// The time for which to judge: the page's, else the command line's; nil for now.
@@ -143,21 +134,32 @@ final class InspectPage: PageBackend {
 
     /// The same as a complete command: the token on standard input, since other users see arguments, and the settings
     /// as flags.
-    private func command(_ token: [UInt8], _ option: (name: String, value: String?)?, _ moment: NumericDate?) -> String
-    {
-        let words =
-            [option].compactMap(\.self) + flags.map { ($0.name, Optional($0.value)) }
-            + (moment.map { [("--at", Optional("\($0.wholeSeconds)"))] } ?? [])
-        let text = words.map { name, value in value.map { " \(name) \(Self.shell($0))" } ?? " \(name)" }.joined()
-        return "printf %s \(Self.shell(String(decoding: token, as: UTF8.self))) | limited-login verify -\(text)"
+    private func command(_ token: [UInt8], _ options: [String], _ moment: NumericDate?) -> String {
+        let time = moment.map { ["--at", Self.shell("\($0.wholeSeconds)")] } ?? []
+        let words = options + flags.flatMap { [$0.name, Self.shell($0.value)] } + time
+        let text = Self.shell(String(decoding: token, as: UTF8.self))
+        return "printf %s \(text) | limited-login verify - \(words.joined(separator: " "))"
     }
 
-    private func report(_ token: [UInt8], _ binding: TokenBinding, _ moment: NumericDate?) throws -> CheckReport {
+    /// Judges an id token; a key that is missing is fetched first.
+    private func judge(_ token: [UInt8], _ binding: TokenBinding, _ moment: NumericDate?) throws -> CheckReport {
         var configuration = configuration
         if binding.isUnbound { configuration.bindingIsRequired = false }
-        let (keys, now) = (cache.snapshot.keySet, try moment ?? Moment.now())
-        return try .ofIDToken(token, TokenExpectation(binding), keySet: keys, configuration: configuration, now: now)
+        func report() throws -> CheckReport {
+            let (keys, now) = (cache.snapshot.keySet, try moment ?? Moment.now())
+            let expectation = TokenExpectation(binding)
+            return try .ofIDToken(token, expectation, keySet: keys, configuration: configuration, now: now)
+        }
+        let first = try report()
+        guard first.lacksKey else { return first }
+        while fetched.wait(timeout: .now()) == .success {}
+        cache.refreshNow()
+        _ = fetched.wait(timeout: .now() + Self.fetchPatience)
+        return try report()
     }
+
+    private static let meaningOfAccessToken =
+        "Graph says whose token it is. It is tied to no login: anybody who holds it may have sent it."
 
     /// The meaning of an accepted token. Empty if a nonce was compared: the page then says that the token belongs to
     /// its login.
@@ -171,20 +173,6 @@ final class InspectPage: PageBackend {
         case (nil, nil):
             "The token is good, but tied to no login: anybody who holds it may have sent it. Log no user in by it."
         }
-    }
-
-    /// Fetches the keys, unless that was done a moment ago; false if nothing was fetched.
-    private func fetchOnce() -> Bool {
-        let now = MonotonicClock.now()
-        let isDue = nextFetch.withLock { next in
-            guard now >= next else { return false }
-            next = now + Self.fetchInterval
-            return true
-        }
-        guard isDue else { return false }
-        while fetched.wait(timeout: .now()) == .success {}
-        cache.refreshNow()
-        return fetched.wait(timeout: .now() + Self.fetchPatience) == .success
     }
 
     private static let bindings: [String: @Sendable ([UInt8]) -> TokenBinding] = [

@@ -1,6 +1,5 @@
 internal import LLBytes
 internal import LLJOSE
-internal import LLService
 
 /// A JSON value. A literal stands for its own JSON; a member without a value is left out.
 struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
@@ -39,22 +38,4 @@ struct JSON: ExpressibleByStringInterpolation, ExpressibleByDictionaryLiteral {
     init(dictionaryLiteral members: (String, JSON?)...) { self.init(members.map { ($0.0, $0.1) }) }
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
-
-    /// The members of an object that are texts, and those that are arrays of texts; nil if `body` is no object of
-    /// these.
-    static func members(_ body: [UInt8]) -> (texts: [String: String], lists: [String: [String]])? {
-        guard let object = JSONObject(body) else { return nil }
-        var texts: [String: String] = [:]
-        var lists: [String: [String]] = [:]
-        for (name, node) in object.members {
-            if object.document.isString(node) {
-                texts[name] = object.string(node)
-            } else {
-                let (list, isArray) = (object.strings(node), object.document.kind(node) == .array)
-                guard isArray, list.count == object.document.children(of: node).count else { return nil }
-                lists[name] = list
-            }
-        }
-        return (texts, lists)
-    }
 }

@@ -18,7 +18,7 @@ struct ScenarioRun {
     var verdict: Verdict?
     /// The meaning of an accepted token, if it is no new login.
     var meaning = ""
-    /// The commands that do the same in a terminal.
+    /// The same requests as commands of a terminal.
     var lines: [String] = []
     /// The parts of a line that each run gets anew: the name of the variable, and its text in this run.
     var variables: [(name: String, text: String)] = []
@@ -30,14 +30,6 @@ struct ScenarioRun {
     /// Adds a step: the request, such as `POST /verify`, its status or a word, and a sentence.
     mutating func note(_ what: String, _ result: String, _ sentence: String) {
         steps.append(["what": JSON(what), "result": JSON(result), "note": JSON(sentence)])
-    }
-
-    mutating func script(_ line: String) { lines.append(line) }
-
-    /// Adds a line that keeps the first text of an answer, such as a nonce, in a variable for the lines after it.
-    private mutating func script(_ name: String, _ text: String, of line: String) {
-        script("\(name)=$(\(line) | cut -d'\"' -f4)")
-        variables.append((name, text))
     }
 
     /// The text as one word of a shell, with variables in place of their texts.
@@ -86,9 +78,8 @@ struct ScenarioRun {
     /// Has the service issue a nonce.
     /// - Parameter name: The nonce's variable in a terminal.
     private mutating func issueNonce(_ name: String, _ sentence: String) throws -> String {
-        let nonce = try Self.text("nonce", of: call("/nonces", [:], sentence), "The service issued no nonce: it")
-        script(name, nonce, of: curl("/nonces", [:]))
-        return nonce
+        let answer = try call("/nonces", .json(([:] as JSON).bytes), sentence)
+        return try keep(name, "nonce", of: answer, "The service issued no nonce: it")
     }
 
     /// - Returns: The app's token, and the members that tie it to the login.
@@ -96,9 +87,8 @@ struct ScenarioRun {
         _ entry: CatalogueEntry? = nil
     ) throws -> (token: String, proofs: [(name: String, value: String)]) {
         let fault = entry?.name == "good" ? nil : entry
-        let isIssued = nonce.isEmpty && fault == nil
         var nonce = nonce
-        if isIssued {
+        if nonce.isEmpty, fault == nil {
             nonce = try issueNonce("nonce", "The backend asks the service for a nonce and gives it to the app.")
         } else if nonce.isEmpty {
             nonce = "n-\(String.random(16))"
@@ -106,20 +96,19 @@ struct ScenarioRun {
         }
         var workshop = try demo.issuer.workshop(nonce: nonce)
         (workshop.template.audience, workshop.person) = (appID, person)
-        let claims = FacebookJSON.object(
-            [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
-        )
-        let token = try fault?.token(workshop) ?? demo.issuer.token(claims: claims, now: workshop.now)
-        if isIssued { script("token", token, of: "curl -sS \(facebookURL)/tokens -d \(word(claims))") }
         let ending = fault.map { ". The token it gets: \($0.fault)" } ?? "."
         note("login", "id token", "The app logs in at Facebook with the nonce\(ending)")
-        return (token, entry?.requestMembers(workshop) ?? [("nonce", nonce)])
+        let proofs = entry?.requestMembers(workshop) ?? [("nonce", nonce)]
+        if let fault { return (try fault.token(workshop), proofs) }
+        let claims = [("aud", FacebookJSON.string(appID)), ("nonce", FacebookJSON.string(nonce))] + person
+        let answer = try facebook("/tokens", FacebookJSON.object(claims))
+        return (try keep("token", "id_token", of: answer, "Facebook gave no token: it"), proofs)
     }
 
     /// Logs in, and exchanges the login for a token of the service's own.
     mutating func exchange() throws -> String {
         // In a terminal each run has another person: this run revokes the person's logins.
-        script("person=$(date +%s)")
+        lines.append("person=$(date +%s)")
         variables.append(("person", userID))
         let (token, proofs) = try logIn()
         let kind = "urn:ietf:params:oauth"
@@ -129,21 +118,18 @@ struct ScenarioRun {
                 ("subject_token_type", "\(kind):token-type:id_token"),
                 ("subject_token", token),
             ] + proofs
-        let answer = try send(
-            HTTPSRequest(.post, try service("/token"), headers: [Self.key], body: .form(form)),
-            "The backend exchanges the login for a short standard token and gives it to the app."
+        let sentence = "The backend exchanges the login for a short standard token and gives it to the app."
+        return try keep(
+            "own",
+            "access_token",
+            of: call("/token", .form(form), sentence),
+            "The service issued no token: it"
         )
-        let own = try Self.text("access_token", of: answer, "The service issued no token: it")
-        let text = form.map { "\($0)=\($1)" }.joined(separator: "&")
-        script("own", own, of: "curl -sS \(serviceURL)/token \(Self.keyField) -d \(word(text))")
-        return own
     }
 
     /// Has a gateway ask about a token of the service's own.
     mutating func passGateway(_ token: String, _ sentence: String) throws {
-        let field = (name: "authorization", value: "Bearer \(token)")
-        verdict = (token, nil, try send(HTTPSRequest(.get, try service("/auth"), headers: [field]), sentence))
-        script("curl -sS -i \(serviceURL)/auth -H \(word("Authorization: Bearer \(token)")) -w '\\n'")
+        verdict = (token, nil, try call("/auth", nil, as: ("Authorization", "Bearer \(token)"), sentence))
     }
 
     /// Logs in as an app on Android does, and sends its access token.
@@ -158,8 +144,8 @@ struct ScenarioRun {
             members.append((field, name == "picture" ? "{\"data\":{\"url\":\(json)}}" : json))
         }
         members.append(("scopes", FacebookJSON.list(["public_profile"] + permissions)))
-        let answer = try facebook("/access-tokens", Array(FacebookJSON.object(members).utf8))
-        let token = try Self.text("access_token", of: answer, "Facebook gave no access token: it")
+        let answer = try facebook("/access-tokens", FacebookJSON.object(members))
+        let token = try keep("token", "access_token", of: answer, "Facebook gave no access token: it")
         note(
             "login",
             "access token",
@@ -177,20 +163,18 @@ struct ScenarioRun {
     mutating func revoke() throws {
         let sentence = "The backend ends every login of \(userID), as on \"log out everywhere\"."
         let body: JSON = ["user_id": JSON(userID), "app_id": JSON(appID)]
-        _ = try call("/revocations", body, sentence)
-        script(curl("/revocations", body))
+        _ = try call("/revocations", .json(body.bytes), sentence)
     }
 
     /// Makes Facebook send the person's request to delete their data, and reads the status page.
     mutating func requestDeletion() throws {
-        let answer = try facebook("/users/\(userID)/data-deletion", [])
-        script("curl -sS -o /dev/null -X POST \(facebookURL)/users/\(userID)/data-deletion")
+        let answer = try facebook("/users/\(userID)/data-deletion")
         note(
             "POST /callbacks/data-deletion",
             "\(answer.status)",
             "Facebook passes the person's wish on; the service tells the backend by a webhook."
         )
-        let page = try Self.text("url", of: answer, "Nothing was deleted: the service")
+        let page = try keep("page", "url", of: answer, "Nothing was deleted: the service")
         let status = try demo.client.send(HTTPSRequest(.get, try HTTPURL(parsing: page)))
         let text = String(decoding: TokenInput.trimmed(status.body), as: UTF8.self)
         note("GET /deletion?code=…", "\(status.status)", "The person reads there: \(text)")
@@ -204,11 +188,9 @@ struct ScenarioRun {
     /// Makes Facebook refresh the last token, and sends the new one for the same login and person.
     mutating func refresh() throws {
         guard let verdict, let request = verdict.request else { return }
-        let body = JSON([("id_token", JSON(verdict.token))])
-        let answer = try facebook("/refresh", body.bytes)
+        let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).text)
         note("refresh", "id token", "The SDK refreshes the token in the background; the login's nonce stays in it.")
-        let token = try Self.text("id_token", of: answer, "Facebook refreshed nothing: it")
-        script("fresh", token, of: "curl -sS \(facebookURL)/refresh -d \(word(body.text))")
+        let token = try keep("fresh", "id_token", of: answer, "Facebook refreshed nothing: it")
         try verify(
             token,
             [("id_token", JSON(token)), ("subject", JSON(userID))] + request.dropFirst(),
@@ -222,9 +204,8 @@ struct ScenarioRun {
         _ members: [JSON.Member],
         _ sentence: String = "The backend sends the token, and what ties it to this login."
     ) throws {
-        let body = JSON(members + wishedPermissions)
-        verdict = (token, members, try call("/verify", body, sentence))
-        script("\(curl("/verify", body)) -w '\\n'")
+        let body = JSON(members + wishedPermissions).bytes
+        verdict = (token, members, try call("/verify", .json(body), sentence))
     }
 
     private var wishedPermissions: [JSON.Member] {
@@ -232,44 +213,50 @@ struct ScenarioRun {
     }
 
     /// Sends Facebook a request, as an app or a person does.
-    private func facebook(_ path: String, _ body: [UInt8]) throws -> HTTPSResponse {
-        let url = try HTTPURL(parsing: "\(facebookURL)\(path)")
-        return try demo.client.send(HTTPSRequest(.post, url, body: .json(body)))
+    mutating func facebook(_ path: String, _ text: String = "{}") throws -> HTTPSResponse {
+        let base = demo.issuer.address.map(\.reachable.description) ?? "?"
+        let url = try HTTPURL(parsing: "http://\(base)\(path)")
+        return try send(HTTPSRequest(.post, url, body: .json(Array(text.utf8))))
     }
 
-    var facebookURL: String { "http://\(demo.issuer.address.map(\.reachable.description) ?? "?")" }
-
-    private var serviceURL: String { "http://\(application.ownAddress.map(\.description) ?? "?")" }
-
-    private func service(_ path: String) throws -> HTTPURL { try HTTPURL(parsing: "\(serviceURL)\(path)") }
-
-    /// The field with the backend's key, and the same in a terminal.
-    private static let key = (name: "x-api-key", value: DemonstrationFiles.clientKey)
-    private static let keyField = "-H 'X-Api-Key: \(DemonstrationFiles.clientKey)'"
-
-    /// A request of the service, as a command of a terminal.
-    private func curl(_ path: String, _ body: JSON) -> String {
-        "curl -sS \(serviceURL)\(path) \(Self.keyField) "
-            + "-H 'Content-Type: application/json' -d \(word(body.text))"
-    }
-
-    /// Sends the service a request as a backend does, and adds the step.
-    private mutating func call(_ path: String, _ body: JSON, _ sentence: String) throws -> HTTPSResponse {
-        try send(HTTPSRequest(.post, try service(path), headers: [Self.key], body: .json(body.bytes)), sentence)
-    }
-
-    private mutating func send(_ request: HTTPSRequest, _ sentence: String) throws -> HTTPSResponse {
-        let answer = try demo.client.send(request)
-        note("\(request.method.name) \(request.url.target)", "\(answer.status)", sentence)
+    /// Sends the service a request, as a backend does with its key, and adds the step.
+    private mutating func call(
+        _ path: String,
+        _ body: HTTPSRequest.Body?,
+        as caller: HTTPSResponse.Field = ("X-Api-Key", DemonstrationFiles.clientKey),
+        _ sentence: String
+    ) throws -> HTTPSResponse {
+        let base = application.ownAddress.map(\.description) ?? "?"
+        let url = try HTTPURL(parsing: "http://\(base)\(path)")
+        let request = HTTPSRequest(body == nil ? .get : .post, url, headers: [caller], body: body)
+        let answer = try send(request)
+        note("\(request.method.name) \(path)", "\(answer.status)", sentence)
         return answer
     }
 
-    /// The member of an answer.
+    /// Sends a request, and adds the same as a line of a terminal.
+    private mutating func send(_ request: HTTPSRequest) throws -> HTTPSResponse {
+        let media = request.body.map { [(name: "Content-Type", value: $0.mediaType)] } ?? []
+        let fields = (request.headers + media).map { " -H \(word("\($0.name): \($0.value)"))" }.joined()
+        let data = request.body.map { " -d \(word(String(decoding: $0.bytes, as: UTF8.self)))" } ?? " -i"
+        lines.append("curl -sS \(request.url)\(fields)\(data) -w '\\n'")
+        return try demo.client.send(request)
+    }
+
+    /// The member of an answer. The terminal keeps it in a variable for the lines after it.
     /// - Parameter failure: The beginning of the sentence about an answer without it.
-    private static func text(_ name: StaticString, of answer: HTTPSResponse, _ failure: String) throws -> String {
+    private mutating func keep(
+        _ variable: String,
+        _ name: StaticString,
+        of answer: HTTPSResponse,
+        _ failure: String
+    ) throws -> String {
         guard let text = JSONObject(answer.body)?.string(name) else {
             throw PageRefusal(sentence: "\(failure) answered \(answer.status).")
         }
+        // Each such answer has the text first.
+        lines.append("\(variable)=$(\(lines.removeLast()) | cut -d'\"' -f4)")
+        variables.append((variable, text))
         return text
     }
 
@@ -291,21 +278,21 @@ struct ScenarioRun {
 
     /// Nil if the service does not read such a request, as one that is too long.
     private func report(_ verdict: Verdict) throws -> CheckReport? {
-        let (settings, configuration) = (application.core.settings.value, application.configuration)
+        let (settings, now) = (application.core.settings.value, try Moment.now())
+        let token = Array(verdict.token.utf8)
         guard let members = verdict.request else {
             guard let issuer = settings.tokens?.issuer else { return nil }
-            let verifier = OwnTokenVerifier(issuer, verification: settings.verifier.policy)
-            return .ofOwnToken(Array(verdict.token.utf8), verifier, now: try Moment.now())
+            return .ofOwnToken(token, OwnTokenVerifier(issuer, verification: settings.verifier.policy), now: now)
         }
         var document = JSONDocument(limits: .ofRequest)
         let body = JSON(members).bytes
         guard let request = try? LoginRequest(body.span, with: &document) else { return nil }
         guard !request.isAccessToken else {
             return try .ofAccessToken(
-                Array(verdict.token.utf8),
+                token,
                 subject: nil,
-                configuration: configuration,
-                now: Moment.now(),
+                configuration: application.configuration,
+                now: now,
                 settings: settings
             )
         }
@@ -313,8 +300,8 @@ struct ScenarioRun {
             request.token,
             request.expectation,
             keySet: application.core.cache.snapshot.keySet,
-            configuration: configuration,
-            now: Moment.now(),
+            configuration: application.configuration,
+            now: now,
             verifier: settings.verifier
         )
     }

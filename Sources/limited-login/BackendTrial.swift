@@ -59,13 +59,15 @@ struct TrialResult {
 final class BackendTrial {
     let issuer: StandInIssuer
     let appID: String
-    let backend: any TriedBackend
+    /// The backend is a server with these routes, or a program, which keeps no state.
+    let routes: TriedRoutes?
+    let program: TriedProgram?
     let prints: Bool
-    private var routes: TriedRoutes? { backend as? TriedRoutes }
     private(set) var results: [TrialResult] = []
 
-    init(issuer: StandInIssuer, appID: String, backend: any TriedBackend, prints: Bool) {
-        (self.issuer, self.appID, self.backend, self.prints) = (issuer, appID, backend, prints)
+    init(issuer: StandInIssuer, appID: String, routes: TriedRoutes?, program: TriedProgram?, prints: Bool) {
+        (self.issuer, self.appID, self.prints) = (issuer, appID, prints)
+        (self.routes, self.program) = (routes, program)
     }
 
     /// Tries the backend.
@@ -74,7 +76,7 @@ final class BackendTrial {
         try waitForBackend()
         // A token that is only wrong under a setting, or by this service's own limit, shows no fault of a backend.
         for entry in CatalogueEntry.all where entry.setting == nil && entry.code != .tokenTooLong {
-            record(entry.name, entry.fault, entry.code) { try backend.send(login(entry)) }
+            record(entry.name, entry.fault, entry.code) { try send(login(entry)) }
         }
         sequences()
     }
@@ -82,15 +84,19 @@ final class BackendTrial {
     /// Waits until the backend accepts a good login: it may have just started, or have failed to fetch the keys before.
     private func waitForBackend() throws(TrialOutcome) {
         let deadline = MonotonicClock.now() + .seconds(30)
-        var outcome = outcome { try backend.send(login()) }
+        var outcome = outcome { try send(login()) }
         if outcome != .accepted, routes != nil {
             StandardError.write("waiting 30 s at most for the backend to accept a good login; now: \(outcome.text)")
             while outcome != .accepted, MonotonicClock.now() < deadline {
                 sleep(1)
-                outcome = self.outcome { try backend.send(login()) }
+                outcome = self.outcome { try send(login()) }
             }
         }
         if case .broken = outcome { throw outcome }
+    }
+
+    private func send(_ values: [String: String]) throws -> TrialOutcome {
+        try routes?.send(values) ?? program?.send(values) ?? .notAsked
     }
 
     private func outcome(_ attempt: () throws -> TrialOutcome) -> TrialOutcome {
@@ -131,8 +137,8 @@ final class BackendTrial {
         record("nonce-again", "A good login is sent a second time.", .nonceUsed) {
             guard routes?.begin != nil else { return .notAsked }
             let values = try login()
-            guard try backend.send(values) == .accepted else { throw TrialOutcome.broken("the first time is refused") }
-            return try backend.send(values)
+            guard try send(values) == .accepted else { throw TrialOutcome.broken("the first time is refused") }
+            return try send(values)
         }
         record("refresh", "The SDK has refreshed the session's token.", nil) { try refresh() }
         record("other-refresh", "A session is refreshed with another person's token.", .subjectMismatch) {
@@ -141,28 +147,28 @@ final class BackendTrial {
         let withdrawn = issuer.keys.published[1]
         record("rotation", "Facebook signs with a key that it has just published.", nil) {
             try issuer.keys.rotate()
-            return try backend.send(login())
+            return try send(login())
         }
         record("withdrawn-key", "Its key is no longer published.", .unknownKey) {
             try issuer.keys.rotate()
             // A token with the newest key has the backend fetch the keys, and the withdrawn one is not among them.
-            _ = try backend.send(login())
-            return try backend.send(login(signedBy: withdrawn))
+            _ = try send(login())
+            return try send(login(signedBy: withdrawn))
         }
         record("outage", "Facebook's keys cannot be fetched, and the backend has them.", nil) {
             guard routes != nil else { return .notAsked }
             issuer.conditions.outageEnd = MonotonicClock.now() + .seconds(600)
-            return try backend.send(login())
+            return try send(login())
         }
         record("outage-unknown-key", "Facebook's keys cannot be fetched, and a stranger signed it.", .unknownKey) {
             issuer.conditions.outageEnd = MonotonicClock.now() + .seconds(600)
             // Without the keys it is right to say neither yes nor no.
-            let outcome = outcome { try backend.send(login(signedBy: .make())) }
+            let outcome = outcome { try send(login(signedBy: .make())) }
             return outcome == .accepted ? .accepted : .refused
         }
         record("outage-over", "Facebook's keys can be fetched again.", nil) {
             issuer.conditions.outageEnd = MonotonicClock.now()
-            return try backend.send(login())
+            return try send(login())
         }
     }
 

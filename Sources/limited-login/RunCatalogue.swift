@@ -96,8 +96,18 @@ struct RunCatalogue: ParsableCommand {
         let issuer = try StandInIssuer(audience: appID, maxAgeSeconds: 60, appSecret: "stand-in-app-secret")
         let base = try issuer.serve(at: issuerListen, "--issuer-listen")
         defer { issuer.stop() }
-        if !json { StandardOutput.write("Facebook is played on \(base), with its keys at \(base)\(Self.keySetPath)") }
-        let trial = BackendTrial(issuer: issuer, appID: appID, backend: try backend(base), prints: !json)
+        let keys = "\(base)/.well-known/oauth/openid/jwks/"
+        if !json { StandardOutput.write("Facebook is played on \(base), with its keys at \(keys)") }
+        let variables = ["APP_ID": appID, "ISSUER": "https://www.facebook.com", "JWKS_URL": keys]
+        let trial = BackendTrial(
+            issuer: issuer,
+            appID: appID,
+            routes: url.map {
+                TriedRoutes(login: $0, begin: begin, refresh: refresh, template: send, fields: header, expected: expect)
+            },
+            program: exec.map { TriedProgram(command: $0, variables: variables) },
+            prints: !json
+        )
         do throws(TrialOutcome) {
             try trial.run()
         } catch {
@@ -113,28 +123,6 @@ struct RunCatalogue: ParsableCommand {
             }
         }
         guard results.allSatisfy(\.isRight) else { throw Exit.rejected }
-    }
-
-    private static let keySetPath = "/.well-known/oauth/openid/jwks/"
-
-    private func backend(_ base: String) throws -> any TriedBackend {
-        if let exec {
-            return TriedProgram(
-                command: exec,
-                variables: [
-                    "APP_ID": appID, "ISSUER": "https://www.facebook.com", "JWKS_URL": base + Self.keySetPath,
-                ]
-            )
-        }
-        guard let url else { throw ValidationError("Give --url or --exec.") }
-        return TriedRoutes(
-            login: url,
-            begin: begin,
-            refresh: refresh,
-            template: send,
-            fields: header,
-            expected: expect
-        )
     }
 
     private static func score(_ results: [TrialResult]) -> String {

@@ -3,12 +3,6 @@ internal import LLBytes
 internal import LLHTTP
 internal import LLJOSE
 
-/// The backend that is tried.
-protocol TriedBackend {
-    /// Sends the token with these values.
-    func send(_ values: [String: String]) throws(TrialOutcome) -> TrialOutcome
-}
-
 /// The outcome of a try; thrown if there is no answer to judge.
 enum TrialOutcome: Error, Equatable {
     case accepted, refused, notAsked
@@ -26,7 +20,7 @@ enum TrialOutcome: Error, Equatable {
 }
 
 /// A backend that is asked by HTTP.
-struct TriedRoutes: TriedBackend {
+struct TriedRoutes {
     let login: HTTPURL
     /// The route that begins a login; a backend with one keeps state, so that a sequence can be tried.
     let begin: HTTPURL?
@@ -107,7 +101,7 @@ struct TriedRoutes: TriedBackend {
 }
 
 /// A backend that is a program: a verifier.
-struct TriedProgram: TriedBackend {
+struct TriedProgram {
     /// The longest run in seconds, with the start of an interpreter on a slow machine.
     private static let seconds = 60
 

@@ -130,7 +130,15 @@ struct DPoPCommand: ParsableCommand {
         var json = false
 
         func run() throws {
-            let minter = try device()
+            let text = try TokenInput.contents(of: keyFile, option: "--key-file: ", unreadable: Exit.configuration)
+            let minter: ProofMinter
+            do throws(OpenSSLError) {
+                let key = try PrivateKey(pem: text)
+                guard !key.numbers.isRSA else { throw OpenSSLError("P-256 key") }
+                minter = ProofMinter(key: key)
+            } catch {
+                throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)")
+            }
             let token = try request.token()
             let moment = try request.time.moment()
             do throws(OpenSSLError) {
@@ -141,17 +149,6 @@ struct DPoPCommand: ParsableCommand {
                 StandardOutput.write(json: ["proof": JSON(proof), "key_thumbprint": JSON(thumbprint)])
             } catch {
                 throw Exit.refusing("no proof could be made: \(error)")
-            }
-        }
-
-        private func device() throws -> ProofMinter {
-            let text = try TokenInput.contents(of: keyFile, option: "--key-file: ", unreadable: Exit.configuration)
-            do throws(OpenSSLError) {
-                let key = try PrivateKey(pem: text)
-                guard !key.numbers.isRSA else { throw OpenSSLError("P-256 key") }
-                return ProofMinter(key: key)
-            } catch {
-                throw Exit.refusing("--key-file: \(keyFile) holds no P-256 private key: \(error)")
             }
         }
     }

@@ -51,7 +51,14 @@ struct Demo: ServingCommand {
     }
 
     /// The address to listen on: the named one, else the usual port, or a free port if the usual one is taken.
-    private func place(_ named: SocketAddress?, _ name: String, _ port: UInt16) -> SocketAddress {
+    /// - Parameter isPublished: True if the port of a container is published.
+    private func place(
+        _ named: SocketAddress?,
+        _ name: String,
+        _ port: UInt16,
+        isPublished: Bool = true
+    ) -> SocketAddress {
+        if container, isPublished, let all = SocketAddress("0.0.0.0:\(port)") { return all }
         if let named { return named }
         let usual = SocketAddress.loopback(port: port)
         do throws(SocketError) {
@@ -66,18 +73,9 @@ struct Demo: ServingCommand {
     }
 
     func run() throws {
-        // A container publishes fixed ports.
-        let all = SocketAddress("0.0.0.0:0")
-        let listen = container ? all?.with(port: 8080) : nil
-        let issuerListen = container ? all?.with(port: 8090) : nil
-        try run(
-            listen: listen ?? place(self.listen, "service", 8080),
-            adminListen: place(adminListen, "administrative listener", 8081),
-            issuerListen: issuerListen ?? place(self.issuerListen, "stand-in issuer", 8090)
-        )
-    }
-
-    private func run(listen: SocketAddress, adminListen: SocketAddress, issuerListen: SocketAddress) throws {
+        let listen = place(listen, "service", 8080)
+        let adminListen = place(adminListen, "administrative listener", 8081, isPublished: false)
+        let issuerListen = place(issuerListen, "stand-in issuer", 8090)
         let webhookSecret = "whsec_" + Base64.encode(try RandomBytes.make(count: 32))
         let secrets = try WebhookSecrets(parsing: Array(webhookSecret.utf8), place: "callbacks_secret_file")
         let listener = HTTPServerConfiguration(addresses: [.network(.loopback(port: 0))], workerCount: 1)
@@ -242,9 +240,7 @@ final class DemonstrationBackend: HTTPRequestHandler {
         guard let genuine = try? secrets.signature(id: bytes.text(id), timestamp: Int64(seconds), body: body) else {
             return false
         }
-        return bytes.text(field).split(separator: " ").contains { signature in
-            ConstantTime.areEqual(Array(signature.utf8).span, Array(genuine.utf8).span)
-        }
+        return ConstantTime.areEqual(bytes.extracting(field), Array(genuine.utf8).span)
     }
 
     /// Performs the event: prints it, and remembers the user of a data deletion.

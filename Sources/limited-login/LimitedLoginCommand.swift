@@ -71,6 +71,8 @@ enum Main {
         } catch let error as ConfigurationError {
             error.sentences.forEach { StandardError.write("limited-login: \($0)") }
             return Exit.configuration
+        } catch let failure as GraphFailure {
+            return failure.told()
         } catch let error where error is SocketError || error is OpenSSLError || error is InvalidConfiguration {
             return Exit.refusing("\(error)")
         } catch let error as ValidationError {

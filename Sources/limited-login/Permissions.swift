@@ -36,8 +36,7 @@ struct Permissions: ParsableCommand {
             let (user, app, client) = try person.graph(options)
             let needed = try need?.split(separator: ",", omittingEmptySubsequences: false)
                 .map { try GraphPermission(validating: String($0)) }
-            let permissions = try client.ask { client throws(GraphFailure) in try client.permissions(of: user, app: app)
-            }
+            let permissions = try client.permissions(of: user, app: app)
             if json {
                 let answer = JSON {
                     PermissionsAnswer.write(permissions, user: user, appID: app.appID, needed: needed, to: &$0)
@@ -84,7 +83,7 @@ struct Permissions: ParsableCommand {
         func run() throws {
             let (user, app, client) = try person.graph(options)
             let permission = try permission.map { try GraphPermission(validating: $0) }
-            try client.ask { client throws(GraphFailure) in try client.revoke(permission, of: user, app: app) }
+            try client.revoke(permission, of: user, app: app)
             StandardOutput.write(line: "revoked: \(permission?.name ?? "the login")")
         }
     }
@@ -136,18 +135,12 @@ extension GraphPermission {
     }
 }
 
-extension GraphClient {
-    /// Sends the question; a failure ends the program with its exit code.
-    @discardableResult
-    fileprivate func ask<Answer>(_ question: (GraphClient) throws(GraphFailure) -> Answer) throws -> Answer {
-        do throws(GraphFailure) {
-            return try question(self)
-        } catch {
-            Rejection(error).write()
-            let error = error.error
-            let mayBeAnsweredLater =
-                [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling
-            throw mayBeAnsweredLater ? Exit.unavailable : Exit.rejected
-        }
+extension GraphFailure {
+    /// Tells the failure on standard error; the result is the program's exit code.
+    func told() -> ExitCode {
+        Rejection(self).write()
+        let mayBeAnsweredLater =
+            [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling
+        return mayBeAnsweredLater ? Exit.unavailable : Exit.rejected
     }
 }

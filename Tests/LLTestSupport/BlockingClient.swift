@@ -2,41 +2,43 @@ internal import Glibc
 package import LLHTTP
 
 /// A client of a stream socket for tests: every call waits, at most until a deadline.
-package final class BlockingClient {
-    private(set) var stream: TestStream
-    private var buffer = [UInt8](repeating: 0, count: 65_536)
+package class BlockingClient {
+    private(set) final var stream: TestStream
+    private final var buffer = [UInt8](repeating: 0, count: 65_536)
 
     /// How a read ended.
     package enum ReadEnd: Equatable, Sendable {
+        /// The peer ended the stream; under TLS it sent close_notify.
         case endOfStream
+        /// The stream broke; under TLS it may have ended without close_notify.
         case reset
         case timedOut
         case enough
     }
 
+    package convenience init(_ path: UnixSocketPath) throws { try self.init(.unix(path)) }
+
+    package convenience init(_ address: SocketAddress, from source: [UInt8]? = nil) throws {
+        try self.init(.network(address), from: source)
+    }
+
     /// - Parameter source: The client's own address, 4 or 16 bytes; nil lets the system choose.
-    package convenience init(_ address: ListenAddress, from source: [UInt8]? = nil) throws {
+    package init(_ address: ListenAddress, from source: [UInt8]? = nil) throws {
         switch address {
-        case .network(let address): try self.init(address, from: source)
-        case .unix(let path): try self.init(path)
+        case .unix(let path):
+            let socket = try Socket.makeUnix(for: path)
+            try socket.connect(to: path)
+            stream = TestStream(socket)
+        case .network(let address):
+            let source = source.map { SocketAddress(bytes: $0, port: 0) }
+            let socket = if let source { try Socket.bound(to: source) } else { try Socket.make(for: address) }
+            if try !socket.connect(to: address) {
+                _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)
+                try socket.finishConnecting(to: address)
+            }
+            socket.setNoDelay()
+            stream = TestStream(socket)
         }
-    }
-
-    package init(_ path: UnixSocketPath) throws {
-        let socket = try Socket.makeUnix(for: path)
-        try socket.connect(to: path)
-        stream = TestStream(socket)
-    }
-
-    package init(_ address: SocketAddress, from source: [UInt8]? = nil) throws {
-        let source = source.map { SocketAddress(bytes: $0, port: 0) }
-        let socket = if let source { try Socket.bound(to: source) } else { try Socket.make(for: address) }
-        if try !socket.connect(to: address) {
-            _ = socket.wait(forWriting: true, until: MonotonicClock.now() + patienceOfTests)
-            try socket.finishConnecting(to: address)
-        }
-        socket.setNoDelay()
-        stream = TestStream(socket)
     }
 
     /// The socket's descriptor.

@@ -2,33 +2,21 @@ internal import Glibc
 package import LLHTTP
 
 /// A TLS client for tests: every call waits, at most until a deadline.
-package final class TLSClient {
-    private let transport: BlockingClient
-
-    /// How a read ended.
-    package enum ReadEnd: Equatable, Sendable {
-        /// The server sent close_notify.
-        case closed
-        /// The stream ended without close_notify, or broke.
-        case broken
-        case timedOut
-        case enough
-    }
-
+package final class TLSClient: BlockingClient {
     /// Connects and shakes hands, trusting the authority of the good certificate.
     package convenience init(_ address: ListenAddress) throws {
         try self.init(address, authorityFile: TestCertificates.shared.get().authorityFile)
     }
 
     /// Connects and shakes hands.
-    package init(_ address: ListenAddress, authorityFile: String, hostName: String = "localhost") throws {
-        transport = try BlockingClient(address)
+    package init(_ address: ListenAddress, authorityFile: String) throws {
+        try super.init(address)
         let connection = try TLSConnection(
             client: TLSContext(clientTrusting: .authorities(file: authorityFile)),
-            descriptor: transport.descriptor,
-            hostName: hostName
+            descriptor: descriptor,
+            hostName: "localhost"
         )
-        guard try transport.stream.startTLS(connection, until: MonotonicClock.now() + patienceOfTests) else {
+        guard try stream.startTLS(connection, until: MonotonicClock.now() + patienceOfTests) else {
             throw TestSupportError("the server does not answer")
         }
     }
@@ -54,47 +42,14 @@ package final class TLSClient {
     }
 
     /// The version in force, such as `TLSv1.3`.
-    package var version: String { transport.stream.tls?.version ?? "" }
-
-    /// Sends everything.
-    package func send(_ text: String) throws {
-        guard try transport.stream.send(Array(text.utf8), until: MonotonicClock.now() + patienceOfTests) else {
-            throw TestSupportError("the connection is closed")
-        }
-    }
-
-    /// Reads until `isEnough` or the end.
-    package func read(
-        timeout: Duration = patienceOfTests,
-        until isEnough: ([UInt8]) -> Bool = { _ in false }
-    ) -> (bytes: [UInt8], end: ReadEnd) {
-        let (bytes, end) = transport.read(timeout: timeout, until: isEnough)
-        let ends: [BlockingClient.ReadEnd: ReadEnd] = [
-            .endOfStream: .closed, .reset: .broken, .timedOut: .timedOut, .enough: .enough,
-        ]
-        return (bytes, ends[end] ?? .broken)
-    }
-
-    /// Sends a request and reads its response.
-    package func exchange(_ request: String) throws -> TestResponse? {
-        try send(request)
-        return readResponses(1).first
-    }
-
-    /// Reads whole responses, `count` of them.
-    package func readResponses(_ count: Int) -> [TestResponse] {
-        TestResponse.parseAll(read { TestResponse.parseAll($0).count >= count }.bytes)
-    }
+    package var version: String { stream.tls?.version ?? "" }
 
     /// Sends close_notify and keeps the connection.
-    package func sayClose() { transport.stream.tls?.sayClose() }
+    package func sayClose() { stream.tls?.sayClose() }
 
     /// Sends the first bytes of an encrypted record of application data, and not the rest.
     package func beginRecord(_ byteCount: Int) {
         let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
-        _ = SystemCalls.send(transport.descriptor, Array(record.prefix(byteCount)))
+        _ = SystemCalls.send(descriptor, Array(record.prefix(byteCount)))
     }
-
-    /// Ends the sending direction without close_notify.
-    package func endWithoutNotice() { transport.shutdownWrite() }
 }

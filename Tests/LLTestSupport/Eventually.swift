@@ -74,15 +74,10 @@ package struct RepeatableGenerator: RandomNumberGenerator {
 package enum ByteSplits {
     /// The ends of the pieces, in rising order; the last is `count`. A failure can be repeated with the same seed.
     package static func random(_ count: Int, seed: UInt64) -> [Int] {
-        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        var numbers = RepeatableGenerator(seed: seed)
         var ends: [Int] = []
-        var end = 0
-        while end < count {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            end = min(count, end + 1 + Int(state % 40))
-            ends.append(end)
+        while ends.last ?? 0 < count {
+            ends.append(min(count, (ends.last ?? 0) + .random(in: 1...40, using: &numbers)))
         }
         return ends
     }

@@ -47,60 +47,37 @@ package struct MintedClaims: Sendable {
 
     /// A `jti` in Facebook's form: four letters or digits, a full stop, 64 hexadecimal digits.
     package static func makeTokenID() -> String {
-        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
-        let digits = Array("0123456789abcdef")
-        let prefix = (0..<4).compactMap { _ in letters.randomElement() }
-        let suffix = (0..<64).compactMap { _ in digits.randomElement() }
-        return String(prefix) + "." + String(suffix)
+        let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+        return "\(String.random(4, of: letters)).\(String.random(64))"
     }
 }
 
 extension MintedClaims {
     /// The members in the order of Facebook's own tokens, each value in Facebook's spelling.
     package var members: [FacebookJSON.Member] {
-        var members: [FacebookJSON.Member] = []
-        func add(_ name: String, _ text: String?) {
-            if let text { members.append((name, FacebookJSON.string(text))) }
-        }
-        add("iss", issuer)
-        add("aud", audience)
-        add("sub", subject)
-        if let issuedAt { members.append(("iat", String(issuedAt))) }
-        if let expiresAt { members.append(("exp", String(expiresAt))) }
-        add("jti", tokenID)
-        add("nonce", nonce)
-        add("at_hash", accessTokenHash)
-        add("email", email)
-        add("given_name", givenName)
-        add("middle_name", middleName)
-        add("family_name", familyName)
-        add("name", name)
-        add("picture", picture)
-        if let friendIDs {
-            members.append(("user_friends", "[" + friendIDs.map(FacebookJSON.string).joined(separator: ",") + "]"))
-        }
-        add("user_birthday", birthday)
-        if let ageRange {
-            let bounds = [("min", ageRange.minimum), ("max", ageRange.maximum)]
-            members.append(
-                (
-                    "user_age_range",
-                    FacebookJSON.object(bounds.compactMap { name, value in value.map { (name, "\($0)") } })
-                )
-            )
-        }
-        if let hometown { members.append(("user_hometown", Self.place(hometown))) }
-        if let location { members.append(("user_location", Self.place(location))) }
-        add("user_gender", gender)
-        add("user_link", link)
-        if let confirmationThumbprint {
-            members.append(("cnf", FacebookJSON.object([("jkt", FacebookJSON.string(confirmationThumbprint))])))
-        }
-        return members
+        let text = FacebookJSON.string
+        let all: [(name: String, json: String?)] = [
+            ("iss", issuer.map(text)), ("aud", audience.map(text)), ("sub", subject.map(text)),
+            ("iat", issuedAt.map { "\($0)" }), ("exp", expiresAt.map { "\($0)" }), ("jti", tokenID.map(text)),
+            ("nonce", nonce.map(text)), ("at_hash", accessTokenHash.map(text)), ("email", email.map(text)),
+            ("given_name", givenName.map(text)), ("middle_name", middleName.map(text)),
+            ("family_name", familyName.map(text)), ("name", name.map(text)), ("picture", picture.map(text)),
+            ("user_friends", friendIDs.map(FacebookJSON.list)), ("user_birthday", birthday.map(text)),
+            ("user_age_range", ageRange.map(Self.range)), ("user_hometown", hometown.map(Self.place)),
+            ("user_location", location.map(Self.place)), ("user_gender", gender.map(text)),
+            ("user_link", link.map(text)),
+            ("cnf", confirmationThumbprint.map { FacebookJSON.object([("jkt", text($0))]) }),
+        ]
+        return all.compactMap { name, json in json.map { (name, $0) } }
     }
 
     /// The payload's bytes.
     package var payload: [UInt8] { Array(FacebookJSON.object(members).utf8) }
+
+    private static func range(_ ages: (minimum: Int?, maximum: Int?)) -> String {
+        let bounds = [("min", ages.minimum), ("max", ages.maximum)]
+        return FacebookJSON.object(bounds.compactMap { name, age in age.map { (name, "\($0)") } })
+    }
 
     private static func place(_ place: (id: String, name: String)) -> String {
         FacebookJSON.object([("id", FacebookJSON.string(place.id)), ("name", FacebookJSON.string(place.name))])

@@ -33,7 +33,6 @@ struct AccessTokenLifeTests {
     @Test("Android logins are judged, and the log, the metrics and the process list hold nothing of them")
     func service() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.end() }
         var environment = try Self.environment(issuer)
         environment["LIMITED_LOGIN_LOG_LEVEL"] = "trace"
         let service = try RunningService(jwksURL: issuer.jwksURL, environment: environment)
@@ -80,13 +79,16 @@ struct AccessTokenLifeTests {
     @Test("verify shows each check of an access token, which it recognises by its shape or by an option")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.end() }
         let environment = try Self.environment(issuer)
         let good = try Self.mint(issuer)
-        let fromFile = try FinishedRun(
-            ["verify", "--access-token-file", try Self.file(good)],
-            environment: environment
-        )
+        func verify(
+            _ token: String,
+            _ more: [String] = [],
+            in environment: [String: String] = environment
+        ) throws -> FinishedRun {
+            try FinishedRun(["verify", "--access-token-file", try Self.file(token)] + more, environment: environment)
+        }
+        let fromFile = try verify(good)
         #expect(fromFile.exitCode == 0, "\(fromFile.output)\(fromFile.errors)")
         #expect(
             fromFile.output.contains("ok       Graph reads the token") && fromFile.output.contains("name: Zoe Quartz")
@@ -96,7 +98,7 @@ struct AccessTokenLifeTests {
             environment: environment,
             input: good + "\n"
         )
-        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+        let object = try json.object
         #expect(
             object["accepted"] as? Bool == true
                 && (object["access_token"] as? [String: Any])?["user_id"] as? String == "77"
@@ -108,32 +110,25 @@ struct AccessTokenLifeTests {
             (good, ["--subject", "78"], "subject_mismatch", "that subject"),
         ]
         for (token, arguments, code, remedy) in remedies {
-            let run = try FinishedRun(
-                ["verify", "--access-token-file", try Self.file(token)] + arguments,
-                environment: environment
-            )
+            let run = try verify(token, arguments)
             #expect(
                 run.exitCode == 1 && run.output.contains("refused: \(code)") && run.output.contains(remedy),
                 "\(run.output)"
             )
         }
-        let off = try FinishedRun(
-            ["verify", "--access-token-file", try Self.file(good)],
-            environment: try Self.environment(issuer, accepting: false)
-        )
+        let off = try verify(good, in: Self.environment(issuer, accepting: false))
         #expect(off.exitCode == 1 && off.output.contains("access_token_not_allowed"), "\(off.output)\(off.errors)")
         let nonce = try FinishedRun(["verify", good, "--nonce", "n"], environment: environment)
         #expect(nonce.exitCode == 2, "\(nonce.output)\(nonce.errors)")
         var away = environment
         away["LIMITED_LOGIN_GRAPH_URL"] = "http://127.0.0.1:1"
-        let unreachable = try FinishedRun(["verify", "--access-token-file", try Self.file(good)], environment: away)
+        let unreachable = try verify(good, in: away)
         #expect(unreachable.exitCode == 3 && unreachable.errors.contains("graph_unreachable"))
     }
 
     @Test("The stand-in forgets tokens revoked at Graph, and accepts only the app's proof")
     func standIn() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.end() }
         for (body, query) in [("[]", ""), (#"{"nam":"x"}"#, ""), (#"{"scopes":5}"#, ""), ("{}", "?gone")] {
             #expect(try issuer.post("/access-tokens\(query)", body).status == 400)
         }

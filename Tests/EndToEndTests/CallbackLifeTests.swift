@@ -31,7 +31,6 @@ struct CallbackLifeTests {
         let issuer = try IssuerProcess(
             arguments: ["--app-secret", Self.appSecret, "--service-url", "http://127.0.0.1:\(port)"]
         )
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let secrets = try folder.write("secrets", "\(RunningService.appID) \(Self.appSecret)\n")
         let webhookSecret = try folder.write("webhooks", Self.webhookSecrets[0] + "\n")
@@ -92,11 +91,9 @@ struct CallbackLifeTests {
     @Test("The stand-in reports a service that is not configured or cannot be reached")
     func standIn() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         #expect(try issuer.post("/users/1/deauthorize").text.contains("--service-url"))
         #expect(try issuer.post("/users/x/deauthorize").status == 404)
         let blind = try IssuerProcess(arguments: ["--service-url", "http://127.0.0.1:1"])
-        defer { blind.process.end() }
         #expect(try blind.post("/users/1/data-deletion").status == 502)
     }
 

@@ -23,7 +23,7 @@ struct CheckConfigTests {
         ]
         let run = try FinishedRun(["check-config", "--json", "--workers", "3"], environment: odd)
         #expect(run.exitCode == 0 && run.errors.isEmpty && !run.output.contains("geheim"), "\(run.errors)")
-        let object = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        let object = try run.object
         let settings = try #require(object["settings"] as? [String: [String: String]])
         #expect(settings["workers"] == ["value": "3", "origin": "--workers"])
         #expect(settings["binding"] == ["value": "optional", "origin": "environment variable LIMITED_LOGIN_BINDING"])

@@ -35,7 +35,7 @@ struct CommandLineTests {
     /// Every command of the program.
     private static func commands() throws -> [Described] {
         let dump = try FinishedRun(["--experimental-dump-help"])
-        let tool = try #require(try JSONSerialization.jsonObject(with: Data(dump.output.utf8)) as? [String: Any])
+        let tool = try dump.object
         func described(_ command: [String: Any], _ above: [String]) -> [Described] {
             let options = (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
                 (argument["preferredName"] as? [String: String])?["name"].map {

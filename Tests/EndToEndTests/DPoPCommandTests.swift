@@ -40,7 +40,6 @@ struct DPoPCommandTests {
     @Test("A proof is accepted only for its request, its token and its time")
     func roundTrip() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try Self.folder(token: "x")
         let make = ["dpop", "make", "--key-file", "\(folder.path)/device.pem"]
         let first = try FinishedRun(make + Self.request(folder, ["--json"]))

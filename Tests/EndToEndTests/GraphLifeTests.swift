@@ -17,7 +17,6 @@ struct GraphLifeTests {
     @Test("The command line lists and revokes, with the documented exit codes")
     func commandLine() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", Self.secret])
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let secrets = try folder.write("secrets", "\(RunningService.appID) \(Self.secret)\n")
         var environment = Self.environment(issuer, secrets)
@@ -58,7 +57,6 @@ struct GraphLifeTests {
     @Test("The stand-in's Graph answers a missing or a wrong proof as Facebook's does")
     func standIn() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token()
         let form = "id_token=\(token)&app_id="
         func get(_ fields: String = "", _ path: String = "/v26.0/\(Self.user)/permissions") throws -> String {

@@ -16,6 +16,7 @@ final class IssuerProcess {
         )
     }
 
+    /// The process ends with this value, so that a test keeps it for as long as it is needed.
     deinit { process.end() }
 
     var jwksURL: String { "http://\(address)/.well-known/oauth/openid/jwks/" }

@@ -9,7 +9,6 @@ struct IssuerTests {
     @Test("It publishes discovery and two keys with an entity tag, and answers 304 to a client that has them")
     func documents() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "77"])
-        defer { issuer.process.end() }
         let discovery = try issuer.exchange("GET /.well-known/openid-configuration/ HTTP/1.1\r\nHost: i\r\n\r\n")
         #expect(discovery.status == 200)
         #expect(discovery.text.contains(#""issuer":"https://www.facebook.com""#))
@@ -35,7 +34,6 @@ struct IssuerTests {
     @Test("A token has Facebook's wire style and the requested claims")
     func wireStyle() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token(
             #"{"email":"a@b.example","name":"é/😀","nonce":"N","iat":1700000000,"x":[1,{"y":null}]}"#
         )
@@ -58,7 +56,6 @@ struct IssuerTests {
         let issuer = try IssuerProcess(arguments: [
             "--container", "--allow-host", "Facebook", "--allow-host", "fb.test",
         ])
-        defer { issuer.process.end() }
         #expect(issuer.process.outputText.contains("worth nothing"))
         let hosts = [
             ("facebook:8090", 200), ("FACEBOOK", 200), ("fb.test:1", 200), ("127.0.0.1:8090", 200), ("localhost", 200),
@@ -83,7 +80,6 @@ struct IssuerTests {
     func seeds() throws {
         func run(_ seed: String) throws -> [String] {
             let issuer = try IssuerProcess(arguments: ["--seed", seed])
-            defer { issuer.process.end() }
             #expect(try issuer.post("/clock", #"{"now":1800000000}"#).text == #"{"now":1800000000}"#)
             let texts = try ["/login", "/login/expired", "/.well-known/oauth/openid/jwks"].map {
                 try issuer.exchange("GET \($0) HTTP/1.1\r\nHost: i\r\n\r\n").text
@@ -99,7 +95,6 @@ struct IssuerTests {
     @Test("The clock and the faults are set by a request, and end by another; a wrong one is 400")
     func conditions() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let keys = "GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\n\r\n"
         #expect(try issuer.post("/faults", #"{"outage_seconds":600}"#).status == 200)
         #expect(try issuer.exchange(keys).status == 503)
@@ -113,16 +108,9 @@ struct IssuerTests {
         let wrong = [
             ("/clock", "[]"), ("/clock", #"{"now":-1}"#), ("/clock", #"{"now":"x"}"#), ("/clock", #"{"time":1}"#),
             ("/faults", #"{"outage_seconds":3601}"#), ("/faults", #"{"outage_seconds":-1}"#),
-            ("/faults", #"{"slow":1}"#),
+            ("/faults", #"{"slow":1}"#), ("/tokens", "[]"), ("/tokens", "{"), ("/tokens", #"{"a":1,"a":2}"#),
         ]
         for (path, body) in wrong { #expect(try issuer.post(path, body).status == 400, "\(path) \(body)") }
-    }
-
-    @Test("Claims that are no JSON object get 400")
-    func badClaims() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        for body in ["[]", "{", "{\"a\":1,\"a\":2}"] { #expect(try issuer.post("/tokens", body).status == 400) }
         #expect(try issuer.post("/nothing").status == 404)
         #expect(try issuer.exchange("GET /tokens HTTP/1.1\r\nHost: i\r\n\r\n").status == 405)
     }
@@ -136,7 +124,6 @@ struct IssuerTests {
     @Test("A refresh keeps user and device; in the background it keeps the nonce, a silent one has a new nonce")
     func refresh() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let login = try issuer.token(
             #"{"nonce":"of-the-login","sub":"7","email":"a@b.example","at_hash":"x","user_gender":"f","#
                 + #""cnf":{"jkt":"0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"},"iat":1700000000,"jti":"first"}"#

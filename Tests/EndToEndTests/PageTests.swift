@@ -6,8 +6,8 @@ import Testing
 struct PageTests {
     private static let stop = "Control-C stops it."
 
-    /// A program that serves the page, and the page's address.
-    private struct Page {
+    /// A program that serves the page until this value ends, and the page's address.
+    private final class Page {
         let process: ServiceProcess
         let base: String
 
@@ -17,6 +17,8 @@ struct PageTests {
             let words = process.outputText.split(whereSeparator: \.isWhitespace)
             base = String(try #require(words.first { $0.hasPrefix("http://") && $0.hasSuffix("/") }).dropLast())
         }
+
+        deinit { process.end() }
 
         static func demo() throws -> Page {
             try Page(
@@ -60,7 +62,6 @@ struct PageTests {
     )
     func foreign(program: String) throws {
         let page = program == "demo" ? try Page.demo() : try Page.inspect()
-        defer { page.process.end() }
         // DNS rebinding: a foreign page's name resolves to this machine, so its requests have the same origin.
         let names = [
             "evil.example:\(page.port)", "127.0.0.1.evil.example:\(page.port)", "localhost.evil.example", "",
@@ -98,7 +99,6 @@ struct PageTests {
     @Test("This machine's own names are served, and the page allows no content from elsewhere")
     func own() throws {
         let page = try Page.demo()
-        defer { page.process.end() }
         for name in ["127.0.0.1:\(page.port)", "localhost:\(page.port)", "[::1]:\(page.port)", "127.0.0.1"] {
             let answer = try page.curl(["-H", "Host: \(name)", "-H", "Origin: http://\(name)"])
             #expect(answer.status == "200", "\(name): \(answer.text)")
@@ -129,7 +129,6 @@ struct PageTests {
     @Test("Every scenario ends as its button says, and the checks are those of verify --json")
     func scenarios() throws {
         let page = try Page.demo()
-        defer { page.process.end() }
         let text = try FinishedRun(["-sS", page.base + "/state"], program: "/usr/bin/curl").output
         let state = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         let scenarios = try #require(state["scenarios"] as? [[String: String]])
@@ -175,7 +174,6 @@ struct PageTests {
         let secret = ["LIMITED_LOGIN_NONCE_SECRET_FILE": "\(folder.path)/secret"]
         try Data(try FinishedRun(["nonce", "secret"]).output.utf8).write(to: URL(filePath: "\(folder.path)/secret"))
         let page = try Page.inspect(secret.merging(["LIMITED_LOGIN_JWKS_URLS": issuer.jwksURL]) { $1 })
-        defer { page.process.end() }
         let made = try FinishedRun(["nonce", "new", "--app-ids", "123456789012345"], environment: secret).output
         let issued = try issuer.token("{\"nonce\":\"\(made.prefix { !$0.isNewline })\"}")
         let token = try issuer.token(#"{"nonce":"n-1","email":"jane@example.com"}"#)
@@ -209,7 +207,6 @@ struct PageTests {
     @Test("The command that inspect shows gives the same verdict in a shell without any setting")
     func commandToPaste() throws {
         let issuer = try IssuerProcess(arguments: ["--app-secret", "s3cr3t-of-the-app"])
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let app = "123456789012345"
         try Data("\(app) s3cr3t-of-the-app\n".utf8).write(to: URL(filePath: "\(folder.path)/secrets"))
@@ -218,7 +215,6 @@ struct PageTests {
             "LIMITED_LOGIN_APP_SECRETS_FILE": "\(folder.path)/secrets",
             "LIMITED_LOGIN_GRAPH_URL": "http://\(issuer.address)",
         ])
-        defer { page.process.end() }
         let nonce = "it's"
         let token = try issuer.token("{\"nonce\":\"\(nonce)\",\"iat\":1700000000}")
         let access = try #require(

@@ -7,7 +7,6 @@ struct ReloadTests {
     @Test("A good file takes effect, a bad one is refused with its reason, and no connection is dropped")
     func reload() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let own = "\"app_ids\": [\"\(RunningService.appID)\"]"
         let file = try folder.write("settings", "{\(own)}")
@@ -97,7 +96,6 @@ struct ReloadTests {
     @Test("A changed file is a reload, however it was changed; a bad one changes nothing", arguments: Change.allCases)
     func followed(change: Change) throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let own = "{\"app_ids\": [\"\(RunningService.appID)\"]}"
         try change.make(own, folder)
@@ -124,7 +122,6 @@ struct ReloadTests {
     @Test("A file that was read at the start and is missing at a reload loosens nothing, default or named")
     func lostFile() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         try folder.makeFolder("config")
         let file = "\(folder.path)/config/limited-login.json"

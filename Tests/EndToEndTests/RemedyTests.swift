@@ -78,7 +78,7 @@ struct RemedyTests {
             #expect(remedy.contains(words) && remedy.hasSuffix("."), "\(remedy)")
             #expect(!run.output.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
             let json = try verify(["--json"])
-            let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+            let object = try json.object
             // The second run may begin in another minute than the first.
             let untimed = { (text: String) in text.filter { !$0.isNumber } }
             #expect(untimed(try #require(object["cure"] as? String)) == untimed(String(remedy)))

@@ -109,7 +109,6 @@ struct ServiceLifeTests {
     @Test("A seed file lets it serve at once while the issuer cannot be reached")
     func seedFile() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let file = "\(folder.path)/seed.json"
         let first = try RunningService(jwksURL: issuer.jwksURL, environment: ["LIMITED_LOGIN_JWKS_FILE": file])

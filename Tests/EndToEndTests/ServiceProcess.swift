@@ -103,15 +103,19 @@ final class ServiceProcess {
     private static let patience = Double(patienceOfTests.components.seconds)
 
     /// Waits until standard output holds a text; false if it never does.
-    func waitForOutput(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
-        written.wait(seconds) { output, _ in String(decoding: output, as: UTF8.self).contains(text) ? true : nil }
+    func waitForOutput(_ text: String) -> Bool {
+        written.wait(Self.patience) { output, _ in String(decoding: output, as: UTF8.self).contains(text) ? true : nil }
             ?? false
     }
 
     /// Waits until standard error holds a text; false if it never does.
-    func waitForError(_ text: String, seconds: Double = ServiceProcess.patience) -> Bool {
-        written.wait(seconds) { _, errors in String(decoding: errors, as: UTF8.self).contains(text) ? true : nil }
-            ?? false
+    func waitForError(_ text: String) -> Bool { waitForErrors(1, of: text) }
+
+    /// Waits until standard error holds a text at least `count` times; false if it never does.
+    func waitForErrors(_ count: Int, of text: String) -> Bool {
+        written.wait(Self.patience) { _, errors in
+            String(decoding: errors, as: UTF8.self).components(separatedBy: text).count > count ? true : nil
+        } ?? false
     }
 
     /// Waits for the end and returns the exit code, or the negative number of the signal that ended the process.
@@ -120,13 +124,6 @@ final class ServiceProcess {
         process.waitUntilExit()
         _ = written.waitUntilClosed(10)
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
-    }
-
-    /// Waits until standard error holds a text at least `count` times; false if it never does.
-    func waitForErrors(_ count: Int, of text: String, seconds: Double = ServiceProcess.patience) -> Bool {
-        written.wait(seconds) { _, errors in
-            String(decoding: errors, as: UTF8.self).components(separatedBy: text).count > count ? true : nil
-        } ?? false
     }
 
     /// The process's number.
@@ -166,6 +163,11 @@ struct FinishedRun {
     let exitCode: Int32
     let output: String
     let errors: String
+
+    /// The output as a JSON object.
+    var object: [String: Any] {
+        get throws { try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]) }
+    }
 
     /// - Parameter seconds: the time after which the run is killed; far more than a sanitizer needs on a busy machine.
     init(

@@ -52,7 +52,6 @@ struct StandardErrorTests {
     @Test("While nothing reads the log, requests are answered, keys rotate, and the number of lost lines is kept")
     func stoppedReader() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let folder = try ShortFolder()
         let fifo = "\(folder.path)/log"
         try #require(unsafe mkfifo(fifo, 0o600) == 0)

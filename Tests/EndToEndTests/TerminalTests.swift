@@ -11,18 +11,11 @@ struct TerminalTests {
     @Test("Times are shown in local and relative form")
     func times() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
         let flags = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
         let run = try FinishedRun(flags + ["--at", "1700000100"], environment: Self.app)
-        #expect(
-            run.output.contains("issued_at: 1700000000, 100 seconds ago (2023-11-14 22:13:20 +0000)"),
-            "\(run.output)"
-        )
-        #expect(
-            run.output.contains("expires_at: 1700003600, in 58 minutes (2023-11-14 23:13:20 +0000)"),
-            "\(run.output)"
-        )
+        #expect(run.output.contains("issued_at: 1700000000, 100 seconds ago (2023-11-14 22:13:20 +0000)"))
+        #expect(run.output.contains("expires_at: 1700003600, in 58 minutes (2023-11-14 23:13:20 +0000)"))
         let abroad = try FinishedRun(
             flags + ["--at", "1700000100"],
             environment: Self.app.merging(["TZ": "XYZ-5:30"]) { _, new in new }
@@ -50,17 +43,6 @@ struct TerminalTests {
             )
             #expect(run.output.contains("\u{1b}[31mREFUSED") == isColoured, "\(variables): \(run.output)")
         }
-    }
-
-    @Test("The token comes from a file")
-    func tokenFile() throws {
-        let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let folder = try ShortFolder()
-        let file = try folder.write("token", "  \(try issuer.token())\n")
-        let flags = ["verify", "--nonce", "n-1", "--jwks", issuer.jwksURL]
-        let good = try FinishedRun(flags + ["--token-file", file], environment: Self.app)
-        #expect(good.exitCode == 0, "\(good.output)\(good.errors)")
     }
 
     @Test("A fetch that takes longer than a moment names its URL")

@@ -37,11 +37,6 @@ struct UnixSocketTests {
         let url = "http://localhost/livez"
         let two = try curl(["-w", "%{http_code} %{num_connects} ", url, url])
         #expect(two.output.contains("200 1 ") && two.output.contains("200 0 "), "\(two.output) \(two.errors)")
-        let body = #"{"id_token":"a.b.c","nonce":"n"}"#
-        let verify = try curl([
-            "-H", "Content-Type: application/json", "-d", body, "-w", " %{http_code}", "http://localhost/verify",
-        ])
-        #expect(verify.output.hasSuffix(" 503") || verify.output.hasSuffix(" 401"), "\(verify.output)")
         // The administrative listener is still on its own port.
         #expect(try service.get("/livez", admin: true).status == 200)
         #expect(try service.get("/metrics", admin: true).text.contains("\nhttp_server_connections{"))

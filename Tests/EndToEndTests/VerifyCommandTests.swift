@@ -6,30 +6,31 @@ import Testing
 struct VerifyCommandTests {
     private static let app = ["LIMITED_LOGIN_APP_IDS": RunningService.appID]
 
-    @Test("A good token shows every check and the Profile, from an argument or standard input")
+    private static func run(_ arguments: [String], input: String? = nil) throws -> FinishedRun {
+        try FinishedRun(arguments, environment: app, input: input)
+    }
+
+    @Test("A good token shows every check and the Profile, from an argument, a file or standard input")
     func accepted() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","name":"Jane Doe","user_birthday":"01/02/1990"}"#)
-        let run = try FinishedRun(
-            ["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL],
-            environment: Self.app
-        )
+        let run = try Self.run(["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL])
         #expect(run.exitCode == 0, "\(run.output)\(run.errors)")
         #expect(run.output.contains("accepted"))
         #expect(run.output.contains("name: Jane Doe"))
         #expect(run.output.contains("birthday: 1990-01-02"))
         #expect(!run.output.contains("REFUSED"))
         #expect(run.errors.contains("warning: a nonce of fewer than 16 characters"), "\(run.errors)")
-        let piped = try FinishedRun(
+        let folder = try ShortFolder()
+        let file = try folder.write("token", "  \(token)\n")
+        let read = try Self.run(["verify", "--token-file", file, "--nonce", "n-1", "--jwks", issuer.jwksURL])
+        #expect(read.exitCode == 0, "\(read.output)\(read.errors)")
+        let piped = try Self.run(
             ["verify", "-", "--nonce", "n-1", "--jwks", issuer.jwksURL, "--json"],
-            environment: Self.app,
             input: "\n \(token) \n"
         )
         #expect(piped.exitCode == 0, "\(piped.output)\(piped.errors)")
-        let object = try #require(
-            try JSONSerialization.jsonObject(with: Data(piped.output.utf8)) as? [String: Any]
-        )
+        let object = try piped.object
         #expect(object["accepted"] as? Bool == true)
         #expect((object["profile"] as? [String: Any])?["name"] as? String == "Jane Doe")
         let checks = try #require(object["checks"] as? [[String: String]])
@@ -72,7 +73,6 @@ struct VerifyCommandTests {
     @Test("A refresh is judged by nonce and user, or the user alone, and also by device and access token")
     func refresh() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         // Base64url may begin with a hyphen, as options do.
         let thumbprint = "-ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
         let folder = try ShortFolder()
@@ -81,7 +81,7 @@ struct VerifyCommandTests {
             #"{"nonce":"-n-1","sub":"7","at_hash":"77QmUPtjPfzWtF2AnpK9RQ","cnf":{"jkt":"\#(thumbprint)"}}"#
         )
         func verify(_ flags: [String]) throws -> FinishedRun {
-            try FinishedRun(["verify", token, "--jwks", issuer.jwksURL] + flags, environment: Self.app)
+            try Self.run(["verify", token, "--jwks", issuer.jwksURL] + flags)
         }
         let login = ["--nonce", "-n-1", "--subject", "7"]
         let all = login + ["--key-thumbprint", thumbprint, "--access-token-file", file]
@@ -103,19 +103,18 @@ struct VerifyCommandTests {
     @Test("A refused token shows the failed check and the reason, with exit code 1")
     func rejected() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000}"#)
         let arguments = ["verify", token, "--unbound", "--jwks", issuer.jwksURL]
-        let run = try FinishedRun(arguments, environment: Self.app)
+        let run = try Self.run(arguments)
         #expect(run.exitCode == 1)
         #expect(run.output.contains("refused: expired (claim exp)"), "\(run.output)")
         #expect(run.output.contains("REFUSED  "))
         // The same token is good at its own time.
-        let then = try FinishedRun(arguments + ["--at", "2023-11-14T22:30:00Z"], environment: Self.app)
+        let then = try Self.run(arguments + ["--at", "2023-11-14T22:30:00Z"])
         #expect(then.exitCode == 0, "\(then.output)")
-        #expect(try FinishedRun(arguments + ["--at", "1700000100"], environment: Self.app).exitCode == 0)
-        let json = try FinishedRun(arguments + ["--json"], environment: Self.app)
-        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+        #expect(try Self.run(arguments + ["--at", "1700000100"]).exitCode == 0)
+        let json = try Self.run(arguments + ["--json"])
+        let object = try json.object
         #expect(object["accepted"] as? Bool == false)
         #expect(object["code"] as? String == "expired")
         #expect(json.exitCode == 1)
@@ -127,21 +126,19 @@ struct VerifyCommandTests {
         for (token, sentence) in [
             ("x", "malformed_token"), ("", "The token is empty."), ("Bearer eyJ.eyJ.x", "Take away the text before"),
         ] {
-            let run = try FinishedRun(["verify", "-"] + arguments, environment: Self.app, input: token)
+            let run = try Self.run(["verify", "-"] + arguments, input: token)
             #expect(run.exitCode == 1 && run.errors.isEmpty, "\(run.errors)")
             #expect(run.output.contains(sentence), "\(run.output)")
         }
         // A well-formed token needs the keys.
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
-        let whole = try FinishedRun(["verify", try issuer.token()] + arguments, environment: Self.app)
+        let whole = try Self.run(["verify", try issuer.token()] + arguments)
         #expect(whole.exitCode == 3 && whole.output.isEmpty, "\(whole.output)")
     }
 
     @Test("token judge shows each check of a token from POST /token, then its claims or the remedy; also as JSON")
     func ownToken() throws {
         let (folder, issuer) = (try ShortFolder(), try IssuerProcess())
-        defer { issuer.process.end() }
         let (key, clients) = try folder.clientKey()
         let signing = try folder.write("key.pem", FinishedRun(["signing-key", "new"]).output)
         let own = Self.app.merging([
@@ -184,35 +181,33 @@ struct VerifyCommandTests {
     @Test("A refused token's claims are shown as not verified; an accepted token or other text has no such list")
     func unverifiedClaims() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token(#"{"nonce":"n-1","iat":1700000000,"name":"Jane \u001b[31mDoe"}"#)
         let forged = String(token.dropLast(8)) + "AAAAAAAA"
         for bad in [token, forged] {
             let arguments = ["verify", bad, "--nonce", "n-1", "--jwks", issuer.jwksURL]
-            let run = try FinishedRun(arguments, environment: Self.app)
+            let run = try Self.run(arguments)
             #expect(run.exitCode == 1)
             let parts = run.output.components(separatedBy: "the token claims (NOT VERIFIED")
             #expect(parts.count == 2, "\(run.output)")
             #expect(parts.last?.contains("  aud: \(RunningService.appID)") == true, "\(run.output)")
             #expect(parts.last?.contains("  iat: 1700000000, ") == true, "\(run.output)")
             #expect(!run.output.contains("\u{1b}"))
-            let json = try FinishedRun(arguments + ["--json"], environment: Self.app)
-            let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
+            let json = try Self.run(arguments + ["--json"])
+            let object = try json.object
             #expect(object["accepted"] as? Bool == false && object["profile"] == nil)
             let claims = try #require(object["unverified_claims"] as? [String: Any])
             #expect(claims["nonce"] as? String == "n-1")
         }
         let then = ["verify", token, "--nonce", "n-1", "--jwks", issuer.jwksURL, "--at", "1700000100", "--json"]
-        let good = try FinishedRun(then, environment: Self.app)
+        let good = try Self.run(then)
         #expect(good.exitCode == 0 && !good.output.contains("unverified_claims"), "\(good.output)")
-        let none = try FinishedRun(["verify", "x", "--unbound", "--json"], environment: Self.app)
+        let none = try Self.run(["verify", "x", "--unbound", "--json"])
         #expect(none.exitCode == 1 && !none.output.contains("unverified_claims"), "\(none.output)")
     }
 
     @Test("Keys come from a file or a URL and change no seed file; unavailable keys give exit code 3")
     func keySources() throws {
         let issuer = try IssuerProcess()
-        defer { issuer.process.end() }
         let token = try issuer.token()
         let keys = try issuer.exchange("GET /.well-known/oauth/openid/jwks/ HTTP/1.1\r\nHost: i\r\n\r\n")
         let folder = try ShortFolder()
@@ -236,8 +231,7 @@ struct VerifyCommandTests {
     @Test("keys shows each key with id, bits, thumbprint, age and expiry; the exit code is 3 without keys")
     func keys() throws {
         let issuer = try IssuerProcess(arguments: ["--max-age", "600"])
-        defer { issuer.process.end() }
-        let run = try FinishedRun(["keys", "--jwks-urls", issuer.jwksURL], environment: Self.app)
+        let run = try Self.run(["keys", "--jwks-urls", issuer.jwksURL])
         #expect(run.exitCode == 0, "\(run.errors)")
         let lines = run.output.split(separator: "\n").filter { $0.contains("RSA 2048 bits") }
         #expect(lines.count == 2)
@@ -247,15 +241,14 @@ struct VerifyCommandTests {
                     try Regex(
                         "^[0-9a-f]{40}  RSA 2048 bits  thumbprint [A-Za-z0-9_-]{43}  age 0 s  expires in (600|599) s$"
                     )
-                ),
-                "\(line)"
+                )
             )
         }
         // The command needs no app id, and ignores mistakes in other settings.
         let others = ["LIMITED_LOGIN_WORKERS": "none"]
         let json = try FinishedRun(["keys", "--json", "--jwks-urls", issuer.jwksURL], environment: others)
         #expect(json.output.contains("\"state\":\"fresh\""))
-        let none = try FinishedRun(["keys", "--jwks-urls", "http://127.0.0.1:1/"], environment: Self.app)
+        let none = try Self.run(["keys", "--jwks-urls", "http://127.0.0.1:1/"])
         #expect(none.exitCode == 3)
         #expect(none.errors.contains("http://127.0.0.1:1/"))
     }

@@ -1,14 +1,15 @@
-"""Parts that the attacks on the running service share: its issuer, tokens, an honest client, held connections, certificates."""
+"""Parts that the attacks on the running service share: its issuer, tokens, an honest client, held connections."""
 import contextlib
 import json
 import multiprocessing
+import resource
 import socket
 import threading
 import time
 
 import harness
 import live
-from harness import read_answer
+from harness import check, read_answer
 
 NONCE = "n-1"
 # The most data memory of the process in bytes (RLIMIT_DATA), with its threads' stacks of 8 MB each.
@@ -20,6 +21,7 @@ IDLE_BYTES = 1536
 BUSY_BYTES = 20 * 1024
 BASE_KIB = 4 * 1024
 KEYS_PATH = "/.well-known/oauth/openid/jwks/"
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 def post(path, body, fields=None):
@@ -45,28 +47,26 @@ class Issuer:
 
     def __init__(self, binary):
         with live.Issuer(binary) as minting:
-            port = int(minting.address.rsplit(":", 1)[1])
-            self.set, self.token = harness.request(port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
+            self.set, self.token = harness.request(minting.port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
             minting.rotate()
-            self.rotated_set, self.rotated_token = harness.request(port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
+            self.rotated_set, self.rotated_token = harness.request(minting.port, "GET", KEYS_PATH)[1], minting.token(nonce=NONCE)
         self.fetches = 0
-        # The seconds between a request and its answer, which has the key set of the request's time.
-        self.delay = 0
         self.url = harness.serve(self.answer).url + KEYS_PATH
 
     def answer(self, _request):
-        content = self.set
         self.fetches += 1
-        time.sleep(self.delay)
-        return content
+        return self.set
 
 
 class Service(live.Server):
     """`limited-login serve` with a limit of its data memory, ready to answer."""
 
     def __init__(self, binary, issuer, data_limit=DATA_LIMIT, **settings):
-        super().__init__(binary, issuer.url, data_limit=data_limit, **settings)
+        super().__init__(binary, issuer.url, lambda: resource.setrlimit(resource.RLIMIT_DATA, (data_limit, data_limit)), **settings)
         self.wait_until_ready()
+
+    def __exit__(self, *_):
+        check(self.stop() == 0, "the service ends with exit code 0")
 
 
 def connected(port):
@@ -101,12 +101,20 @@ def known_latency(port, request, seconds, out, connect=connected):
     out.put((times[len(times) // 2], times[int(len(times) * 0.99)], len(times), wrong))
 
 
-def run_known(port, request, seconds):
-    PAUSES.take()
-    out = multiprocessing.Queue()
-    process = multiprocessing.Process(target=known_latency, args=(port, request, seconds, out))
-    process.start()
-    return process, out
+class Known:
+    """An honest client in a process of its own."""
+
+    def __init__(self, port, request, seconds, connect=connected):
+        PAUSES.take()
+        self.out = multiprocessing.Queue()
+        multiprocessing.Process(target=known_latency, args=(port, request, seconds, self.out, connect)).start()
+
+    def judge(self, name, goal=float("inf"), full=True):
+        """Checks that every request was answered by 200, with a p99 in ms below the goal; returns the p99."""
+        p50, p99, count, wrong = self.out.get(timeout=60)
+        check(wrong == 0 and p99 <= bound(goal, full),
+              f"{name}: {count} requests of others answered, {wrong} not, p50 {p50:.2f} ms, p99 {p99:.2f} ms")
+        return p99
 
 
 class Pauses(threading.Thread):
@@ -114,14 +122,21 @@ class Pauses(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.longest = 0
+        self.longest, self.last = 0, -60
         self.start()
 
     def run(self):
         while True:
             began = time.monotonic()
             time.sleep(0.005)
-            self.longest = max(self.longest, (time.monotonic() - began) * 1000 - 5)
+            pause = (time.monotonic() - began) * 1000 - 5
+            self.longest = max(self.longest, pause)
+            if pause > 100:
+                self.last = time.monotonic()
+
+    def are_recent(self):
+        """True if there was a long pause in the last seconds: at such a time the machine is at fault."""
+        return time.monotonic() - self.last < 3
 
     def take(self):
         """The longest pause in ms since the last call."""
@@ -165,31 +180,3 @@ def at_once(data):
 def close(clients):
     for client in clients:
         client.close()
-
-
-def openssl(folder, *arguments):
-    harness.output(["openssl", *arguments], cwd=folder.path)
-
-
-NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
-
-
-def authority(folder):
-    openssl(folder, "req", "-x509", *NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority", "-days", "30",
-            "-addext", "keyUsage=critical,keyCertSign,cRLSign")
-
-
-def certificate(folder, file, names, usage="serverAuth"):
-    """Makes a certificate of the authority for these names."""
-    openssl(folder, "req", *NEW_KEY, "-keyout", f"{file}.key", "-out", f"{file}.csr", "-subj", "/CN=localhost")
-    folder.write("names", f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
-                 f"basicConstraints=critical,CA:FALSE\nextendedKeyUsage={usage}\n")
-    openssl(folder, "x509", "-req", "-in", f"{file}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{file}.pem",
-            "-days", "30", "-extfile", "names")
-
-
-def certificates(folder):
-    """Makes an authority and a certificate for localhost; returns the service's settings for it."""
-    authority(folder)
-    certificate(folder, "server", "DNS:localhost,IP:127.0.0.1")
-    return {"tls_certificate_file": folder.path / "server.pem", "tls_key_file": folder.path / "server.key"}

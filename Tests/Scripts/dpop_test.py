@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Lets /auth judge the DPoP proofs of other implementations, and lets these judge ours.
+"""Lets /auth judge the DPoP proofs of other implementations, and lets these judge ours; lets modules of Apache ask /introspect.
 
 usage: dpop_test.py [--binary FILE] [--tools FOLDER] [NAME...]     (default: every test)
-  makers    proofs made by pydpop and by atproto-oauth (PyPI) are accepted, and changed ones are refused
-  judges    pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
+  maker     proofs made by pydpop (PyPI) are accepted, and changed ones are refused
+  judge     pydpop accepts the proofs of `limited-login dpop make` and of the stand-in issuer
   oauth2    mod_oauth2 (Debian: libapache2-mod-oauth2) asks /introspect, and its verdict on each proof is that of /auth
+  openidc   mod_auth_openidc (libapache2-mod-auth-openidc) asks it, with each of its ways to show the caller's key
 `--tools` makes a virtual environment there with the packages. A test is named and skipped if its programs are not installed. The
 exit code is 1 if anything fails.
 """
@@ -12,7 +13,6 @@ exit code is 1 if anything fails.
 import contextlib
 import http.client
 import json
-import os
 import subprocess
 import sys
 import time
@@ -22,13 +22,9 @@ import harness
 import live
 import proxies
 import wsgi_application
-from harness import failures
+from harness import check, failures
 
-PACKAGES = ["pydpop==0.2.1", "atproto-oauth==0.1.0"]
-
-
-def check(holds, sentence, facts=""):
-    harness.check(holds, sentence if holds else f"{sentence}: {facts}")
+PACKAGES = ["pydpop==0.2.1"]
 
 
 def forwarded(method, url):
@@ -51,23 +47,19 @@ def ask(port, token, proof, method="GET", url="https://api.example.com/orders", 
 
 # This program runs in the virtual environment. It reads one job from each line, and answers with one line.
 HELPER = """
-import hashlib, json, sys
+import json, sys
 import pydpop
-from atproto_oauth.dpop import DPoPManager
-keys = {"pydpop": pydpop.generate_key(), "atproto-oauth": DPoPManager.generate_keypair()}
+key = pydpop.generate_key()
 for line in sys.stdin:
     job = json.loads(line)
+    request = {"htm": job.get("method"), "htu": job.get("url"), "access_token": job.get("token")}
     if job["do"] == "thumbprint":
-        answer = pydpop.jwk_thumbprint(pydpop.public_jwk(keys[job["maker"]]))
-    elif job["do"] == "make" and job["maker"] == "pydpop":
-        answer = pydpop.generate_proof(private_key=keys["pydpop"], htm=job["method"], htu=job["url"],
-                                       access_token=job["token"])
+        answer = pydpop.jwk_thumbprint(pydpop.public_jwk(key))
     elif job["do"] == "make":
-        answer = DPoPManager.create_proof(job["method"], job["url"], keys["atproto-oauth"], access_token=job["token"])
+        answer = pydpop.generate_proof(private_key=key, **request)
     else:
         try:
-            answer = pydpop.verify_proof(proof=job["proof"], htm=job["method"], htu=job["url"],
-                                         access_token=job["token"])["jwk_thumbprint"]
+            answer = pydpop.verify_proof(proof=job["proof"], **request)["jwk_thumbprint"]
         except pydpop.DPoPError as error:
             answer = f"refused: {error}"
     print(json.dumps(answer), flush=True)
@@ -75,11 +67,11 @@ for line in sys.stdin:
 
 
 class Helper:
-    """The other implementations, in a process of their own. `is_there` is false if they are not installed."""
+    """The other implementation, in a process of its own. `is_there` is false if it is not installed."""
 
     def __init__(self, tools):
         python = harness.environment_with(tools, PACKAGES) if tools else sys.executable
-        self.is_there = harness.run([python, "-W", "ignore", "-c", "import pydpop, atproto_oauth.dpop"]).returncode == 0
+        self.is_there = harness.run([python, "-W", "ignore", "-c", "import pydpop"]).returncode == 0
         if self.is_there:
             self.process = subprocess.Popen([python, "-W", "ignore", "-c", HELPER], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, text=True)
@@ -102,32 +94,26 @@ URLS = [
 ]
 
 
-def makers(program, helper, **_):
+def maker(program, helper, **_):
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url, dpop="required_if_bound") as service:
         service.wait_until_ready()
-        for maker in ["pydpop", "atproto-oauth"]:
-            token = issuer.token(cnf={"jkt": helper.ask(do="thumbprint", maker=maker)})
-            accepted = 0
-            for method, url in URLS:
-                proof = helper.ask(do="make", maker=maker, method=method, url=url, token=token)
-                answer = ask(service.port, token, proof, method, url)
-                accepted += answer[0] == 200
-                if answer[0] != 200:
-                    print(f"  {maker} {method} {url}: {answer}")
-            check(accepted == len(URLS), f"{maker}: {accepted} of {len(URLS)} proofs accepted")
-            refused = 0
-            for part in range(3):
-                parts = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=token).split(".")
-                parts[part] = ("B" if parts[part][5] == "A" else "A").join([parts[part][:5], parts[part][6:]])
-                refused += ask(service.port, token, ".".join(parts))[:2] == (401, "invalid_dpop_proof")
-            other = issuer.bound()
-            proof = helper.ask(do="make", maker=maker, method="GET", url=URLS[0][1], token=other)
-            refused += ask(service.port, other, proof)[:2] == (401, "invalid_dpop_proof")
-            refused += ask(service.port, token, None, scheme="Bearer")[:2] == (401, "invalid_dpop_proof")
-            check(refused == 5, f"{maker}: {refused} of 5 refused: a changed part, a token of another device, no proof")
+        token = issuer.token(cnf={"jkt": helper.ask(do="thumbprint")})
+        for method, url in URLS:
+            answer = ask(service.port, token, helper.ask(do="make", method=method, url=url, token=token), method, url)
+            check(answer[0] == 200, f"pydpop's proof for {method} {url} is accepted", answer)
+        refused = []
+        for part in range(3):
+            parts = helper.ask(do="make", method="GET", url=URLS[0][1], token=token).split(".")
+            parts[part] = ("B" if parts[part][5] == "A" else "A").join([parts[part][:5], parts[part][6:]])
+            refused.append(ask(service.port, token, ".".join(parts)))
+        other = issuer.bound()
+        refused.append(ask(service.port, other, helper.ask(do="make", method="GET", url=URLS[0][1], token=other)))
+        refused.append(ask(service.port, token, None, scheme="Bearer"))
+        check({answer[:2] for answer in refused} == {(401, "invalid_dpop_proof")},
+              "a changed part, a token of another device and no proof are refused", refused)
 
 
-def judges(program, helper, **_):
+def judge(program, helper, **_):
     with live.Issuer(program) as issuer, harness.Folder() as folder:
         key = folder.path / "device.pem"
         harness.output(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key])
@@ -161,11 +147,12 @@ class Apache(live.Process):
         if not harness.listens(self.port, self.process):
             raise RuntimeError("Apache does not listen:\n" + self.output())
 
-    def ask(self, token, proofs, path):
+    def ask(self, token, proofs=(), path="/orders", scheme="DPoP"):
         """The status that a client gets."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=harness.ANSWER_SECONDS)) as connection:
             connection.putrequest("GET", path)
-            connection.putheader("Authorization", f"DPoP {token}")
+            if token:
+                connection.putheader("Authorization", f"{scheme} {token}")
             for proof in proofs:
                 connection.putheader("DPoP", proof)
             connection.endheaders()
@@ -177,16 +164,16 @@ class Apache(live.Process):
 
 
 def oauth2(program, **_):
-    if not os.path.exists(f"{proxies.MODULES}/mod_oauth2.so") or not os.path.exists(proxies.APACHE):
+    if not proxies.has_module("oauth2"):
         return harness.skip("oauth2: libapache2-mod-oauth2 is not installed")
-    application = f"127.0.0.1:{wsgi_application.start().server_port}"
+    application = wsgi_application.start()
     with live.Issuer(program) as issuer, live.Service(program, issuer.jwks_url) as service:
         service.wait_until_ready()
         # mod_oauth2 asks /introspect about the token, and judges the proof itself.
         options = f"introspect.auth=client_secret_basic&client_id=backend&client_secret={service.key}&type=dpop"
         with Apache("oauth2", [
             f"OAuth2TokenVerify introspect http://{service.address}/introspect {options}",
-            "OAuth2AcceptTokenIn header type=dpop", "<Location />", "AuthType oauth2", "Require valid-user", "</Location>",
+            "OAuth2AcceptTokenIn header type=dpop", *proxies.guard("oauth2"),
         ], application) as apache:
             now, url = int(time.time()), f"http://127.0.0.1:{apache.port}/orders"
             token, other = issuer.bound(), issuer.token(cnf={"jkt": "x" * 43})
@@ -205,26 +192,64 @@ def oauth2(program, **_):
                 proof = issuer.proof(**asked)["proof"]
                 if is_broken:
                     proof = proof[:-20] + ("A" if proof[-20] != "A" else "B") + proof[-19:]
-                theirs = apache.ask(shown, [proof], "/orders")
+                theirs = apache.ask(shown, [proof])
                 ours = ask(service.port, shown, proof, "GET", url)[0]
                 check(theirs == ours == expected, f"mod_oauth2 and /auth agree on {title}: {expected}", (theirs, ours))
             # liboauth2 1.4.5 does not read `ath`, so it accepts a proof for another token of the same key.
             proof = issuer.proof(issuer.bound(), url)["proof"]
             check(ask(service.port, token, proof, "GET", url)[0] == 401, "/auth refuses a proof for another token")
             proof = issuer.proof(token, url)["proof"]
-            check([apache.ask(token, [proof], "/orders") for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
-            check(apache.ask(token, [], "/orders") == 401, "and none without one")
+            check([apache.ask(token, [proof]) for _ in range(2)] == [200, 401], "mod_oauth2 takes a proof once too")
+            check(apache.ask(token) == 401, "and none without one")
 
 
-TESTS = {"makers": makers, "judges": judges, "oauth2": oauth2}
+def openidc(program, **_):
+    if not proxies.has_module("auth_openidc"):
+        return harness.skip("openidc: libapache2-mod-auth-openidc is not installed")
+    application = wsgi_application.start()
+    with live.Issuer(program) as issuer, harness.Folder() as folder:
+        # The module accepts only https URLs.
+        with live.Service(program, issuer.jwks_url, **harness.Authority(folder).settings()) as service:
+            service.wait_until_ready()
+
+            def guarded(method, key):
+                return Apache("auth_openidc", [
+                    "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCOAuthRemoteUserClaim sub",
+                    f"OIDCCABundlePath {folder.path}/ca.pem", f"OIDCOAuthIntrospectionEndpoint https://localhost:{service.port}/introspect",
+                    f"OIDCOAuthIntrospectionEndpointAuth {method}", "OIDCOAuthClientID backend", f"OIDCOAuthClientSecret {key}",
+                    # Ask anew for every request.
+                    f"OIDCOAuthIntrospectionClientAuthBearerToken {key}", "OIDCOAuthTokenIntrospectionInterval -1",
+                    *proxies.guard("oauth20"),
+                ], application)
+
+            # The third way works only together with an id and a secret.
+            for method in ["client_secret_basic", "client_secret_post", "bearer_access_token"]:
+                with guarded(method, service.key) as apache:
+                    for title, token, expected in [
+                        ("a good token", issuer.token(), 200), ("an expired token", issuer.expired(), 401),
+                        ("another app's token", issuer.foreign(), 401), ("a made-up token", "made-up", 401), ("no token", None, 401),
+                        # About the longest token that fits into a field of httpd.
+                        ("a token with 200 friends", issuer.token(user_friends=[str(10**16 + number) for number in range(200)]), 200),
+                    ]:
+                        status = apache.ask(token, scheme="Bearer")
+                        check(status == expected, f"{method}: {title} is {expected}", status)
+                # With a wrong key of its own the module answers 401, as for every failure. Its log names the cause.
+                for title, way, key in [("a wrong key", method, "another-key"), ("no key", "none", service.key)]:
+                    with guarded(way, key) as apache:
+                        status = apache.ask(issuer.token(), scheme="Bearer")
+                        is_told = apache.wait_for("invalid_client") and apache.wait_for("error_description")
+                        check(status == 401 and is_told, f"{method}: with {title} nothing passes, and the module's log says why", status)
+
+
+TESTS = {"maker": maker, "judge": judge, "oauth2": oauth2, "openidc": openidc}
 
 
 def main():
     choices = harness.arguments(__doc__, TESTS)
     helper = Helper(choices.tools)
     for name in choices.names:
-        if name != "oauth2" and not helper.is_there:
-            harness.skip(f"{name}: {', '.join(PACKAGES)} are not installed")
+        if name in ("maker", "judge") and not helper.is_there:
+            harness.skip(f"{name}: pydpop is not installed")
         else:
             TESTS[name](program=choices.binary, helper=helper)
     helper.stop()

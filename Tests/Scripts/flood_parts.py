@@ -1,21 +1,27 @@
-"""The clients that flood the service; see `flood_test.py` and `service_attacks.py`."""
-import base64
+"""The clients that flood the service, and a slow Graph; see `flood_test.py` and `service_attacks.py`."""
+import asyncio
 import collections
 import contextlib
 import hashlib
 import json
-import secrets
+import os
 import select
 import socket
 import time
 
-from attack_parts import post
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+
 from dpop_test import forwarded
-from harness import read_answer
+from harness import base64url, read_answer
+from live import APP_ID
 
 
 class Clients:
-    """Connections of one process, with one request at a time on each: a waiting request would delay those behind it."""
+    """Connections of one process, with one request at a time on each: a waiting request would delay those behind it. `statuses`
+    counts the answers. A request that is refused because the machine is late has the status `BUSY`, a lost one `LOST`."""
+
+    BUSY, LOST = "busy", "closed"
 
     # The most requests that are sent before answers are read, and the most seconds of delay that a late sender makes up for.
     AT_ONCE, DEBT = 50, 1
@@ -23,6 +29,8 @@ class Clients:
     def __init__(self, port, count, source="127.0.0.1"):
         self.address, self.source = ("127.0.0.1", port), (source, 0)
         self.poll, self.open, self.idle, self.statuses = select.epoll(), {}, [], collections.Counter()
+        # When each connection was last asked, and the longest time of an answer in seconds.
+        self.began, self.longest = {}, 0
         for _ in range(count):
             self.connect()
 
@@ -36,7 +44,9 @@ class Clients:
     def send(self, request):
         # If the service has closed the connection, the next read reports it.
         with contextlib.suppress(OSError):
-            self.open[self.idle.pop()][0].sendall(request)
+            number = self.idle.pop()
+            self.began[number] = time.monotonic()
+            self.open[number][0].sendall(request)
 
     def send_at(self, rate, make, goes_on):
         """Sends `make(number)` at no more than `rate` a second while `goes_on(number)`."""
@@ -55,16 +65,17 @@ class Clients:
         for number, _ in self.poll.poll(0.002):
             client, buffer = self.open[number]
             try:
-                status, _, closes = read_answer(client, buffer)
+                status, body, closes = read_answer(client, buffer)
             except BlockingIOError:
                 continue
             except OSError:
-                status, closes = "closed", True
+                status, body, closes = self.LOST, b"", True
             if number in self.idle:
                 # The connection had no request, so nothing is lost.
                 self.idle.remove(number)
             else:
-                self.statuses[status] += 1
+                self.statuses[self.BUSY if status == 503 and b'"overloaded"' in body else status] += 1
+                self.longest = max(self.longest, time.monotonic() - self.began[number])
             if closes:
                 del self.open[number]
                 client.close()
@@ -103,78 +114,73 @@ class Exchange:
         return answers
 
 
-def prover(workshop, url, token, key, ports, count, out):
-    """Lets the workshop's device make proofs, 20 at a time, and sends each once; puts the number of each answer."""
-    answers = collections.Counter()
-    making = post("/proofs", json.dumps({"id_token": token, "method": "GET", "url": url}))
-    head = "".join(f"{name}: {value}\r\n" for name, value in forwarded("GET", url).items())
-    head = f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAuthorization: DPoP {token}\r\n{head}DPoP: ".encode()
-    workshop = Exchange(int(workshop.address.rsplit(":", 1)[1]))
-    replicas = [Exchange(port) for port in ports]
-    for start in range(0, count, 20):
-        made = workshop.ask([making] * min(20, count - start))
-        proofs = [json.loads(body)["proof"].encode() for status, body in made if status == 200]
-        for status, body in replicas[start // 20 % len(replicas)].ask([head + proof + b"\r\n\r\n" for proof in proofs]):
-            answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
-    out.put(answers)
-
-
-def base64url(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
 class Device:
-    """A P-256 key that signs fast: its signatures share one random number. That gives the key away, and spares the curve."""
-
-    PRIME, ORDER = 2**256 - 2**224 + 2**192 + 2**96 - 1, 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-    BASE = (0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
-            0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5)
+    """A P-256 key that makes DPoP proofs (RFC 9449)."""
 
     def __init__(self):
-        self.secret, chance = secrets.randbelow(self.ORDER - 1) + 1, secrets.randbelow(self.ORDER - 1) + 1
-        self.start, self.inverse = self.multiple(chance)[0] % self.ORDER, pow(chance, -1, self.ORDER)
-        x, y = (base64url(number.to_bytes(32)) for number in self.multiple(self.secret))
-        key = {"crv": "P-256", "kty": "EC", "x": x, "y": y}
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        point = self.key.public_key().public_numbers()
+        key = {"crv": "P-256", "kty": "EC"} | {name: base64url(getattr(point, name).to_bytes(32, "big")) for name in "xy"}
         self.thumbprint = base64url(hashlib.sha256(json.dumps(key, separators=(",", ":")).encode()).digest())
         self.head = base64url(json.dumps({"typ": "dpop+jwt", "alg": "ES256", "jwk": key}).encode())
-
-    @classmethod
-    def sum(cls, one, other):
-        if one is None or other is None:
-            return one or other
-        rise, run = (3 * one[0] ** 2 - 3, 2 * one[1]) if one == other else (other[1] - one[1], other[0] - one[0])
-        slope = rise * pow(run, -1, cls.PRIME)
-        x = (slope**2 - one[0] - other[0]) % cls.PRIME
-        return x, (slope * (one[0] - x) - one[1]) % cls.PRIME
-
-    @classmethod
-    def multiple(cls, count):
-        result, power = None, cls.BASE
-        while count:
-            if count & 1:
-                result = cls.sum(result, power)
-            power, count = cls.sum(power, power), count >> 1
-        return result
 
     def proof(self, method, url, token, name):
         claims = {"htm": method, "htu": url, "iat": int(time.time()), "jti": name,
                   "ath": base64url(hashlib.sha256(token.encode()).digest())}
         text = f"{self.head}.{base64url(json.dumps(claims).encode())}"
-        digest = int.from_bytes(hashlib.sha256(text.encode()).digest())
-        end = self.inverse * (digest + self.start * self.secret) % self.ORDER
-        return f"{text}.{base64url(self.start.to_bytes(32) + end.to_bytes(32))}"
+        numbers = utils.decode_dss_signature(self.key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+        return f"{text}.{base64url(b''.join(number.to_bytes(32, 'big') for number in numbers))}"
 
 
-def owner_of_keys(devices, tokens, url, key, ports, seconds, out):
-    """Sends proofs of one person's devices in turn, 20 at a time, to the replicas in turn; puts the number of each answer."""
+def prover(devices, tokens, url, key, ports, goes_on, out):
+    """Sends proofs of the devices in turn, 20 at a time, to the replicas in turn, while `goes_on(number)`; puts the number of each
+    answer."""
     answers, fields = collections.Counter(), "".join(f"{name}: {value}\r\n" for name, value in forwarded("GET", url).items())
-    replicas, number, end = [Exchange(port) for port in ports], 0, time.monotonic() + seconds
-    while time.monotonic() < end:
+    replicas, number = [Exchange(port) for port in ports], 0
+    while goes_on(number):
         requests = []
         for number in range(number + 1, number + 21):
             device, token = devices[number % len(devices)], tokens[number % len(devices)]
+            proof = device.proof("GET", url, token, f"{os.getpid()}-{number}")
             requests.append(f"GET /auth HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAuthorization: DPoP {token}\r\n{fields}"
-                            f"DPoP: {device.proof('GET', url, token, str(number))}\r\n\r\n".encode())
+                            f"DPoP: {proof}\r\n\r\n".encode())
         for status, body in replicas[number // 20 % len(replicas)].ask(requests):
             answers[200 if status == 200 else f"{status} {json.loads(body).get('code')}"] += 1
     out.put(answers)
+
+
+# The beginning of honest access tokens; the slow Graph knows no others.
+HONEST = "EAAhonest"
+
+
+def slow_graph(port):
+    """Runs a Graph that knows the honest tokens and takes a tenth of a second for each answer; puts its port."""
+    async def serve(reader, writer):
+        try:
+            while True:
+                path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+                await asyncio.sleep(0.1)
+                data = {"is_valid": HONEST in path, "scopes": []}
+                if HONEST in path:
+                    data |= {"app_id": APP_ID, "type": "USER", "expires_at": 4_000_000_000, "user_id": "77"}
+                body = json.dumps({"data": data} if "/debug_token" in path else {"id": "77"}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+                             + body)
+        except (OSError, asyncio.IncompleteReadError):
+            writer.close()
+
+    async def run():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def senders(port, make, rate, count, seconds, out):
+    """Runs `count` clients of one address, each with a request of its own from `make(number)`; puts the number of each status."""
+    clients, end = Clients(port, count, "127.0.0.2"), time.monotonic() + seconds
+    clients.send_at(rate, make, lambda _: time.monotonic() < end)
+    # A request waits for Graph for five seconds.
+    clients.settle(10)
+    out.put(dict(clients.statuses))

@@ -1,14 +1,18 @@
 """Parts that the scripts share: arguments, checks, programs, waiting, folders of files, servers of a test, single requests."""
 
 import argparse
+import base64
 import contextlib
+import functools
 import http.client
 import http.server
 import os
 import pathlib
+import re
 import resource
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -27,8 +31,9 @@ MADE_ONCE = ["-debug-info-format", "none", "-Xswiftc", "-whole-module-optimizati
 failures = []
 
 
-def check(holds, text):
-    """Prints a check and its outcome; the run fails at its end if a check failed."""
+def check(holds, text, facts=""):
+    """Prints a check and its outcome, with the facts if it failed; the run then fails at its end."""
+    text = text if holds or facts == "" else f"{text}: {facts}"
     print(("ok      " if holds else "FAILED  ") + text, flush=True)
     if not holds:
         failures.append(text)
@@ -110,10 +115,11 @@ def until(holds, seconds=START_SECONDS, pause=0.02, process=None):
 
 
 class Folder:
-    """A folder for one run, removed at its end."""
+    """A folder for one run, by default a new one, removed at its end."""
 
-    def __init__(self):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="limited-login-"))
+    def __init__(self, path=None):
+        self.path = pathlib.Path(path or tempfile.mkdtemp(prefix="limited-login-"))
+        self.path.mkdir(exist_ok=True)
         self.path.chmod(0o755)
 
     def __enter__(self):
@@ -141,12 +147,21 @@ def listens(port, process=None):
     return until(lambda: socket.create_connection(("127.0.0.1", port), 1).close() or True, process=process)
 
 
-def request(port, method, path, body=None, fields=None, timeout=ANSWER_SECONDS):
-    """Sends one request on a connection of its own; returns status and body."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as client:
+def answer_to(port, method, path, body=None, fields=None, timeout=ANSWER_SECONDS, context=None):
+    """Sends one request on a connection of its own, with a `context` over TLS; returns the answer with its `body`."""
+    plain = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    secure = context and http.client.HTTPSConnection("localhost", port, timeout=timeout, context=context)
+    with contextlib.closing(secure or plain) as client:
         client.request(method, path, body, {"Content-Type": "application/json"} | (fields or {}))
         answer = client.getresponse()
-        return answer.status, answer.read()
+        answer.body = answer.read()
+        return answer
+
+
+def request(*asked, **options):
+    """The same; returns status and body."""
+    answer = answer_to(*asked, **options)
+    return answer.status, answer.body
 
 
 def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):
@@ -199,8 +214,7 @@ def read_answer(client, buffer):
         end = buffer.find(b"\r\n\r\n")
         if end >= 0:
             head = bytes(buffer[:end]).lower()
-            at = head.find(b"content-length: ") + 16
-            length = int(head[at:].split(b"\r\n")[0])
+            length = int((re.search(rb"content-length: (\d+)", head) or (0, 0))[1])
             if len(buffer) >= end + 4 + length:
                 body = bytes(buffer[end + 4:end + 4 + length])
                 del buffer[:end + 4 + length]
@@ -211,14 +225,54 @@ def read_answer(client, buffer):
         buffer += data
 
 
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def from_base64url(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class Authority:
+    """A certificate authority, whose files and certificates are in a folder."""
+
+    NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
+
+    def __init__(self, folder):
+        self.folder, self.file = folder, str(folder.path / "ca.pem")
+        self.openssl("req", "-x509", *self.NEW_KEY, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority", "-days", "30",
+                     "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+
+    def openssl(self, *arguments):
+        output(["openssl", *arguments], cwd=self.folder.path)
+
+    def issue(self, name, names="DNS:localhost,IP:127.0.0.1"):
+        """Makes a certificate for these names, good for servers and clients; returns its file and that of its key."""
+        self.openssl("req", *self.NEW_KEY, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", "/CN=localhost")
+        self.folder.write("names", f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+                          "basicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth,clientAuth\n")
+        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-out", f"{name}.pem",
+                     "-days", "30", "-extfile", "names")
+        return tuple(str(self.folder.path / f"{name}.{kind}") for kind in ("pem", "key"))
+
+    def settings(self, name="server"):
+        """The service's settings for a certificate of its own."""
+        return dict(zip(("tls_certificate_file", "tls_key_file"), self.issue(name)))
+
+    def context(self):
+        """The settings of a client that trusts the authority."""
+        return ssl.create_default_context(cafile=self.file)
+
+
 def raise_descriptor_limit():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
 
 
+@functools.cache
 def build() -> str:
-    """Builds the program (quickly if it is up to date) and returns its path."""
+    """The path of the program: LIMITED_LOGIN names it; else it is built (quickly if it is up to date)."""
     given = os.environ.get("LIMITED_LOGIN")
     if given:
         return given

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import secrets
 import signal
 import socket
@@ -26,50 +25,16 @@ RESIDENT_KIB = 64 * 1024
 UNOPTIMISED_KIB = 80 * 1024
 
 
-class Figures:
-    """The resources of a process; subclasses set `process`. Memory is in KiB."""
+class Process:
+    """A running program; its output is read line by line. `prepare` runs in the new process before it."""
 
-    def status(self, name):
-        """A number in `/proc/PID/status`."""
-        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
-            return int(re.search(rf"{name}:\s+(\d+)", file.read()).group(1))
-
-    def memory(self):
-        """The private memory."""
-        return self.status("RssAnon")
-
-    def resident(self):
-        """The private memory and the mapped parts of files."""
-        return self.status("VmRSS")
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def cpu_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def settle(self, descriptors):
-        """Waits until no more than so many descriptors are open."""
-        return until(lambda: self.descriptors() <= descriptors, 15)
-
-
-class Process(Figures):
-    """A running program; its output is read line by line. `data_limit` is its most data memory, in bytes."""
-
-    def __init__(self, arguments, environment=None, directory=None, data_limit=resource.RLIM_INFINITY, own_group=False,
-                 prepare=None):
+    def __init__(self, arguments, environment=None, directory=None, own_group=False, prepare=None):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("LIMITED_LOGIN_")}
         self.process = subprocess.Popen(
             arguments, env=inherited | (environment or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace", cwd=directory or tempfile.gettempdir(),
             start_new_session=own_group, preexec_fn=prepare,
         )
-        if "SANITIZER" in os.environ:
-            # The limit would also count the memory that a sanitizer reserves.
-            data_limit = resource.RLIM_INFINITY
-        if data_limit != resource.RLIM_INFINITY:
-            resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (data_limit, data_limit))
         self.lines = []
         self.condition = threading.Condition()
         self.ended = False
@@ -89,30 +54,42 @@ class Process(Figures):
         with self.condition:
             return "\n".join(self.lines)
 
+    def status(self, name):
+        """A number in `/proc/PID/status`."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(rf"{name}:\s+(\d+)", file.read()).group(1))
+
+    def memory(self):
+        """The private memory in KiB."""
+        return self.status("RssAnon")
+
+    def resident(self):
+        """The private memory and the mapped parts of files, in KiB."""
+        return self.status("VmRSS")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def settle(self, descriptors):
+        """Waits until no more than so many descriptors are open."""
+        return until(lambda: self.descriptors() <= descriptors, 15)
+
+    def seen(self, found, seconds):
+        """What `found()` gives as soon as the output makes it true, or when the time or the output ends."""
+        with self.condition:
+            self.condition.wait_for(lambda: found() or self.ended, seconds)
+            return found()
+
     def find(self, pattern, seconds=START_SECONDS):
         """Waits until a line matches, and returns its first group."""
-        deadline = time.monotonic() + seconds
-        with self.condition:
-            while True:
-                for line in self.lines:
-                    match = re.search(pattern, line)
-                    if match:
-                        return match.group(1)
-                left = deadline - time.monotonic()
-                if self.ended or left <= 0:
-                    raise RuntimeError(f"no line like {pattern!r} in:\n" + "\n".join(self.lines[-40:]))
-                self.condition.wait(left)
+        match = self.seen(lambda: next(filter(None, (re.search(pattern, line) for line in self.lines)), None), seconds)
+        if not match:
+            raise RuntimeError(f"no line like {pattern!r} in:\n" + "\n".join(self.lines[-40:]))
+        return match.group(1)
 
     def wait_for(self, mark, count=1, seconds=30):
         """True if the output has the text `count` times in time."""
-        deadline = time.monotonic() + seconds
-        with self.condition:
-            while "\n".join(self.lines).count(mark) < count:
-                left = deadline - time.monotonic()
-                if self.ended or left <= 0:
-                    return False
-                self.condition.wait(left)
-        return True
+        return self.seen(lambda: "\n".join(self.lines).count(mark) >= count, seconds)
 
     def hang_up(self):
         self.process.send_signal(signal.SIGHUP)
@@ -134,10 +111,25 @@ class Process(Figures):
         self.stop()
 
 
+def port_of(address):
+    return int(address.rsplit(":", 1)[1])
+
+
+class Demonstration(Process):
+    """`limited-login demo` on these ports, with the address of its `page`."""
+
+    def __init__(self, program, service=0, admin=0, issuer=0):
+        listeners = {"--listen": service, "--admin-listen": admin, "--issuer-listen": issuer}
+        super().__init__([program, "demo", *(f"{option}=127.0.0.1:{port}" for option, port in listeners.items())])
+        self.page = self.find(r"Open the page:\s+(http://\S+)/")
+        self.find(r"(Control-C)")
+
+
 class Issuer(Process):
     """The stand-in issuer with its Graph, on a free port."""
 
     app_secret = "a-secret-for-these-tests"
+    port = property(lambda self: port_of(self.address))
 
     def __init__(self, program):
         super().__init__([program, "issuer", "--listen", "127.0.0.1:0", "--app-secret", self.app_secret])
@@ -186,20 +178,15 @@ def variables(settings):
 class Server(Process):
     """`limited-login serve` on free ports, with these settings; a setting of None is left out."""
 
-    def __init__(self, program, jwks_url, data_limit=resource.RLIM_INFINITY, **settings):
+    port = property(lambda self: port_of(self.address))
+    admin_port = property(lambda self: port_of(self.admin_address))
+
+    def __init__(self, program, jwks_url, prepare=None, **settings):
         self.bound = RESIDENT_KIB if "release" in pathlib.Path(program).resolve().parts else UNOPTIMISED_KIB
-        super().__init__([program, "serve"], variables({"jwks_urls": jwks_url} | settings), data_limit=data_limit)
+        super().__init__([program, "serve"], variables({"jwks_urls": jwks_url} | settings), prepare=prepare)
         self.find(r'("message":"listening")')
         self.address = self.find(r'"address":"([^"]+)"')
         self.admin_address = self.find(r'"admin_address":"([^"]+)"')
-
-    @property
-    def port(self):
-        return int(self.address.rsplit(":", 1)[1])
-
-    @property
-    def admin_port(self):
-        return int(self.admin_address.rsplit(":", 1)[1])
 
     def wait_until_ready(self):
         # The administrative listener never speaks TLS and is no Unix socket.
@@ -252,6 +239,9 @@ class Service(Server):
                       "callbacks_secret_file": self.write("webhook-secret", "whsec_" + "A" * 43 + "="),
                       "data_deletion_status_url": f"{base}/deletion"}
         super().__init__(program, jwks_url, **(known | settings))
+
+    def nonce(self):
+        return json.loads(request(self.port, "POST", "/nonces", "{}", self.fields)[1])["nonce"]
 
     def write(self, name, line):
         """Writes a file that is not there yet."""

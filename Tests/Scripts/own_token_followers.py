@@ -1,4 +1,4 @@
-"""Consumers that keep the key set while the key changes, for own_token_test.py.
+"""Consumers that keep the key set while a new key is put second, then first, then alone, for own_token_test.py.
 
 go-oidc obeys `max-age`: it reads the set 30 s before that is over, and no earlier. `jose` and PyJWT read it at once for a key ID that
 they do not know, `jose` at most every 30 s. Here a front serves the set with a shorter `max-age`; `--whole` takes the service's 300 s.
@@ -10,8 +10,7 @@ import time
 
 import harness
 import live
-from own_token_consumers import JOSE
-from own_token_verifiers import GO, compiled
+from own_token_verifiers import GO, NODE, compiled
 
 ISSUER, AUDIENCE, MAX_AGE = "https://login.example.com", "https://api.example.com", 300
 FOLLOWERS = {
@@ -44,6 +43,13 @@ for await (const token of createInterface({ input: process.stdin })) {
   console.log(await jwtVerify(token, keys, { issuer, audience }).then(() => "ok", (error) => error.message));
 }
 """,
+    # The service itself.
+    "/auth": """
+while read -r token; do
+  code=$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "$AUTH")
+  [ "$code" = 200 ] && echo ok || echo "$code"
+done
+""",
 }
 
 
@@ -63,15 +69,16 @@ class Follower:
         return [answer for answer in self.answers if answer != "ok"]
 
 
-def followers(python, folder, url, max_age):
+def followers(python, folder, auth, url, max_age):
     """The consumers that are installed."""
-    environment = {"JWKS": url, "MAX_AGE": str(max_age), "ISSUER": ISSUER, "AUDIENCE": AUDIENCE}
-    commands = {"PyJWT": [python, "-c", FOLLOWERS["PyJWT"]]} if not harness.run([python, "-c", "import jwt"]).returncode else {}
+    environment = {"AUTH": auth, "JWKS": url, "MAX_AGE": str(max_age), "ISSUER": ISSUER, "AUDIENCE": AUDIENCE}
+    commands = {"/auth": ["bash", "-c", FOLLOWERS["/auth"]]}
+    if not harness.run([python, "-c", "import jwt"]).returncode:
+        commands["PyJWT"] = [python, "-c", FOLLOWERS["PyJWT"]]
     if os.path.exists(GO + "github.com/coreos/go-oidc") and harness.program_path("go"):
         commands["go-oidc"] = [compiled(folder.path, GO + "github.com/coreos/go-oidc", FOLLOWERS["go-oidc"], stdin=False)]
-    if JOSE.exists() and harness.program_path("node"):
-        (folder.path / "node_modules").mkdir(exist_ok=True)
-        (folder.path / "node_modules/jose").symlink_to(JOSE)
+    if os.path.exists(NODE + "/jose") and harness.program_path("node"):
+        (folder.path / "node_modules").symlink_to(NODE)
         commands["jose"] = ["node", folder.write("follower.mjs", FOLLOWERS["jose"])]
     for name in FOLLOWERS.keys() - commands.keys():
         harness.skip(f"{name} is not installed")
@@ -89,7 +96,8 @@ def change(program, issuer, python, key, exchange, max_age, waits):
             front = harness.serve(lambda request: (*harness.request(service.port, "GET", request.path),
                                                    {"Cache-Control": f"max-age={max_age}"}))
             url = direct if max_age == MAX_AGE else front.url + "/.well-known/jwks.json"
-            running = followers(python, folder, url, max_age)
+            running = followers(python, folder, f"http://127.0.0.1:{service.port}/auth", url, max_age)
+            kept = exchange(service, issuer.token())[1]["access_token"]
 
             def judged_for(seconds):
                 end = time.monotonic() + seconds
@@ -102,7 +110,7 @@ def change(program, issuer, python, key, exchange, max_age, waits):
                     time.sleep(max_age / 100)
 
             judged_for(0)
-            for count, (text, pause) in enumerate([(old + new, max_age if waits else 0), (new + old, 5)], 1):
+            for count, (text, pause) in enumerate([(old + new, max_age if waits else 0), (new + old, 5), (new, 0)], 1):
                 folder.write("keys.pem", text)
                 service.hang_up()
                 if not service.wait_for('"configuration reloaded"', count):
@@ -111,6 +119,8 @@ def change(program, issuer, python, key, exchange, max_age, waits):
             front.shutdown()
             for follower in running:
                 follower.process.kill()
+            status = harness.request(service.port, "GET", "/auth", fields={"Authorization": f"Bearer {kept}"})[0]
+            harness.check(status == 401, f"a token of the key that is gone is refused ({status})")
             return running
 
 

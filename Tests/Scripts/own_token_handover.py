@@ -4,7 +4,6 @@ Firebase's token maker signs with a key of its own, Nakama's hook runs in Node w
 judges the tokens that the table's settings make, by the rules that each platform documents.
 """
 
-import base64
 import json
 import os
 import re
@@ -13,6 +12,7 @@ import shutil
 import harness
 import live
 from own_token_verifiers import START
+from readme_command import marked
 
 PAGE = harness.ROOT / "Sources/LLService/LLService.docc/HandOver.md"
 PACKAGES = ["firebase-admin==7.1.0", "requests", "moto[cognitoidentity,iam]==5.1.10"]
@@ -83,10 +83,8 @@ assert session["x-hasura-default-role"] in session["x-hasura-allowed-roles"] and
 
 
 def block(name, service=None):
-    found = re.findall(rf"<!-- recipe: {name} -->\n+```\w*\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    if len(found) != 1:
-        raise RuntimeError(f"{len(found)} blocks for {name}")
-    return found[0].replace(ISSUER, f"http://127.0.0.1:{service.port}") if service else found[0]
+    text = marked(f"recipe: {name}", PAGE.read_text())
+    return text.replace(ISSUER, f"http://127.0.0.1:{service.port}") if service else text
 
 
 def rows():
@@ -100,7 +98,7 @@ def run(command, token, **more):
     return ran.stdout.strip() if not ran.returncode else None, ran.stderr[-300:]
 
 
-def judge(title, good, bad, program, user, **more):
+def judge(title, good, bad, program, user=live.SUBJECT, **more):
     """The good token must name the person, and each bad one must fail."""
     named, said = run(program, good, **more)
     passed = [what for what, token in bad.items() if run(program, token, **more)[0] is not None]
@@ -108,7 +106,7 @@ def judge(title, good, bad, program, user, **more):
                   + (f"but {passed} pass" if passed else "" if named == user else said))
 
 
-def backends(service, issuer, python, user, folder, key):
+def backends(service, issuer, python, folder, key):
     """The platforms that ask /verify."""
     if harness.run([python, "-c", "import firebase_admin, requests"]).returncode:
         harness.skip("firebase-admin is not installed")
@@ -116,21 +114,20 @@ def backends(service, issuer, python, user, folder, key):
         code = FIREBASE.replace("RECIPE", block("Firebase", service))
         account = json.dumps(ACCOUNT | {"private_key": key})
         judge("Firebase", issuer.token(), {"another nonce's": issuer.token(nonce="n-2"), "no token": "x"},
-              [python, "-W", "ignore", "-c", code], user, ACCOUNT=account)
+              [python, "-W", "ignore", "-c", code], ACCOUNT=account)
     if not shutil.which("node"):
         return harness.skip("node is not installed")
     file = folder.write("nakama.mjs", NAKAMA.replace("RECIPE", block("Nakama", service)))
-    nonce = json.loads(harness.request(service.port, "POST", "/nonces", "{}", service.fields | {"Content-Type": "application/json"})[1])
-    good = issuer.token(nonce=nonce["nonce"])
-    judge("Nakama", good, {"the same again": good, "a nonce of nobody's": issuer.token()}, ["node", file], f"facebook-{user}")
+    good = issuer.token(nonce=service.nonce())
+    judge("Nakama", good, {"the same again": good, "a nonce of nobody's": issuer.token()}, ["node", file], f"facebook-{live.SUBJECT}")
 
 
-def cognito(python, good, user):
+def cognito(python, good):
     if harness.run([python, "-c", "import boto3, moto"]).returncode:
         return harness.skip("moto is not installed")
     recipe = "".join(f"    {line}\n" for line in block("Cognito").splitlines())
     judge("Cognito", good["id"], {"an access token": good["access"], "another audience": good["other"]},
-          [python, "-W", "ignore", "-c", COGNITO.replace("RECIPE", recipe)], user)
+          [python, "-W", "ignore", "-c", COGNITO.replace("RECIPE", recipe)])
 
 
 def platforms(program, issuer, python, key, exchange, folder):
@@ -142,18 +139,17 @@ def platforms(program, issuer, python, key, exchange, folder):
         with live.Service(program, issuer.jwks_url, **own) as service:
             service.wait_until_ready()
             token = issuer.token()
-            user = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))["sub"]
             if not name:
-                backends(service, issuer, python, user, folder, key)
+                backends(service, issuer, python, folder, key)
                 continue
             good = {what: exchange(service, token, **form)[1]["access_token"] for what, form in [
                 ("access", {}), ("other", {"audience": "elsewhere"}), ("id", {"requested_token_type": id_token})]}
             if name.startswith("Cognito"):
-                cognito(python, good, user)
+                cognito(python, good)
                 continue
             issuer_rule, rule = RULES[name]
             code = JUDGED.replace("ISSUER)", f"{issuer_rule})").replace("RULE", rule)
             known = {"ISSUER": ISSUER, "AUDIENCE": AUDIENCE, "ALGORITHM": "RS256", "THERE": block(name) if name == "Hasura" else there,
                      "JWKS": f"http://127.0.0.1:{service.port}/.well-known/jwks.json"}
             judge(name, good["access"], {"another audience": good["other"], "Facebook's own": token},
-                  [python, "-W", "ignore", "-c", code], user, **known)
+                  [python, "-W", "ignore", "-c", code], **known)

@@ -13,7 +13,8 @@ import time
 
 import harness
 
-GO = "/usr/share/gocode/src/"
+# Debian's packages for Go and Node.
+GO, NODE = "/usr/share/gocode/src/", "/usr/share/nodejs"
 PACKAGES = ["python-jose==3.5.0", "jwcrypto==1.5.6", "google-auth==2.40.3", "josepy==2.2.0", "pyjwkest==1.4.2",
             "cryptojwt==1.11.0", "jwskate==0.12.2"]
 START = """
@@ -212,6 +213,8 @@ def command(place, language, needs, code):
     folder.mkdir()
     if language == "go":
         return [compiled(folder, needs, code)]
+    if language == "node":
+        (folder / "node_modules").symlink_to(NODE)
     file = folder / f"verifier.{ENDINGS[language]}"
     file.write_text(code)
     return [*RUN[language], file]
@@ -223,16 +226,15 @@ def judged(text, place):
     return (claims["iss"], claims["aud"]) == (place.issuer, place.audience) and claims["exp"] > time.time() and "client_id" in claims
 
 
-def verifier(name):
-    is_whole = name in LIBRARIES
-
+def verifier(language, needs, code, is_whole=True):
+    """A consumer that runs a program; `code` is its text, or a function that gives it for the place."""
     def consumer(place):
-        program = command(place, *(LIBRARIES | SIGNATURES)[name])
+        program = command(place, language, needs, code(place) if callable(code) else code)
         if program is None:
             return None
-        known = {"ISSUER": place.issuer, "AUDIENCE": place.audience, "ALGORITHM": place.algorithm, "SSL_CERT_FILE": str(place.authority),
-                 "JWKS": place.issuer + "/.well-known/jwks.json", "SET": str(place.folder / "set.json"),
-                 "PEM": str(place.folder / "signing-key.pem")}
+        known = {"ISSUER": place.issuer, "AUDIENCE": place.audience, "ALGORITHM": place.algorithm, "SSL_CERT_FILE": place.authority.file,
+                 "NODE_EXTRA_CA_CERTS": place.authority.file, "JWKS": place.issuer + "/.well-known/jwks.json",
+                 "SET": str(place.folder / "set.json"), "PEM": str(place.folder / "signing-key.pem")}
 
         def judge(token):
             run = harness.run(program, input=token, timeout=120, env=os.environ | known)
@@ -241,3 +243,7 @@ def verifier(name):
         return contextlib.nullcontext(judge)
 
     return consumer
+
+
+VERIFIERS = {name: verifier(*row) for name, row in LIBRARIES.items()} | {
+    name: verifier(*row, is_whole=False) for name, row in SIGNATURES.items()}

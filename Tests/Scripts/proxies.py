@@ -1,9 +1,21 @@
 """Gateways and balancers: each function writes a configuration into a folder, and gives the command that starts the program."""
 
+import os
+
 from harness import program_path
 
 MODULES = "/usr/lib/apache2/modules"
 APACHE = "/usr/sbin/apache2"
+
+
+def has_module(name):
+    """True if Apache is installed with this module."""
+    return os.path.exists(APACHE) and os.path.exists(f"{MODULES}/mod_{name}.so")
+
+
+def guard(kind):
+    """Lets only users pass whom the module of this kind knows."""
+    return ["<Location />", f"AuthType {kind}", "Require valid-user", "</Location>"]
 
 
 def apache(folder, modules, *lines):
@@ -20,6 +32,22 @@ def nginx(folder, http, main="", events=""):
     text = f"""daemon off; pid {folder.path}/nginx.pid; error_log stderr; worker_processes 1; {main}
         events {{ {events} }} http {{ access_log off; {places} {http} }}"""
     return [program_path("nginx"), "-p", folder.path, "-e", "stderr", "-c", folder.write("nginx.conf", text)]
+
+
+def nginx_balancer(folder, port, servers, question, main="", events=""):
+    """nginx in front of the upstream `service` of these servers, with more lines for the question."""
+    return nginx(folder, f"""
+        upstream service {{ {servers} keepalive 64; keepalive_requests 500; }}
+        server {{
+            listen 127.0.0.1:{port}; keepalive_requests 1000000;
+            location / {{ proxy_http_version 1.1; proxy_set_header Connection ""; {question} }}
+        }}
+    """, f"user root; {main}", events)
+
+
+def haproxy_balancer(folder, port, *lines):
+    lines = "\n".join(lines)
+    return haproxy(folder, f"listen service\nbind 127.0.0.1:{port}\n{lines}")
 
 
 def haproxy(folder, lines, seconds=30):

@@ -20,14 +20,16 @@ def documents() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
 
 
-def command(name: str) -> str:
-    marker = rf"^<!-- command: {re.escape(name)} -->\n+```(?:sh|bash|shell|console)?\n(.*?)^```$"
-    blocks = re.findall(marker, documents(), re.MULTILINE | re.DOTALL)
-    if len(blocks) != 1:
-        sys.exit(f"{len(blocks)} fenced blocks under '<!-- command: {name} -->', expected exactly one")
-    if not blocks[0].strip():
-        sys.exit(f"the block under '<!-- command: {name} -->' is empty")
+def marked(mark: str, text: str) -> str:
+    """The fenced block under `<!-- MARK -->`."""
+    blocks = re.findall(rf"^<!-- {re.escape(mark)} -->\n+```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    if len(blocks) != 1 or not blocks[0].strip():
+        sys.exit(f"{len(blocks)} fenced blocks under '<!-- {mark} -->', expected exactly one, with a text")
     return blocks[0]
+
+
+def command(name: str) -> str:
+    return marked(f"command: {name}", documents())
 
 
 def main() -> None:

@@ -3,10 +3,8 @@ replica that three sentinels watch. Each kind can also speak only TLS."""
 import contextlib
 import signal
 import socket
-import ssl
 import subprocess
 
-import attack_parts
 import harness
 import live
 
@@ -41,12 +39,10 @@ class Security:
 
     def __init__(self):
         self.folder = harness.Folder()
-        attack_parts.authority(self.folder)
-        # The nodes of a cluster ask each other for a client's certificate.
+        authority = harness.Authority(self.folder)
         for file, name in (("good", "localhost"), ("other", "other.example")):
-            attack_parts.certificate(self.folder, file, f"DNS:{name}", "serverAuth,clientAuth")
-        self.authorities = str(self.folder.path / "ca.pem")
-        self.context = ssl.create_default_context(cafile=self.authorities)
+            authority.issue(file, f"DNS:{name}")
+        self.authorities, self.context = authority.file, authority.context()
         # A test also asks servers with a wrong name.
         self.context.check_hostname = False
 
@@ -85,13 +81,7 @@ class Node:
 
     def connect(self):
         plain = socket.create_connection(("127.0.0.1", self.port), 5)
-        if not self.security:
-            return plain
-        try:
-            return self.security.context.wrap_socket(plain)
-        except BaseException:
-            plain.close()
-            raise
+        return self.security.context.wrap_socket(plain) if self.security else plain
 
     def show(self, name):
         """Makes new connections see another certificate."""
@@ -229,6 +219,11 @@ class Cluster:
 
     def primaries(self):
         return [node for node in self.nodes if node.process and node.role() == "master"]
+
+    def move_places(self):
+        """The owner of the keys, and another primary."""
+        source = self.owner()
+        return source, next(node for node in self.primaries() if node is not source)
 
     def replace(self, *options):
         """Orders a replica to replace the owner of the keys."""

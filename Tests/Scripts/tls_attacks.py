@@ -1,13 +1,13 @@
 """Attacks on the TLS of a running `limited-login serve`; see `service_attacks.py`."""
+import contextlib
 import multiprocessing
 import select
 import socket
-import ssl
 import statistics
 import time
 
-from attack_parts import PAUSES, Issuer, Service, at_once, bound, certificates, close, held
-from harness import Folder, check
+from attack_parts import PAUSES, Issuer, Service, at_once, bound, close, held
+from harness import Authority, Folder, check
 
 
 def silent_clients(port, seconds, first, over, out):
@@ -28,9 +28,18 @@ def silent_clients(port, seconds, first, over, out):
     out.put(count / (time.monotonic() - began))
 
 
-def handshakes(port, folder, seconds):
+@contextlib.contextmanager
+def secure(binary):
+    """A service that speaks TLS; gives it, and the function `handshakes` for it."""
+    with Folder() as folder:
+        authority = Authority(folder)
+        context = authority.context()
+        with Service(binary, Issuer(binary), **authority.settings()) as service:
+            yield service, lambda seconds: handshakes(service.port, context, seconds)
+
+
+def handshakes(port, context, seconds):
     """Makes honest handshakes one by one; returns the times in ms and the number of failures."""
-    context = ssl.create_default_context(cafile=folder.path / "ca.pem")
     times, failed, end = [], 0, time.monotonic() + seconds
     while time.monotonic() < end:
         began = time.monotonic()
@@ -46,9 +55,8 @@ def handshakes(port, folder, seconds):
 
 def silent(binary, full):
     seconds = 20 if full else 6
-    with Folder() as folder:
-        service = Service(binary, Issuer(binary), **certificates(folder))
-        quiet = statistics.median(handshakes(service.port, folder, 3)[0])
+    with secure(binary) as (service, handshakes):
+        quiet = statistics.median(handshakes(3)[0])
         for name, first in {"silent": b"", "one byte": b"\x16"}.items():
             over, rates = multiprocessing.Event(), multiprocessing.Queue()
             attackers = [multiprocessing.Process(target=silent_clients, args=(service.port, seconds, first, over, rates))
@@ -56,14 +64,13 @@ def silent(binary, full):
             for process in attackers:
                 process.start()
             time.sleep(1)
-            times, failed = handshakes(service.port, folder, seconds - 1)
+            times, failed = handshakes(seconds - 1)
             over.set()
             rate = sum(rates.get(timeout=60) for _ in attackers)
             median = statistics.median(times)
             check(failed == 0 and median <= 3 * quiet,
                   f"{name}: {rate:.0f} connections a second for {seconds} s; {len(times)} honest handshakes, {failed} failed, "
                   f"median {median:.1f} ms, quiet {quiet:.1f} ms, worst {max(times):.0f} ms")
-        check(service.stop() == 0, "silent: the service ends with exit code 0")
 
 
 def stalled_clients(port, count, over):
@@ -87,36 +94,31 @@ def stalled_clients(port, count, over):
 
 
 def stalled(binary, full):
-    with Folder() as folder:
-        service = Service(binary, Issuer(binary), **certificates(folder))
-        quiet = statistics.median(handshakes(service.port, folder, 3)[0])
+    with secure(binary) as (service, handshakes):
+        quiet = statistics.median(handshakes(3)[0])
         over = multiprocessing.Event()
         attacker = multiprocessing.Process(target=stalled_clients, args=(service.port, 3_900, over))
         PAUSES.take()
         attacker.start()
         time.sleep(3)
-        times, failed = handshakes(service.port, folder, 20 if full else 6)
+        times, failed = handshakes(20 if full else 6)
         over.set()
         attacker.join(60)
         median, longest = statistics.median(times), bound(3 * quiet, full)
         check(failed == 0 and median <= longest,
               f"stalled: 3,900 connections of one address, one byte each; {len(times)} honest handshakes from another, "
               f"{failed} failed, median {median:.1f} ms, quiet {quiet:.1f} ms, worst {max(times):.0f} ms")
-        check(service.stop() == 0, "stalled: the service ends with exit code 0")
 
 
 def hellos(binary, _full):
     """Sends 500 hellos without their last byte, of 131,000 bytes and of the largest accepted size."""
-    with Folder() as folder:
-        issuer = Issuer(binary)
-        for size in 131_000, 16_384:
-            service = Service(binary, issuer, **certificates(folder))
+    for size in 131_000, 16_384:
+        with secure(binary) as (service, handshakes):
             message = b"\x01" + size.to_bytes(3, "big") + b"\x03\x03" + bytes(size - 3)
             records = [message[start:start + 16_384] for start in range(0, len(message), 16_384)]
             bytes_sent = b"".join(b"\x16\x03\x01" + len(record).to_bytes(2, "big") + record for record in records)
             clients, most = held(service, 500, at_once(bytes_sent))
             check(most <= service.bound, f"hellos: 500 of {size} bytes but one, at most {most} KiB resident")
             close(clients)
-            _, failed = handshakes(service.port, folder, 0.5)
+            _, failed = handshakes(0.5)
             check(failed == 0, f"hellos: of the handshakes after them {failed} failed")
-            check(service.stop() == 0, "hellos: the service ends with exit code 0")

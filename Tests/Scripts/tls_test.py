@@ -8,8 +8,8 @@ X25519, P-256 and P-384 is offered.
 import json
 import sys
 
-from attack_parts import Issuer, Service, certificates
-from harness import ROOT, Folder, arguments, check, environment_with, failures, run
+from attack_parts import Issuer, Service
+from harness import ROOT, Authority, Folder, arguments, check, environment_with, failures, run
 
 VERSION = "6.3.1"
 GROUPS = {"X25519", "secp256r1", "secp384r1"}
@@ -18,8 +18,7 @@ GROUPS = {"X25519", "secp256r1", "secp384r1"}
 def main():
     chosen = arguments(__doc__)
     python = environment_with(chosen.tools or ROOT / ".build/tools/sslyze", [f"sslyze=={VERSION}"])
-    with Folder() as folder:
-        service = Service(chosen.binary, Issuer(chosen.binary), **certificates(folder))
+    with Folder() as folder, Service(chosen.binary, Issuer(chosen.binary), **Authority(folder).settings()) as service:
         report = folder.path / "report.json"
         done = run([python, "-m", "sslyze", "--mozilla_config=intermediate", "--elliptic_curves", "--certinfo_ca_file",
                     folder.path / "ca.pem", f"--json_out={report}", f"localhost:{service.port}"])
@@ -29,7 +28,6 @@ def main():
         found = results[0]["scan_result"]["elliptic_curves"]["result"]["supported_curves"] if results else []
         groups = {curve["name"] for curve in found}
         check(groups == GROUPS, f"sslyze: key exchange by {', '.join(sorted(groups))}")
-        check(service.stop() == 0, "the service ends with exit code 0")
     return 1 if failures else 0
 
 

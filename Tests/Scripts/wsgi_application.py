@@ -1,31 +1,19 @@
-"""The application behind a gateway in these scripts: a WSGI application that answers with the request that it got, and echoes a
+"""The application behind a gateway in these scripts: it answers with the request that it got, its fields named as WSGI does, and echoes a
 WebSocket and a tunnel."""
 
 import base64
 import hashlib
 import io
 import json
-import socketserver
 import threading
-import wsgiref.simple_server
+
+import harness
 
 
-def application(environ, start_response):
-    """Answers with the request that it got, as JSON."""
-    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-    query = environ["QUERY_STRING"]
-    text = json.dumps({
-        "path": environ["PATH_INFO"] + (f"?{query}" if query else ""),
-        "method": environ["REQUEST_METHOD"],
-        "body": body.decode(),
-        "fields": {name[5:]: value for name, value in environ.items() if name.startswith("HTTP_")},
-    }).encode()
-    start_response("200 OK", [("Content-Length", str(len(text)))])
-    return [text]
+class Application(harness.Handler):
+    """Also takes a WebSocket's handshake and CONNECT."""
 
-
-class Handler(wsgiref.simple_server.WSGIRequestHandler):
-    """wsgiref's own handler, with a WebSocket's handshake and CONNECT, which WSGI does not have."""
+    do_PUT = do_DELETE = do_OPTIONS = harness.Handler.answer
 
     def parse_request(self):
         if not super().parse_request():
@@ -41,7 +29,7 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
         accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
         self.wfile.write("\r\n".join([
             "HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket",
-            f"Sec-WebSocket-Accept: {accept}", "", f"subject={self.get_environ().get('HTTP_X_AUTH_SUBJECT')}\n",
+            f"Sec-WebSocket-Accept: {accept}", "", f"subject={fields(self).get('X_AUTH_SUBJECT')}\n",
         ]).encode())
         return self.echo()
 
@@ -52,8 +40,7 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
         return False
 
     def read_chunks(self):
-        """Reads a chunked body, which WSGI does not have either. Like the most careless servers, it takes the fields of the
-        trailer for fields of the header."""
+        """Reads a chunked body. Like the most careless servers, it takes the fields of the trailer for fields of the header."""
         body = b""
         while size := int(self.rfile.readline().split(b";")[0], 16):
             body += self.rfile.read(size)
@@ -66,22 +53,24 @@ class Handler(wsgiref.simple_server.WSGIRequestHandler):
         self.rfile = io.BytesIO(body)
         self.close_connection = True
 
-    def log_message(self, *_):
-        pass
+
+def fields(request):
+    """The fields as WSGI names them: upper case, `_` for `-`, and those of one name joined by a comma (PEP 3333)."""
+    found = {}
+    for name, value in request.headers.items():
+        name = name.replace("-", "_").upper()
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return found
 
 
-class Backend(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
-    """A server that ignores errors of connections, since gateways end these at any time."""
-
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass
+def answer(request):
+    told = {"path": request.path, "method": request.command, "body": request.body.decode(), "fields": fields(request)}
+    return json.dumps(told).encode()
 
 
 def start(port=0):
-    """Serves the application on a port of the loopback interface, by default a free one."""
-    server = Backend(("127.0.0.1", port), Handler)
-    server.set_app(application)
+    """Serves the application on a port of the loopback interface, by default a free one; returns its address."""
+    server = harness.HTTPServer(("127.0.0.1", port), Application)
+    server.answer, server.media_type = answer, "application/json"
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return f"127.0.0.1:{server.server_port}"

@@ -2,16 +2,17 @@
 no good login is refused, and no answer is 5xx at any rate. Balancers that look at answers keep both replicas, also after
 requests of an unknown method, which are 501."""
 
-import asyncio
-import base64
 import json
 import os
 import secrets
+import threading
+import time
 
 import proxies
-from harness import Folder, check, free_port, installed, output, request, wait_until_ready
+from attack_parts import post_verify
+from flood_parts import Clients
+from harness import Folder, base64url, check, free_port, installed, output, request, wait_until_ready
 
-from .crowd import Crowd
 from .world import Issuer, Program, Service, verify_body
 
 # The length of each run, and its good logins a second.
@@ -25,63 +26,52 @@ LONGEST_WAIT = 6.5
 
 def forged():
     header = json.dumps({"alg": "RS256", "kid": secrets.token_hex(20)}).encode()
-    parts = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (header, b'{"iss":"x"}' * 60, bytes(256))]
-    return verify_body(".".join(parts))
+    return ".".join(base64url(part) for part in (header, b'{"iss":"x"}' * 60, bytes(256)))
 
 
-async def send(crowd, issuer, rate, seconds):
-    good = [issuer.token() for _ in range(4)]
+class Sender(threading.Thread):
+    """Sends so many requests a second about the tokens of `make()`, each on a connection without another waiting request."""
 
-    def rotate():
-        issuer.rotate()
-        good[:] = [issuer.token() for _ in range(4)]
+    def __init__(self, port, rate, make):
+        super().__init__()
+        self.clients, self.rate, self.make = Clients(port, int(rate * LONGEST_WAIT) + 1), rate, make
+        self.start()
 
-    async def rotation():
-        await asyncio.sleep(seconds / 2)
-        await asyncio.to_thread(rotate)
-
-    await asyncio.gather(
-        crowd.at_rate("good", GOOD_RATE, seconds, lambda: ("/verify", verify_body(secrets.choice(good)))),
-        crowd.at_rate("forged", rate, seconds, lambda: ("/verify", forged())),
-        rotation(),
-    )
-    crowd.close()
+    def run(self):
+        end = time.monotonic() + SECONDS
+        self.clients.send_at(self.rate, lambda _: post_verify(self.make()), lambda _: time.monotonic() < end)
+        self.clients.settle(2 * LONGEST_WAIT)
 
 
 def flood(issuer, port, rate, name):
     """Makes one run, and checks the promises for every run."""
-    crowd = Crowd(port)
-    asyncio.run(send(crowd, issuer, rate, SECONDS))
-    good, bad = crowd.statuses("good"), crowd.statuses("forged")
-    count = sum(good.values())
-    longest = max(time for _, _, time in crowd.answers["good"])
-    text = (f"{name}, {rate} forged a second: {count - good.get(200, 0)} of {count} good logins refused, longest "
-            f"{longest:.1f} s; {bad}")
+    tokens = [issuer.token() for _ in range(4)]
+    senders = Sender(port, GOOD_RATE, lambda: secrets.choice(tokens)), Sender(port, rate, forged)
+    time.sleep(SECONDS / 2)
+    issuer.rotate()
+    tokens[:] = [issuer.token() for _ in range(4)]
+    for sender in senders:
+        sender.join()
+    good, bad = (sender.clients.statuses for sender in senders)
+    longest = senders[0].clients.longest
+    text = (f"{name}, {rate} forged a second: {good.total() - good[200]} of {good.total()} good logins refused, longest "
+            f"{longest:.1f} s; {dict(bad)}")
     check(set(good) | set(bad) <= {200, 401, 429}, text + ": no 5xx")
     if rate <= PROMISED_RATE:
         check(set(good) == {200} and longest < LONGEST_WAIT, text + ": none refused")
-    return text
 
 
 def nginx(folder, port, replicas):
     servers = " ".join(f"server 127.0.0.1:{replica} max_fails=1 fail_timeout=10s;" for replica in replicas)
-    return proxies.nginx(folder, f"""
-        upstream service {{ {servers} keepalive 64; }}
-        server {{
-            listen 127.0.0.1:{port};
-            location / {{
-                proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection "";
-                proxy_read_timeout 10s;
-                proxy_next_upstream error timeout http_503 non_idempotent;
-            }}
-        }}
-    """, "user root; worker_rlimit_nofile 8192;", "worker_connections 4096;")
+    return proxies.nginx_balancer(
+        folder, port, servers, "proxy_pass http://service; proxy_read_timeout 10s; proxy_next_upstream error timeout http_503 non_idempotent;",
+        "worker_rlimit_nofile 8192;", "worker_connections 4096;")
 
 
 def haproxy(folder, port, replicas):
-    servers = "\n".join(f"server s{replica} 127.0.0.1:{replica} check inter 2s observe layer7 error-limit 10 on-error mark-down"
-                        for replica in replicas)
-    return proxies.haproxy(folder, f"listen service\nbind 127.0.0.1:{port}\noption httpchk GET /livez\n{servers}")
+    servers = [f"server s{replica} 127.0.0.1:{replica} check inter 2s observe layer7 error-limit 10 on-error mark-down"
+               for replica in replicas]
+    return proxies.haproxy_balancer(folder, port, "option httpchk GET /livez", *servers)
 
 
 def envoy(folder, port, replicas):

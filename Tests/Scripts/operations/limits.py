@@ -14,7 +14,7 @@ import harness
 import live
 from harness import Folder, check, request
 
-from .world import Issuer, binary, verify_body
+from .world import Issuer, verify_body
 
 DESCRIPTORS = (10, 12, 14, 16, 18, 20, 25, 30, 40, *range(50, 150, 10), 150, 170, 200, 230, 250, 280, 300)
 WORKERS = (1, 2, 16, 60, 192)
@@ -27,20 +27,10 @@ CONNECTIONS = 12
 BLOCKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1}
 
 
-class Limited(live.Process):
-    """`limited-login serve`; `prepare` runs in the new process before it."""
-
-    def __init__(self, program, issuer, prepare, directory="/", environment=None, **settings):
-        variables = live.variables({"jwks_urls": issuer.jwks_url} | settings) | (environment or {})
-        super().__init__([program, "serve"], variables, directory, prepare=prepare)
-
-    def port(self, name):
-        return int(self.find(rf'"{name}":"127\.0\.0\.1:(\d+)"', 1))
-
-
-def outcome(issuer, body, prepare, program=None, **settings):
-    """The outcome of a start: "ready and well", "78", or a description of anything else."""
-    service = Limited(program or binary(), issuer, prepare, **settings)
+def outcome(issuer, body, prepare, program=None, environment=None, **settings):
+    """The outcome of a start: "ready and well", "78", or a description of anything else. `prepare` runs in the new process before."""
+    variables = live.variables({"jwks_urls": issuer.jwks_url} | settings) | (environment or {})
+    service = live.Process([program or harness.build(), "serve"], variables, "/", prepare=prepare)
     try:
         with contextlib.suppress(RuntimeError):
             service.find(r'("message":"listening")', 30)
@@ -57,7 +47,7 @@ def outcome(issuer, body, prepare, program=None, **settings):
 
 
 def well(service, body):
-    port, admin = service.port("address"), service.port("admin_address")
+    port, admin = (int(service.find(rf'"{name}":"127\.0\.0\.1:(\d+)"', 1)) for name in ("address", "admin_address"))
     if not harness.wait_until_ready(admin, seconds=20):
         return "ready without keys"
     try:
@@ -152,7 +142,7 @@ def namespaces(issuer, body, folder):
         if harness.run(["unshare", "-m", "sh", "-c", mounts]).returncode:
             harness.skip(f"{name}: this system lets no root mount it")
             continue
-        wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{mounts} && exec {binary()} \"$@\"' sh \"$@\"\n")
+        wrapper.write_text(f"#!/bin/sh\nexec unshare -m sh -c '{mounts} && exec {harness.build()} \"$@\"' sh \"$@\"\n")
         wrapper.chmod(0o755)
         found = outcome(issuer, body, None, str(wrapper), **settings)
         check(found == "ready and well", f"{name}: {found}")
@@ -176,6 +166,6 @@ def main():
         if os.getuid():
             return harness.skip("the limit of threads needs root, who runs it as a user without other processes")
         # That user must be able to reach the program.
-        program = shutil.copy(binary(), folder.path / "limited-login")
+        program = shutil.copy(harness.build(), folder.path / "limited-login")
         sweep("threads", issuer, body, resource.RLIMIT_NPROC, THREADS, WORKERS, as_user=True, program=program)
         address_space(issuer, body)

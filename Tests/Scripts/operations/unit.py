@@ -55,13 +55,13 @@ def restrict(numbers):
 
 
 def main():
-    from .world import Issuer, binary, verify_body
+    from .world import Issuer, verify_body
     if not shutil.which("systemd-analyze") or not pathlib.Path(HEADERS).exists():
         return skip("systemd-analyze or the numbers of the system calls are not there")
     known = dict(re.findall(r"#define __NR_(\w+) (\d+)", pathlib.Path(HEADERS).read_text()))
     numbers = ",".join(known[name] for name in sorted(allowed()) if name in known)
     with Folder() as folder, Issuer() as issuer:
-        wrapper = folder.write("limited-login", f'#!/bin/sh\nexec {sys.executable} {__file__} {numbers} {binary()} "$@"\n', 0o755)
+        wrapper = folder.write("limited-login", f'#!/bin/sh\nexec {sys.executable} {__file__} {numbers} {harness.build()} "$@"\n', 0o755)
         config = folder.write("config.json", json.dumps({"app_ids": [APP_ID]}))
         with live.Server(wrapper, issuer.jwks_url, app_ids=None, config=config, watch_files="enabled") as service:
             service.wait_until_ready()

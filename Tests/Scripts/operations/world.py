@@ -1,24 +1,12 @@
-"""Files, certificates and load around the service and its stand-in issuer, as real processes on loopback."""
+"""The service, its stand-in issuer and load, as real processes on loopback."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 
-import attack_parts
 import live
-from harness import ROOT, check
-
-def binary():
-    """The program under test: that of the environment, else the newest build."""
-    if named := os.environ.get("LIMITED_LOGIN_BINARY"):
-        return os.path.abspath(named)
-    found = [ROOT / ".build" / kind / "limited-login" for kind in ("release", "debug")]
-    found = [path for path in found if path.exists()]
-    if not found:
-        raise SystemExit("nothing is built: swift build")
-    return str(max(found, key=lambda path: path.stat().st_mtime))
+from harness import build, check
 
 
 class Stays:
@@ -41,14 +29,14 @@ class Issuer(Stays, live.Issuer):
     """The stand-in issuer."""
 
     def __init__(self):
-        super().__init__(binary())
+        super().__init__(build())
 
 
 class Service(Stays, live.Server):
     """`limited-login serve`, by default on free ports."""
 
     def __init__(self, issuer, port=0, admin_port=0, **settings):
-        super().__init__(binary(), issuer.jwks_url, listen=f"127.0.0.1:{port}", admin_listen=f"127.0.0.1:{admin_port}",
+        super().__init__(build(), issuer.jwks_url, listen=f"127.0.0.1:{port}", admin_listen=f"127.0.0.1:{admin_port}",
                          **settings)
         self.wait_until_ready()
 
@@ -60,33 +48,17 @@ def verify_body(token, nonce="n-1"):
     return json.dumps({"id_token": token, "nonce": nonce})
 
 
-class Certificates:
-    """An authority and its certificates, made by openssl."""
-
-    def __init__(self, folder):
-        self.folder, self.authority = folder, str(folder.path / "ca.pem")
-        attack_parts.authority(folder)
-
-    def issue(self, name):
-        """Makes a certificate for localhost, good for servers and clients; returns its file and that of its key."""
-        attack_parts.certificate(self.folder, name, "DNS:localhost,IP:127.0.0.1", "serverAuth,clientAuth")
-        file, key = (self.folder.path / f"{name}.{kind}" for kind in ("pem", "key"))
-        key.chmod(0o644)
-        return str(file), str(key)
-
-
 class Wrk:
     """A load of `POST /verify` by wrk for some seconds."""
 
     SCRIPT = """
         local bodies = {%s}
-        local keys = {%s}
         local number = 0
         wrk.method = "POST"
         wrk.headers["Content-Type"] = "application/json"
+        wrk.headers["X-Api-Key"] = "%s"
         request = function()
             number = number + 1
-            if #keys > 0 then wrk.headers["X-Api-Key"] = keys[number %% #keys + 1] end
             return wrk.format(nil, "/verify", nil, bodies[number %% #bodies + 1])
         end
         done = function(summary, latency)
@@ -96,25 +68,24 @@ class Wrk:
         end
     """
 
-    def __init__(self, folder, url, bodies, seconds, connections=64, threads=1, name="wrk", keys=()):
-        lists = [",".join(f"'{text}'" for text in texts) for texts in (bodies, keys)]
-        script = folder.write(f"{name}.lua", self.SCRIPT % tuple(lists))
+    def __init__(self, folder, url, bodies, seconds, connections=64, key=""):
+        script = folder.write("wrk.lua", self.SCRIPT % (",".join(f"'{body}'" for body in bodies), key))
         self.process = subprocess.Popen(
-            ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script, url],
+            ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", script, url],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
-    def is_running(self):
-        return self.process.poll() is None
-
-    def stop(self):
-        """Ends the load early; wrk still reports."""
+    def stop(self, what, allowed=lambda: 0):
+        """Ends the load early, after what has been done under it; wrk still reports."""
+        check(self.process.poll() is None, f"{what} while the load lasted")
         self.process.send_signal(signal.SIGINT)
+        self.judge("meanwhile", 1_000, allowed())
 
-    def result(self):
-        """The answered requests, those of them without a 2xx, the socket errors, and the p99 in microseconds."""
+    def judge(self, when, least, allowed=0):
+        """Checks that so many requests were answered, all but the allowed number by a 2xx, and that no connection broke."""
         output = self.process.communicate()[0]
         found = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)", output)
         if not found:
             raise SystemExit("wrk: " + output)
-        numbers = [int(number) for number in found.groups()]
-        return numbers[0], numbers[1], sum(numbers[2:6]), numbers[6]
+        count, failed, *broken, slow = (int(number) for number in found.groups())
+        check(count > least and failed <= allowed and not sum(broken),
+              f"{count} requests {when}, {failed} without a 2xx (at most {allowed}), {sum(broken)} broken, p99 {slow} µs")

@@ -2,20 +2,18 @@
 
 import contextlib
 import json
-import os
 import pathlib
-import signal
 import statistics
 import sys
 import time
 
 from . import peers
-from .processes import BUILT, WORK, Program, connect, free_path, harness, output, request
-from .tokens import APP, BoundTokens, ask, post_verify, write_requests
+from .processes import BUILT, WORK, Program, connect, free_path, harness, live, output, request
+from .tokens import APP, BoundTokens, ask, keyed, post_token, post_verify, write_requests
 
 READY = b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LIVE = READY.replace(b"readyz", b"livez")
-GATEWAY = ("--gateway", "enabled")
+GATEWAY, CALLER_KEY = ("--gateway", "enabled"), "llk_" + "5a" * 32
 LEAST = "least possible: receive, hash, send"
 
 
@@ -40,9 +38,9 @@ class Bench:
                      "--workers", workers, "--log-level", "error", *more]
         return Program("limited-login", arguments, address, cpus, environment, READY).ready()
 
-    def bare(self, figure="mean_us"):
+    def bare(self):
         return json.loads(output("taskset", "-c", "0", BUILT / "bare-verify", WORK / "key.pem", WORK / "digest",
-                                 WORK / "signature", 1))[figure]
+                                 WORK / "signature", 1))["mean_us"]
 
     def load(self, program, file, connections=64, rate=0, status=200, seconds=None):
         text = output("taskset", "-c", "1", BUILT / "load-generator", program.address, file, connections,
@@ -189,35 +187,6 @@ class Bench:
                 raise SystemExit("the service does not start")
             return (time.monotonic() - program.started) * 1000
 
-    def allocations(self, requests=4000):
-        """Heap allocations of one accepted request in steady state. A preloaded library counts them, so the program is the
-        dynamically linked one."""
-        file = WORK / "allocations"
-        environment = dict(os.environ, LD_PRELOAD=str(BUILT / "libAllocationCounter.so"),
-                           ALLOCATION_COUNT_FILE=str(file))
-        program = self.start(environment=environment, binary=BUILT / "limited-login")
-
-        def count():
-            file.write_text("")
-            os.kill(program.pid, signal.SIGUSR2)
-            if not harness.until(lambda: len(file.read_text()) == 42, 5, 0.005):
-                raise SystemExit("the allocation counter does not answer")
-            return int(file.read_text().split()[0])
-
-        def send(number):
-            with connect(program.address) as peer:
-                for index in range(number):
-                    peer.sendall(ask(self.tokens.tokens[index % len(self.tokens.tokens)]))
-                    status, body, _ = harness.read_answer(peer, bytearray())
-                    if status != 200:
-                        raise SystemExit(body.decode())
-
-        with program:
-            send(1000)
-            before = count()
-            send(requests)
-            return (count() - before) / requests
-
     def cost(self, program, requests, status=200):
         file = write_requests("one", requests)
         bare = self.bare()
@@ -251,3 +220,45 @@ class Bench:
         }
         with self.start() as program:
             return {name: self.cost(program, requests, status) for name, (requests, status) in cases.items()}
+
+    def exchange(self):
+        """Compares the cost of `POST /token` with `POST /verify` of the same tokens and caller, and with OpenSSL's signature. Each turn
+        measures everything, one after the other; each ratio is of two values of one turn."""
+        measured = [turn for _ in range(self.rounds) for turn in self.exchange_turns()]
+        ratios = {
+            "ES256": [turn["ES256"] / turn["verify"] for turn in measured],
+            "RS256": [(turn["RS256"] - turn["verify"]) / turn["bare RS256"] for turn in measured],
+        }
+        return {"cpu_us": medians(measured), "turns": len(measured),
+                "ratio": {name: statistics.median(values) for name, values in ratios.items()}}
+
+    def exchange_turns(self):
+        """Starts two services, one for each kind of key, and measures a few turns."""
+        clients = WORK / "client-keys"
+        clients.write_text(live.client_line("bench", CALLER_KEY))
+        entries = self.tokens.tokens[:2000]
+        verify = write_requests("keyed", [keyed(request, CALLER_KEY) for request in peers.requests_for(None, entries)])
+        token = write_requests("token", [keyed(post_token(entry), CALLER_KEY) for entry in entries])
+        programs, keys, found = {}, {}, []
+        for name, more in (("RS256", ()), ("ES256", ("--ec",))):
+            keys[name] = harness.Folder(WORK).write(f"signing-key-{name}.pem", harness.output([self.binary, "signing-key", "new", *more]))
+            programs[name] = self.start(more=("--client-keys-file", clients, "--issuer", "https://login.example.com",
+                                              "--signing-keys-file", keys[name]))
+
+        def cost(program, file):
+            # Use few connections: on a busy machine the service would refuse a queue of expensive requests as overload.
+            return self.load(program, file, connections=8, seconds=1)["cpu_us"]
+
+        try:
+            for _ in range(5):
+                turn = {"verify": 0}
+                for name, program in programs.items():
+                    turn[f"bare {name}"] = json.loads(output("taskset", "-c", "0", BUILT / "bare-verify", keys[name], 0.5))["mean_us"]
+                    turn[name] = cost(program, token)
+                    turn["verify"] += cost(program, verify) / len(programs)
+                found.append(turn)
+        finally:
+            for program in programs.values():
+                program.stop()
+        # The first turn warms the services up.
+        return found[1:]

@@ -9,6 +9,8 @@ import subprocess
 from .processes import HERE, WORK, Program, free_path, harness, output
 from .tokens import APP, ask, auth, bearer
 
+import proxies  # noqa: E402  # the folder of the scripts is on the path now
+
 
 def haproxy(tokens, unix=False):
     """jwt_verify with a key file. It checks the algorithm, audience and expiry, and answers an empty 200.
@@ -19,18 +21,12 @@ def haproxy(tokens, unix=False):
     if not binary:
         return None
     address = free_path() if unix else harness.free_port()
-    (WORK / "haproxy.cfg").write_text(f"""
+    command = proxies.haproxy(harness.Folder(WORK / "haproxy"), f"""
+    timeout http-keep-alive 60s
 global
     nbthread 1
     maxconn 5000
-    stats socket {WORK}/haproxy.sock
     tune.bufsize 32768
-defaults
-    mode http
-    timeout client 60s
-    timeout server 60s
-    timeout connect 5s
-    timeout http-keep-alive 60s
 frontend verify
     bind {f"unix@{address}" if unix else f"127.0.0.1:{address}"}
     http-request set-var(txn.bearer) http_auth_bearer
@@ -43,24 +39,24 @@ frontend verify
     http-request deny deny_status 401 if {{ var(txn.exp),sub(txn.now) -m int lt 0 }}
     http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{WORK}/key.pem") -m int 1 }}
     http-request return status 200
-""")
+""", 60)
     version = output(binary, "-v").split()[2].split("-")[0]
-    program = Program("haproxy", [binary, "-db", "-f", WORK / "haproxy.cfg"], address, "0")
+    program = Program("haproxy", command, address, "0")
     return f"HAProxy {version} `jwt_verify`" + (", Unix socket" if unix else ""), program, bearer
 
 
-def envoy(tokens, cached=False, unix=False):
+def envoy(tokens, cached=False):
     """jwt_authn with a local JWK Set. It checks issuer and audience, and answers an empty 200. Its cache keeps whole tokens,
     as many as this service keeps signatures."""
     binary = shutil.which(os.environ.get("ENVOY") or "envoy")
     if not binary:
         return None
-    address = free_path() if unix else harness.free_port()
+    address = harness.free_port()
     provider = {"issuer": "https://www.facebook.com", "audiences": [APP], "forward": False,
                 "local_jwks": {"filename": str(WORK / "jwks.json")}}
     if cached:
         provider["jwt_cache_config"] = {"jwt_cache_size": 10_000}
-    name = "envoy" + ("-cached" if cached else "") + ("-unix" if unix else "")
+    name = "envoy" + ("-cached" if cached else "")
     types = "type.googleapis.com/envoy.extensions.filters.http"
     filters = [
         {"name": "envoy.filters.http.jwt_authn", "typed_config": {
@@ -73,38 +69,28 @@ def envoy(tokens, cached=False, unix=False):
         "stat_prefix": "verify", "http_filters": filters,
         "route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [
             {"match": {"prefix": "/"}, "direct_response": {"status": 200}}]}]}}
-    place = {"pipe": {"path": address}} if unix else {"socket_address": {"address": "127.0.0.1", "port_value": address}}
+    place = {"socket_address": {"address": "127.0.0.1", "port_value": address}}
     listener = {"address": place, "filter_chains": [
         {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}]}
     (WORK / f"{name}.json").write_text(json.dumps({"static_resources": {"listeners": [listener]}}))
     version = next(part for part in output(binary, "--version").split("/") if part[:1].isdigit() and "." in part)
     program = Program(name, [binary, "--concurrency", "1", "--disable-hot-restart", "-l", "off",
                              "-c", WORK / f"{name}.json"], address, "0")
-    told = f"Envoy {version} `jwt_authn`" + (" with `jwt_cache_config`" if cached else "") + (", Unix socket" if unix else "")
-    return told, program, bearer
+    return f"Envoy {version} `jwt_authn`" + (" with `jwt_cache_config`" if cached else ""), program, bearer
 
 
 def apache(tokens):
     """mod_auth_openidc as an OAuth 2.0 resource server with the key in a file. It checks audience and expiry, and answers a
     file of three bytes. The threads of its one process share the processor."""
-    binary = shutil.which("apache2") or shutil.which("apache2", path="/usr/sbin")
-    modules = pathlib.Path("/usr/lib/apache2/modules")
-    if not binary or not (modules / "mod_auth_openidc.so").exists():
+    if not proxies.has_module("auth_openidc"):
         return None
-    folder, port = WORK / "apache", harness.free_port()
-    (folder / "root").mkdir(parents=True, exist_ok=True)
-    (folder / "root" / "index.html").write_text("ok\n")
+    folder, port = harness.Folder(WORK / "apache"), harness.free_port()
+    (folder.path / "root").mkdir(exist_ok=True)
+    (folder.path / "root" / "index.html").write_text("ok\n")
     key = tokens.key_of(tokens.tokens[0]["id_token"])["kid"]
-    load = "\n".join(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in (
-        "mpm_event", "authn_core", "authz_core", "authz_user", "dir", "auth_openidc"))
-    (folder / "apache.conf").write_text(f"""
-ServerRoot {folder}
-ServerName localhost
-PidFile {folder}/pid
-ErrorLog {folder}/log
+    command = proxies.apache(folder, ["authn_core", "authz_user", "dir", "auth_openidc"], f"""
 LogLevel crit
 Listen 127.0.0.1:{port}
-{load}
 ServerLimit 1
 ThreadLimit 128
 ThreadsPerChild 128
@@ -113,7 +99,7 @@ KeepAlive On
 MaxKeepAliveRequests 0
 KeepAliveTimeout 60
 LimitRequestFieldSize 16384
-DocumentRoot {folder}/root
+DocumentRoot {folder.path}/root
 OIDCOAuthVerifyCertFiles {key}#{WORK}/key.pem
 OIDCOAuthRemoteUserClaim sub
 <Location />
@@ -121,9 +107,8 @@ OIDCOAuthRemoteUserClaim sub
   Require claim aud:{APP}
 </Location>
 """)
-    version = output(binary, "-v").split("Apache/")[-1].split()[0]
-    program = Program("apache", [binary, "-X", "-f", folder / "apache.conf"], port, "0")
-    return f"Apache {version} + mod_auth_openidc", program, bearer
+    version = output(proxies.APACHE, "-v").split("Apache/")[-1].split()[0]
+    return f"Apache {version} + mod_auth_openidc", Program("apache", [*command, "-X"], port, "0"), bearer
 
 
 def golang(tokens):
@@ -162,7 +147,6 @@ PEERS = {"HAProxy": haproxy, "HAProxy, Unix socket": lambda tokens: haproxy(toke
 
 # The peers that can do the work of `/auth` in a gateway.
 GATEWAY_PEERS = {"HAProxy": haproxy, "Envoy": envoy, "Envoy with jwt_cache_config": lambda tokens: envoy(tokens, cached=True),
-                 "the same, Unix socket": lambda tokens: envoy(tokens, cached=True, unix=True),
                  "Apache + mod_auth_openidc": apache}
 
 

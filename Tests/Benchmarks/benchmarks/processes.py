@@ -32,11 +32,7 @@ def connect(address, timeout=2):
         return socket.create_connection(("127.0.0.1", address), timeout=timeout)
     peer = socket.socket(socket.AF_UNIX)
     peer.settimeout(timeout)
-    try:
-        peer.connect(address)
-    except OSError:
-        peer.close()
-        raise
+    peer.connect(address)
     return peer
 
 

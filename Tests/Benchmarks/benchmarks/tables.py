@@ -28,8 +28,6 @@ def render(results):
         ["memory of an idle connection", f"{floors['connection_bytes']:.0f} B", "1,536 B"],
         ["wake-ups a second when idle", f"{floors['wakeups_per_second']:.1f}", "0"],
         ["start to the first answer", f"{floors['start_ms']:.1f} ms", "20 ms"],
-        ["heap allocations per `POST /verify`", f"{results['allocations']:.2f}", "1 besides OpenSSL's"],
-        ["of these, inside OpenSSL's verification", f"{results['openssl_allocations']:.2f}", "–"],
         ["the program, which is all of the image but the certificates", f"{floors['binary_bytes'] / 1e6:.1f} MB", "25 MB"],
     ]))
     costs = {name: f"{cost['cpu_us']:.0f}" for name, cost in results["rejections"].items()}

@@ -1,6 +1,5 @@
 """Distinct tokens in Facebook's wire style, minted by the stand-in issuer once and kept for further runs."""
 
-import base64
 import hashlib
 import http.client
 import json
@@ -8,14 +7,10 @@ import struct
 import time
 import urllib.parse
 
-from .processes import WORK, harness, live
+from .processes import WORK, harness, live, output
 
 APP = "1234567890123456"
 DAY = 86_400
-
-
-def decoded(text):
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def claims(index, expires):
@@ -53,34 +48,24 @@ class Tokens:
             tokens = [{"nonce": body["nonce"], "id_token": issuer.token(body)}
                       for body in (claims(index, expires) for index in range(count))]
             special = {"expired": issuer.token(claims(1, int(time.time()) - 10 * DAY))}
-            port = int(issuer.address.rsplit(":", 1)[1])
-            keys = json.loads(harness.request(port, "GET", "/.well-known/oauth/openid/jwks/")[1])
+            keys = json.loads(harness.request(issuer.port, "GET", "/.well-known/oauth/openid/jwks/")[1])
         return {"expires": expires, "tokens": tokens, "special": special, "jwks": keys}
 
     def key_of(self, token):
-        kid = json.loads(decoded(token.split(".")[0]))["kid"]
+        kid = json.loads(harness.from_base64url(token.split(".")[0]))["kid"]
         return next(key for key in self.data["jwks"]["keys"] if key["kid"] == kid)
 
     def write_bare_inputs(self):
         """The key as PEM, a digest and a signature, for the bare verification."""
         token = self.tokens[0]["id_token"]
         key = self.key_of(token)
-        n, e = (int.from_bytes(decoded(key[part]), "big") for part in ("n", "e"))
-
-        def der(tag, content):
-            length = len(content)
-            size = bytes([length]) if length < 128 else bytes([0x82]) + struct.pack(">H", length)
-            return bytes([tag]) + size + content
-
-        integers = b"".join(der(2, number.to_bytes(number.bit_length() // 8 + 1, "big")) for number in (n, e))
-        algorithm = bytes.fromhex("300d06092a864886f70d0101010500")
-        info = der(0x30, algorithm + der(3, b"\0" + der(0x30, integers)))
-        text = base64.encodebytes(info).decode().replace("\n", "")
-        lines = "\n".join(text[at:at + 64] for at in range(0, len(text), 64))
-        (WORK / "key.pem").write_text(f"-----BEGIN PUBLIC KEY-----\n{lines}\n-----END PUBLIC KEY-----\n")
+        numbers = "".join(f"{part}=INTEGER:0x{harness.from_base64url(key[part]).hex()}\n" for part in ("n", "e"))
+        (WORK / "key.cnf").write_text(f"asn1=SEQUENCE:key\n[key]\n{numbers}")
+        output("openssl", "asn1parse", "-noout", "-genconf", WORK / "key.cnf", "-out", WORK / "key.der")
+        output("openssl", "rsa", "-RSAPublicKey_in", "-inform", "DER", "-in", WORK / "key.der", "-pubout", "-out", WORK / "key.pem")
         signing_input, _, signature = token.rpartition(".")
         (WORK / "digest").write_bytes(hashlib.sha256(signing_input.encode()).digest())
-        (WORK / "signature").write_bytes(decoded(signature))
+        (WORK / "signature").write_bytes(harness.from_base64url(signature))
 
     def serve_keys(self):
         """Starts a loopback server for the JWK Set, and returns its URL."""

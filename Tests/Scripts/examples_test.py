@@ -10,9 +10,7 @@ Each client in Tests/Examples/ verifies a good token of each kind and tells a ba
 login server are in `login_servers.py`; `catalogue run` gives each its score. An example is SKIPPED if its tools are not installed.
 """
 
-import contextlib
 import functools
-import http.client
 import importlib.util
 import json
 import os
@@ -46,7 +44,7 @@ def client(command, service, down, issuer):
 
     def begun():
         """The token of a new login, and its nonce."""
-        nonce = login_servers.nonce(service)
+        nonce = service.nonce()
         return issuer.token(nonce=nonce, name="Jane Doe"), "nonce", nonce
 
     login, refreshed = begun(), issuer.token(name="Jane Doe")
@@ -209,11 +207,7 @@ class CodeFlow:
     def get(self, url, cookie=""):
         """Sends one request without following a redirect; returns the status, the redirect's target and the cookie."""
         parts = urllib.parse.urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
-        with contextlib.closing(connection):
-            connection.request("GET", f"{parts.path}?{parts.query}", headers={"Cookie": cookie})
-            answer = connection.getresponse()
-            answer.read()
+        answer = harness.answer_to(parts.port, "GET", f"{parts.path}?{parts.query}", None, {"Cookie": cookie})
         return answer.status, answer.headers["Location"], (answer.headers["Set-Cookie"] or "").partition(";")[0]
 
     def begun(self):
@@ -344,7 +338,7 @@ def main():
         steps["android"] = lambda: android(scratch)
         steps["web"] = lambda: web(service, down, issuer)
         steps["web-code"] = lambda: code_flow(service, issuer)
-        found = {name: functools.cache(lambda find=find: find(scratch)) for name, find in login_kinds.ASKING.items()}
+        found = {name: functools.cache(lambda name=name: login_kinds.asking(name, scratch)) for name in login_kinds.ASKING}
         for name, kind in found.items():
             steps[name] = lambda kind=kind: login_servers.asks_service(kind(), service, issuer) if kind() else \
                 "SKIPPED: not installed"

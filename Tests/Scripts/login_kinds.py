@@ -3,17 +3,19 @@
 import dataclasses
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import typing
 
 import harness
 import live
-import login_sessions
 from login_parts import expect
 
 EXAMPLES = harness.ROOT / "Tests" / "Examples"
 COMPARISON = harness.ROOT / "Tests" / "Comparison"
+# How long a session lasts, in seconds, as each login server states it, and a short one.
+LIFETIME, SHORT_SECONDS = 3_600, 5
 # Debian's packages for Go and Node.
 GORILLA = pathlib.Path("/usr/share/gocode/src/github.com/gorilla/sessions")
 NODE_PACKAGES = pathlib.Path("/usr/share/nodejs")
@@ -23,17 +25,17 @@ NODE_PACKAGES = pathlib.Path("/usr/share/nodejs")
 class Kind:
     command: list
     variables: dict
-    # Moves the end of a session; None if only the server can. `login_sessions.py` has these functions.
-    change: typing.Callable | None = None
     # True if the server holds the sessions, so that a logout ends them; else the cookie does.
     holds_sessions: bool = False
     # The command that checks the settings, if `command` does not.
     check: list | None = None
+    # The same server with sessions of SHORT_SECONDS.
+    short: typing.Any = None
 
 
-def signed(command, change):
+def signed(command):
     """A server whose signed cookie holds the session."""
-    return Kind(command, {"VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(16)}, change)
+    return Kind(command, {"VERIFY_KEY": live.Service.key, "SESSION_SECRET": secrets.token_hex(16)})
 
 
 def flask(file, *modules):
@@ -42,29 +44,28 @@ def flask(file, *modules):
     return program and [program, "-m", "flask", "--app", str(file), "run", "--port", "PORT"]
 
 
-def python(_scratch):
-    command = flask(EXAMPLES / "login.py", "requests")
-    return command and signed(command, login_sessions.flask)
+def python(scratch, example):
+    command = flask(example(scratch, "login.py"), "requests")
+    return command and signed(command)
 
 
-def php(scratch):
+def php(scratch, example):
     if not shutil.which("php"):
         return None
-    folder = pathlib.Path(scratch) / "php-sessions"
-    folder.mkdir()
-    program = str(EXAMPLES / "login.php")
-    command = ["php", "-d", f"session.save_path={folder}", "-S", "127.0.0.1:PORT", program]
-    return Kind(command, {"VERIFY_KEY": live.Service.key}, login_sessions.php(folder), True, ["php", program])
+    (scratch / "php-sessions").mkdir()
+    program = str(example(scratch, "login.php"))
+    command = ["php", "-d", f"session.save_path={scratch}/php-sessions", "-S", "127.0.0.1:PORT", program]
+    return Kind(command, {"VERIFY_KEY": live.Service.key}, True, ["php", program])
 
 
-def go(scratch):
+def go(scratch, example):
     if not shutil.which("go") or not GORILLA.exists():
         return None
-    variables = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": f"{scratch}/go-cache"}
-    command = ["go", "build", "-o", f"{scratch}/login-go", "."]
-    run = harness.run(command, env=os.environ | variables, cwd=EXAMPLES / "GorillaServer")
+    variables = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": str(harness.ROOT / ".build/go-cache")}
+    folder = example(scratch, "GorillaServer/login.go").parent
+    run = harness.run(["go", "build", "-o", scratch / "login-go", "."], env=os.environ | variables, cwd=folder)
     expect(run.returncode == 0, run.stdout + run.stderr)
-    return signed([f"{scratch}/login-go"], login_sessions.gorilla)
+    return signed([str(scratch / "login-go")])
 
 
 def node_program(scratch, file, *packages):
@@ -78,9 +79,9 @@ def node_program(scratch, file, *packages):
     return ["env", f"NODE_PATH={NODE_PACKAGES}", "node", shutil.copy(file, place)]
 
 
-def node(scratch):
-    command = node_program(scratch, EXAMPLES / "login.mjs", "express", "cookie-parser")
-    return command and signed(command, login_sessions.node)
+def node(scratch, example):
+    command = node_program(scratch, example(scratch, "login.mjs"), "express", "cookie-parser")
+    return command and signed(command)
 
 
 def naive_flask(_scratch):
@@ -97,6 +98,30 @@ def naive_node(scratch):
 ASKING = {"login-node": node, "login-python": python, "login-php": php, "login-go": go}
 
 
+def unchanged(_scratch, name):
+    return EXAMPLES / name
+
+
+def shortened(scratch, name):
+    """A copy of the example, whose sessions are short, and of the files beside it."""
+    original = EXAMPLES / name
+    file = shutil.copytree(original.parent, scratch / "source") / original.name
+    text, count = re.subn(r"(?im)^((?:const )?lifetime = )3_600", rf"\g<1>{SHORT_SECONDS}", original.read_text())
+    expect(count == 1, f"{name} has {count} lifetimes")
+    file.write_text(text)
+    return file
+
+
+def asking(name, scratch):
+    places = pathlib.Path(scratch, name), pathlib.Path(scratch, name, "short")
+    for place in places:
+        place.mkdir()
+    kind, short = (ASKING[name](place, example) for place, example in zip(places, (unchanged, shortened)))
+    return kind and dataclasses.replace(kind, short=short)
+
+
 def hummingbird(program):
     """The server in Swift, which judges with the library."""
-    return Kind([str(program)], {"APP_ID": live.APP_ID}, holds_sessions=True)
+    kind = Kind([str(program)], {"APP_ID": live.APP_ID}, holds_sessions=True)
+    kind.short = dataclasses.replace(kind, variables=kind.variables | {"SESSION_SECONDS": str(SHORT_SECONDS)})
+    return kind

@@ -1,12 +1,8 @@
 """The parts of the login servers' tests: a server, an app with its cookie, and a proxy that fails when it is told to."""
 
-import contextlib
 import email.utils
-import http.client
 import json
 import time
-import urllib.error
-import urllib.request
 
 import harness
 import live
@@ -21,11 +17,18 @@ def expect(holds, what):
         raise Failure(what)
 
 
+def answered(what, wanted, answer, said=""):
+    """Checks an answer's status, and that its text says something; returns the text."""
+    status, text = answer
+    expect(status == wanted and said in text, f"{what}: {status} {text}, not {wanted} {said}")
+    return text
+
+
 class Relay:
     """A proxy between a login server and the service or the source of keys. It can be told to fail."""
 
-    def __init__(self, target):
-        self.fault, self.target, self.server = None, target, harness.serve(self.answer)
+    def __init__(self, port):
+        self.fault, self.port, self.server = None, port, harness.serve(self.answer)
         self.address = self.server.url
 
     def answer(self, asked):
@@ -34,13 +37,8 @@ class Relay:
         if self.fault in FAULTS:
             return FAULTS[self.fault]
         hidden = {"host", "connection", "x-api-key" if self.fault == "key" else ""}
-        fields = {name: value for name, value in asked.headers.items() if name.lower() not in hidden}
-        question = urllib.request.Request(self.target + asked.path, asked.body or None, fields, method=asked.command)
-        try:
-            with urllib.request.urlopen(question, timeout=harness.ANSWER_SECONDS) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
+        fields = {name.title(): value for name, value in asked.headers.items() if name.lower() not in hidden}
+        return harness.request(self.port, asked.command, asked.path, asked.body or None, fields)
 
     def __enter__(self):
         return self
@@ -64,7 +62,7 @@ class LoginServer(live.Process):
     """A running login server of a kind. `status` is the answer to `GET /me` without a session."""
 
     def __init__(self, kind, variables, status=401):
-        self.kind = kind
+        self.kind, self.variables = kind, variables
         self.port = harness.free_port()
         command = [part.replace("PORT", str(self.port)) for part in kind.command]
         super().__init__(command, kind.variables | variables | {"PORT": str(self.port)})
@@ -82,31 +80,27 @@ class App:
         self.attributes = {}
 
     def call(self, method, path, body=None, cookie=None):
-        fields = {"Content-Type": "application/json", "Cookie": self.cookie if cookie is None else cookie}
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
-        with contextlib.closing(connection):
-            connection.request(method, path, None if body is None else json.dumps(body), fields)
-            answer = connection.getresponse()
-            text = answer.read().decode()
+        fields = {"Cookie": self.cookie if cookie is None else cookie}
+        answer = harness.answer_to(self.server.port, method, path, None if body is None else json.dumps(body), fields)
         for field in answer.headers.get_all("Set-Cookie") or [] if cookie is None else []:
             self.cookie, _, attributes = field.partition(";")
             parts = (part.strip().lower().partition("=") for part in attributes.split(";"))
             self.attributes = {name: value for name, _, value in parts}
             if self.seconds() <= 0:
                 self.cookie = ""
-        return answer.status, text
+        return answer.status, answer.body.decode()
 
     def seconds(self):
-        """The time that the app keeps the cookie."""
+        """The time that the app keeps the cookie; a cookie of the browser's session has no end."""
         if "max-age" in self.attributes:
             return int(self.attributes["max-age"])
+        if "expires" not in self.attributes:
+            return float("inf")
         return email.utils.parsedate_to_datetime(self.attributes["expires"]).timestamp() - time.time()
 
     def begin(self):
-        status, text = self.call("POST", "/login/begin", {})
-        expect(status == 200, f"begin: {status} {text}\n{self.server.output()}")
-        begun = json.loads(text)
-        return begun["login"], begun["nonce"]
+        begun = json.loads(answered("begin", 200, self.call("POST", "/login/begin", {})))
+        return begun.get("login"), begun["nonce"]
 
     def log_in(self, login, token, **more):
         return self.call("POST", "/login", {"login": login, "id_token": token} | more)
@@ -118,16 +112,10 @@ class App:
         status, text = self.call("GET", "/me", cookie=cookie)
         return json.loads(text).get("user") if status == 200 else None
 
-    def changed(self, seconds, secret=None):
-        """The cookie of the same session, which ends so many seconds earlier."""
-        name, _, value = self.cookie.partition("=")
-        secret = self.server.kind.variables.get("SESSION_SECRET", "") if secret is None else secret
-        return f"{name}={self.server.kind.change(value, secret.encode(), seconds)}"
-
 
 def logged_in(server, issuer):
     app = App(server)
     login, nonce = app.begin()
-    status, text = app.log_in(login, issuer.token(nonce=nonce))
-    expect(status == 200 and app.user() == live.SUBJECT, f"a login: {status} {text}\n{server.output()}")
+    answered("a login", 200, app.log_in(login, issuer.token(nonce=nonce)))
+    expect(app.user() == live.SUBJECT, f"a login is no session\n{server.output()}")
     return app

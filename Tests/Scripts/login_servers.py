@@ -12,8 +12,8 @@ import time
 
 import harness
 import live
-from login_parts import FAULTS, App, LoginServer, Relay, expect, logged_in
-from login_sessions import LIFETIME
+from login_kinds import LIFETIME, SHORT_SECONDS
+from login_parts import FAULTS, App, LoginServer, Relay, answered, expect, logged_in
 
 # Values with which a login server must not start; None stands for a missing variable.
 WRONG = {
@@ -48,9 +48,8 @@ def refuses_wrong_settings(kind, variables):
     expect((run.returncode, run.stdout + run.stderr) == (0, ""), f"good settings: {run}")
     with LoginServer(kind, variables | {"VERIFY_KEY": ""}, status=500) as server:
         app = App(server)
-        status, text = app.call("POST", "/login/begin", {})
-        expect(status == 500 and "not_configured" in text and not app.cookie, f"without a key: {status} {text}")
-        expect("VERIFY_KEY must be" in server.output(), server.output())
+        answered("without a key", 500, app.call("POST", "/login/begin", {}), "not_configured")
+        expect(not app.cookie and "VERIFY_KEY must be" in server.output(), server.output())
 
 
 def good_login(server, issuer):
@@ -62,10 +61,8 @@ def good_login(server, issuer):
     expect({"httponly", "secure", "samesite=lax", "path=/"} <= flags and "domain" not in app.attributes, f"{flags}")
     expect(0 <= LIFETIME - app.seconds() < MARGIN, f"the app keeps the cookie for {app.seconds()} s")
     expect(app.user() is None, "a login that is only begun names a user")
-    status, text = app.log_in(login, issuer.token(nonce=nonce, name="Jane Doe"))
-    expect(status == 200, f"good: {status} {text}\n{server.output()}")
-    person = json.loads(text)
-    expect((person["user"], person["name"]) == (live.SUBJECT, "Jane Doe"), f"good: {text}")
+    person = json.loads(answered("good", 200, app.log_in(login, issuer.token(nonce=nonce, name="Jane Doe"))))
+    expect((person["user"], person["name"]) == (live.SUBJECT, "Jane Doe"), f"good: {person}")
     expect(app.cookie != first, "the session kept its id")
     expect(app.user() == live.SUBJECT, "the session names nobody")
     expect(app.user(first) is None, "the id from before the login opens the session")
@@ -76,91 +73,62 @@ def good_login(server, issuer):
 def refreshes(server, issuer):
     app = logged_in(server, issuer)
     # The SDK's own refresh has a nonce that this server never saw.
-    status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
-    expect(status == 200, f"refresh: {status} {text}")
+    answered("a refresh", 200, app.refresh(issuer.token(nonce="of-the-sdk")))
     expect(0 <= LIFETIME - app.seconds() < MARGIN, f"after a refresh the app keeps the cookie for {app.seconds()} s")
     stranger = issuer.token(nonce="of-the-sdk", sub="1000200030004000")
     for more in {}, {"subject": "1000200030004000", "user": "1000200030004000"}:
-        status, text = app.refresh(stranger, **more)
-        expect(status == 401 and "subject_mismatch" in text, f"another person's refresh: {status} {text}")
-    status, _ = App(server).refresh(issuer.token())
-    expect(status == 401, "a refresh began a session")
+        answered("another person's refresh", 401, app.refresh(stranger, **more), "subject_mismatch")
+    answered("a refresh without a session", 401, App(server).refresh(issuer.token()))
     login, _ = app.begin()
-    status, text = App(server).refresh(issuer.token(), login=login)
-    expect(status == 401, f"a refresh of a login that is only begun: {status} {text}")
+    answered("a refresh of a login that is only begun", 401, App(server).refresh(issuer.token(), login=login))
     expect(app.user() == live.SUBJECT, "a refused refresh changed the session")
 
 
-def old_sessions(server, issuer):
-    """A session lasts for the lifetime after its login or its last refresh, and a login that is begun prolongs none."""
-    app = logged_in(server, issuer)
-    app.cookie = app.changed(LIFETIME - MARGIN)
-    expect(app.user() == live.SUBJECT, "a session ends early")
-    app.begin()
-    app.cookie = app.changed(MARGIN)
-    expect(app.user() is None, "an old session is accepted")
-    status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
-    expect(status == 401, f"the refresh of an old session: {status} {text}")
-    app = logged_in(server, issuer)
-    app.cookie = app.changed(LIFETIME - MARGIN)
-    status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
-    expect(status == 200, f"a late refresh: {status} {text}")
-    app.cookie = app.changed(LIFETIME - MARGIN)
-    expect(app.user() == live.SUBJECT, "a refresh prolongs by less than the lifetime")
-    app.cookie = app.changed(MARGIN)
-    expect(app.user() is None, "a refresh prolongs by more than the lifetime")
-
-
 def short_sessions(kind, variables, issuer):
-    """The same for a server whose sessions cannot be changed from outside: its lifetime is five seconds."""
-    seconds = 5
-    with LoginServer(kind, variables | {"SESSION_SECONDS": str(seconds)}) as server:
+    """A session lasts for the lifetime after its login or its last refresh, and a login that is begun prolongs none."""
+    with LoginServer(kind.short, variables) as server:
         app = logged_in(server, issuer)
         began = time.monotonic()
-        while time.monotonic() - began <= seconds + 1:
-            status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
-            expect(status == 200 and app.seconds() == seconds, f"a refresh: {status} {text}")
+        while time.monotonic() - began <= SHORT_SECONDS + 1:
+            answered("a refresh", 200, app.refresh(issuer.token(nonce="of-the-sdk")))
+            expect(0 < app.seconds() <= SHORT_SECONDS, f"a refresh lasts {app.seconds()} s")
         while app.user():
             app.begin()
             expect(time.monotonic() - began < harness.START_SECONDS, "an old session is accepted")
-        status, text = app.refresh(issuer.token(nonce="of-the-sdk"))
-        expect(status == 401, f"the refresh of an old session: {status} {text}")
+        answered("the refresh of an old session", 401, app.refresh(issuer.token(nonce="of-the-sdk")))
 
 
 def forged_cookies(server, issuer):
-    app = logged_in(server, issuer)
-    expect(app.user(app.changed(0)) == live.SUBJECT, "the tests sign other cookies than the server")
-    for secret in "", "x" * 32:
-        expect(app.user(app.changed(0, secret)) is None, f"a cookie signed with '{secret}' is accepted")
+    """A cookie that is signed with another secret opens no session."""
+    with LoginServer(server.kind, server.variables | {"SESSION_SECRET": "x" * 32}) as other:
+        cookie = logged_in(other, issuer).cookie
+    expect(App(server).user(cookie) is None, "a cookie of another secret is accepted")
 
 
 def logs_out(server, issuer):
     app = logged_in(server, issuer)
     old = app.cookie
-    status, text = app.call("POST", "/logout")
-    expect(status == 200 and not app.cookie and app.user() is None, f"a logout: {status} {text} {app.cookie}")
+    answered("a logout", 200, app.call("POST", "/logout"))
+    expect(not app.cookie and app.user() is None, f"after a logout there is {app.cookie}")
     left = app.user(old)
     expect(left == (None if server.kind.holds_sessions else live.SUBJECT), f"after the logout the old cookie names {left}")
     login, nonce = app.begin()
     app.call("POST", "/logout", {})
-    status, text = app.log_in(login, issuer.token(nonce=nonce))
-    expect(status == 401 and app.user() is None, f"a login that was begun before the logout: {status} {text}")
-    status, text = App(server).call("POST", "/logout", {})
-    expect(status == 200, f"a logout without a session: {status} {text}")
+    answered("a login that was begun before the logout", 401, app.log_in(login, issuer.token(nonce=nonce)))
+    expect(app.user() is None, "it began a session")
+    answered("a logout without a session", 200, App(server).call("POST", "/logout", {}))
 
 
 def same_token_twice(server, issuer):
     app = App(server)
     login, nonce = app.begin()
     first, token = app.cookie, issuer.token(nonce=nonce)
-    status, text = app.log_in(login, token)
-    expect(status == 200, f"{status} {text}")
-    status, text = app.log_in(login, token)
-    expect(status == 401, f"twice in one session: {status} {text}")
+    answered("once", 200, app.log_in(login, token))
+    answered("twice in one session", 401, app.log_in(login, token))
     thief = App(server)
     thief.cookie = first
-    status, text = thief.log_in(login, token)
-    expect(status == 401 and thief.user() != live.SUBJECT, f"twice with the cookie from before: {status} {text}")
+    answered("twice with the cookie from before", 401, thief.log_in(login, token))
+    expect(thief.user() != live.SUBJECT, "the thief is logged in")
     one, other = App(server), App(server)
     login, nonce = one.begin()
     other.cookie, token = one.cookie, issuer.token(nonce=nonce)
@@ -176,34 +144,28 @@ def stolen_token(server, issuer):
         login, nonce = owner.begin()
         token = issuer.token(nonce=nonce)
         if order == "owner first":
-            expect(owner.log_in(login, token)[0] == 200, f"{order}: the owner is refused")
+            answered(f"{order}: the owner", 200, owner.log_in(login, token))
         for name in login, "", None:
-            status, text = thief.log_in(name, token)
-            expect(status == 401 and thief.user() is None, f"{order}, without a session: {status} {text}")
+            answered(f"{order}, without a session", 401, thief.log_in(name, token))
         own = thief.begin()[0]
         claimed = {"nonce": nonce, "raw_nonce": nonce, "issued_nonce": True, "subject": live.SUBJECT, "user": live.SUBJECT}
         for more in {}, claimed:
-            status, text = thief.log_in(own, token, **more)
-            expect(status == 401 and "nonce_mismatch" in text and thief.user() is None, f"{order}, own login: {status} {text}")
-        status, text = thief.log_in(login, token, **claimed)
-        expect(status == 401 and thief.user() is None, f"{order}, the owner's login: {status} {text}")
+            answered(f"{order}, own login", 401, thief.log_in(own, token, **more), "nonce_mismatch")
+        answered(f"{order}, the owner's login", 401, thief.log_in(login, token, **claimed))
+        expect(thief.user() is None, f"{order}: the thief is logged in")
         if order == "thief first":
-            status, text = owner.log_in(login, token)
-            expect(status == 200, f"{order}: the owner is refused: {status} {text}")
+            answered(f"{order}: the owner", 200, owner.log_in(login, token))
         expect(owner.user() == live.SUBJECT, f"{order}: the owner is not logged in")
 
 
 def expired_token(server, issuer):
-    now = int(time.time())
-    app = App(server)
+    app, now = App(server), int(time.time())
     login, nonce = app.begin()
-    status, text = app.log_in(login, issuer.token(nonce=nonce, iat=now - 7200, exp=now - 3600))
-    expect(status == 401 and "expired" in text, f"expired: {status} {text}")
-    expect(app.user() is None, "an expired token began a session")
+    answered("expired", 401, app.log_in(login, issuer.token(nonce=nonce, iat=now - 7200, exp=now - 3600)), "expired")
     for what in None, 7, {"a": 1}, "", "x.y", "EAABwzLixnjYBO0123456789abcdef", issuer.foreign(), issuer.token(nonce=nonce)[:-4]:
-        login = app.begin()[0]
-        status, text = app.log_in(login, what)
-        expect(status in (400, 401) and app.user() is None, f"the token {what}: {status} {text}")
+        status, text = app.log_in(app.begin()[0], what)
+        expect(status in (400, 401), f"the token {what}: {status} {text}")
+    expect(app.user() is None, "a bad token began a session")
 
 
 def outage(server, issuer, relay, faults, unjudged):
@@ -212,35 +174,32 @@ def outage(server, issuer, relay, faults, unjudged):
     login, nonce = other.begin()
     for fault in faults:
         relay.fault = fault
-        status, text = other.log_in(login, unjudged(nonce))
-        expect(status == 503, f"{fault}: a login: {status} {text}\n{server.output()}")
-        status, text = app.refresh(unjudged("of-the-sdk"))
-        expect(status == 503, f"{fault}: a refresh: {status} {text}")
+        answered(f"{fault}: a login", 503, other.log_in(login, unjudged(nonce)))
+        answered(f"{fault}: a refresh", 503, app.refresh(unjudged("of-the-sdk")))
         status, text = app.call("POST", "/login/begin", {})
         expect(status in (200, 503), f"{fault}: the beginning of a login: {status} {text}")
         expect(app.user() == live.SUBJECT, f"{fault}: it logged the person out")
         relay.fault = None
-    status, text = other.log_in(login, issuer.token(nonce=nonce))
-    expect(status == 200 and other.user() == live.SUBJECT, f"the same login after the outage: {status} {text}")
+    answered("the same login after the outage", 200, other.log_in(login, issuer.token(nonce=nonce)))
+    expect(other.user() == live.SUBJECT, "the login after the outage is no session")
 
 
 def all_tests(server, issuer, relay, faults, unjudged):
     tests = [good_login, same_token_twice, stolen_token, expired_token, refreshes, logs_out]
-    if server.kind.change:
-        tests.append(old_sessions)
     if "SESSION_SECRET" in server.kind.variables:
         tests.append(forged_cookies)
     for test in tests:
         test(server, issuer)
     outage(server, issuer, relay, faults, unjudged)
-    return f"ok: {len(tests) + 2} tests"
+    return f"ok: {len(tests) + 3} tests"
 
 
 def asks_service(kind, service, issuer):
     """Runs the tests for a server that asks the service."""
-    with Relay(f"http://{service.address}") as relay:
+    with Relay(service.port) as relay:
         variables = {"VERIFY_URL": relay.address}
         refuses_wrong_settings(kind, variables)
+        short_sessions(kind, variables, issuer)
         with LoginServer(kind, variables) as server:
             done = all_tests(server, issuer, relay, ["closed", "key", *FAULTS], lambda nonce: issuer.token(nonce=nonce))
             for told in "unauthorized_client", "client-key new":
@@ -251,7 +210,7 @@ def asks_service(kind, service, issuer):
 def judges_itself(kind, issuer, stranger):
     """Runs the tests for a server on the library, which cannot judge an unknown key without the source of keys."""
     refuses_wrong_settings(kind, {"SESSION_SECONDS": str(LIFETIME)})
-    with Relay(f"http://{issuer.address}") as relay:
+    with Relay(issuer.port) as relay:
         variables = {"JWKS_URL": issuer.jwks_url.replace(f"http://{issuer.address}", relay.address)}
         short_sessions(kind, variables, issuer)
         with LoginServer(kind, variables) as server:
@@ -306,14 +265,10 @@ def scores(program, kinds, naive):
         return "ok: " + ", ".join(f"{name} {result.result()}" for name, result in judged.items())
 
 
-def nonce(service):
-    return json.loads(harness.request(service.port, "POST", "/nonces", "{}", live.Service.fields)[1])["nonce"]
-
-
 def wait_until_nonces_count(service, issuer):
     """Waits until nonces are accepted. A new service refuses those of its first seconds, since it may have forgotten their use."""
     def counts():
-        of_login = nonce(service)
+        of_login = service.nonce()
         question = json.dumps({"id_token": issuer.token(nonce=of_login), "nonce": of_login})
         return harness.request(service.port, "POST", "/verify", question, service.fields)[0] == 200
 

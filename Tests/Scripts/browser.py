@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import urllib.request
+
+import harness
 
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Down": "\ue015", "Up": "\ue013", "Space": " "}
 
@@ -16,11 +17,10 @@ class Browser:
 
     def __init__(self, *switches):
         self.folder = tempfile.mkdtemp()
-        port = self.start() or self.start()
-        if not port:
+        self.port = self.start() or self.start()
+        if not self.port:
             raise RuntimeError("chromedriver does not start")
         threading.Thread(target=self.driver.stdout.read, daemon=True).start()
-        self.base = f"http://127.0.0.1:{port}"
         # The sandbox needs rights that a container does not give. The browser opens only this project's pages.
         arguments = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
@@ -49,13 +49,11 @@ class Browser:
         return None
 
     def send(self, method, path, body=None):
-        request = urllib.request.Request(
-            self.base + path, method=method, headers={"Content-Type": "application/json"},
-            data=None if body is None else json.dumps(body).encode(),
-        )
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=300) as answer:
-            return json.load(answer)["value"]
+        status, text = harness.request(self.port, method, path, None if body is None else json.dumps(body), timeout=300)
+        value = json.loads(text)["value"]
+        if status != 200:
+            raise RuntimeError(f"{path}: {value}")
+        return value
 
     def do(self, path, body=None):
         return self.send("POST", self.session + path, body or {})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays Facebook and the app's backend with Python's standard library alone, against the real service.
 
-  1. signed requests made here, with and without padding, are accepted, and forged ones are refused;
+  1. signed requests made here, with and without padding, are accepted;
   2. the example receivers (Python, Node) verify the webhooks.
 
 usage: callbacks_test.py
@@ -61,26 +61,14 @@ def service(program, issuer, url, folder):
 
 
 def independent(program, issuer, folder):
-    backend, codes = Backend(), set()
-    with service(program, issuer, backend.url, folder) as running:
+    with service(program, issuer, Backend().url, folder) as running:
         for padded in (False, True):
             for user in (USER, int(USER)):
                 status, answer = call(running, "data-deletion", signed_request(padded=padded, user_id=user))
-                code = answer.get("confirmation_code", "")
-                check(status == 200 and answer["url"] == f"{STATUS}?code={code}" and code.isalnum() and 20 <= len(code) <= 40,
+                check(status == 200 and answer["url"] == f"{STATUS}?code={answer['confirmation_code']}",
                       f"a deletion is taken: {status} {answer}")
-                codes.add(code)
-        check(len(codes) == 4, f"each has a code of its own: {codes}")
-        taken = len(backend.events)
-        for text in (signed_request(secret="another-secret-of-16"), signed_request(algorithm="none"),
-                     signed_request(issued_at=int(time.time()) - 90_000), signed_request(user_id="me"),
-                     signed_request(code="AQBx"), signed_request(oauth_token="EAA"), signed_request(user_id="0218471"),
-                     signed_request(expires=int(time.time()) - 90), signed_request()[:-1],
-                     signed_request().split(".")[1]):
-            answers = [call(running, name, text) for name in ("deauthorize", "data-deletion")]
-            check(all(status == 403 and answer["code"] == "invalid_signed_request" for status, answer in answers),
-                  f"a forgery is refused: {answers}")
-        check(len(backend.events) == taken, "no forgery is delivered")
+        status, answer = call(running, "data-deletion", signed_request(secret="another-secret-of-16"))
+        check(status == 403 and answer["code"] == "invalid_signed_request", f"another secret's is refused: {status} {answer}")
 
 
 def examples(program, issuer, folder):

@@ -4,16 +4,17 @@
 Usage: http_differential.py [SERVER], the test server of this package (by default that of the debug build).
 Peers that are not installed are named and left out. The exit code is 1 if a refusal has no explanation below.
 """
+import collections
 import contextlib
 import glob
 import json
 import os
 import re
 import socket
-import subprocess
 import sys
 
 import harness
+import live
 import proxies
 
 CASES = os.path.join(harness.ROOT, "..", "shared", "http-cases")
@@ -115,18 +116,11 @@ def is_installed(name):
 def exchange(port, raw):
     """The final statuses of the answers."""
     received = b""
-    try:
-        with socket.create_connection(("127.0.0.1", port), 2) as client:
-            client.settimeout(1.5)
-            client.sendall(raw)
-            client.shutdown(socket.SHUT_WR)
-            while True:
-                data = client.recv(65536)
-                if not data:
-                    break
-                received += data
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.5) as client:
+        client.sendall(raw)
+        client.shutdown(socket.SHUT_WR)
+        while data := client.recv(65536):
+            received += data
     statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3})", received)]
     return [status for status in statuses if status >= 200]
 
@@ -137,43 +131,28 @@ REFUSALS = {400, 411, 413, 414, 417, 426, 431, 505}
 
 def main():
     if not os.path.isdir(CASES):
-        print("SKIPPED: ../shared/http-cases is not there")
+        harness.skip("../shared/http-cases is not there")
         return 0
-    server = sys.argv[1] if len(sys.argv) > 1 else os.path.join(harness.ROOT, ".build", "debug", "http11-probe-server")
-    peers = {name: make for name, make in PEERS.items() if is_installed(name)}
-    for name in PEERS:
-        if name not in peers:
-            print(f"SKIPPED: {name} is not installed")
-    if len(peers) < 2:
-        print("SKIPPED: fewer than two peers are installed")
-        return 0
+    server = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(harness.ROOT, ".build", "debug", "http11-probe-server")
     with contextlib.ExitStack() as stack:
-        return compare(server, peers, stack)
+        def starts(name, command):
+            process = stack.enter_context(live.Process([str(part) for part in command]))
+            return harness.listens(ports[name], process.process)
 
-
-def compare(server, peers, stack):
-    def starts(name, command):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=None if name == "this" else subprocess.DEVNULL)
-        stack.callback(process.wait)
-        stack.callback(process.terminate)
-        return harness.listens(ports[name], process)
-
-    ports = {name: harness.free_port() for name in ["this", *peers]}
-    PLAIN["port"] = ports["this"]
-    if not starts("this", [server, f"127.0.0.1:{ports['this']}", "1", "agreeable"]):
-        print(f"{server} does not start")
-        return 1
-    for name, make in peers.items():
-        if not starts(name, make(stack.enter_context(harness.Folder()), ports[name])):
-            print(f"SKIPPED: {name} does not start")
-            del ports[name]
-    return judge(ports)
+        ports = {name: harness.free_port() for name in ["this", *PEERS]}
+        PLAIN["port"] = ports["this"]
+        if not starts("this", [server, f"127.0.0.1:{ports['this']}", "1", "agreeable"]):
+            print(f"{server} does not start")
+            return 1
+        for name, make in PEERS.items():
+            if not is_installed(name) or not starts(name, make(stack.enter_context(harness.Folder()), ports[name])):
+                harness.skip(f"{name} is not installed, or does not start")
+                del ports[name]
+        return judge(ports)
 
 
 def judge(ports):
-    accepted = explained = 0
-    unexplained = []
-    used = {}
+    accepted, unexplained, used = 0, [], collections.Counter()
     for path in sorted(glob.glob(os.path.join(CASES, "*.json"))):
         with open(path, encoding="utf-8") as file:
             cases = json.load(file)
@@ -187,9 +166,7 @@ def judge(ports):
                 continue
             accepted += 1
             refusing = []
-            for name in ports:
-                if name == "this":
-                    continue
+            for name in list(ports)[1:]:
                 theirs = exchange(ports[name], raw)
                 if not theirs or any(status in REFUSALS for status in theirs):
                     refusing.append(f"{name} {theirs}")
@@ -197,12 +174,11 @@ def judge(ports):
                 continue
             reason = next((reason for predicate, reason in EXPLANATIONS if predicate(raw)), None)
             if reason:
-                explained += 1
-                used[reason] = used.get(reason, 0) + 1
+                used[reason] += 1
             else:
                 unexplained.append((case["name"], raw[:200], refusing))
     print(f"peers: {', '.join(name for name in ports if name != 'this')}")
-    print(f"{accepted} cases accepted; two or more peers refuse {explained + len(unexplained)} of them")
+    print(f"{accepted} cases accepted; two or more peers refuse {used.total() + len(unexplained)} of them")
     for reason, count in used.items():
         print(f"  {count:3d}  {reason}")
     for name, raw, refusing in unexplained:

@@ -10,34 +10,29 @@ installed is reported as SKIPPED.
 """
 
 import os
-import pathlib
 import shutil
 import sys
 
 import harness
 import live
 from callbacks_test import Backend
+from harness import check
 
 TOOLS = ["openapi-spec-validator==0.9.0", "schemathesis==4.32.5", "openapi-python-client==0.29.1"]
 
 
-def tool(name, folder):
-    place = pathlib.Path(folder) / "bin" / name if folder else None
-    return str(place) if place and place.exists() else shutil.which(name)
+def with_tool(name, folder, use, *rest):
+    """Calls `use` with the tool's path, or names it if it is not installed."""
+    found = shutil.which(name, path=f"{folder}/bin:{os.environ['PATH']}")
+    if found:
+        use(found, folder, *rest)
+    else:
+        harness.skip(f"{name} is not installed")
 
 
-def skipped(what):
-    harness.skip(f"{what} is not installed")
-    return True
-
-
-def validate(folder, document, scratch):
-    name = tool("openapi-spec-validator", folder)
-    if not name:
-        return skipped("openapi-spec-validator")
+def validate(name, _folder, document, scratch):
     run = harness.run([name, scratch.write("openapi.json", document)])
-    print(f"openapi-spec-validator: {(run.stdout + run.stderr).strip().splitlines()[-1]}")
-    return run.returncode == 0
+    check(run.returncode == 0, f"openapi-spec-validator: {(run.stdout + run.stderr).strip().splitlines()[-1]}")
 
 
 CONFIGURATION = """
@@ -57,10 +52,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 """
 
 
-def explore(folder, service, token, wanted, scratch):
-    name = tool("schemathesis", folder)
-    if not name:
-        return skipped("schemathesis")
+def explore(name, _folder, service, token, wanted, scratch):
     before, good, rounds = service.requests(), True, 0
     command = [name, "--config-file", scratch.write("schemathesis.toml", CONFIGURATION), "run",
                f"http://{service.address}/openapi.json", "--checks", "all", "--max-examples", "20", "--workers", "1", "--no-color"]
@@ -78,26 +70,20 @@ def explore(folder, service, token, wanted, scratch):
                 print((run.stdout + run.stderr)[-6000:])
                 good = False
     count = service.requests() - before
-    print(f"schemathesis: {count} requests in {rounds} rounds, {'no failure' if good else 'FAILED'}")
-    return good and count >= wanted
+    check(good and count >= wanted, f"schemathesis: {count} requests in {rounds} rounds")
 
 
-def generated_client(folder, service, document, issuer, scratch):
-    name = tool("openapi-python-client", folder)
-    if not name:
-        return skipped("openapi-python-client")
+def generated_client(name, folder, service, document, issuer, scratch):
     scratch.write("openapi.json", document)
     command = [name, "generate", "--path", "openapi.json", "--meta", "none", "--output-path", "limited_login_client"]
     environment = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"} if folder else None
     run = harness.run(command, cwd=scratch.path, env=environment)
-    if run.returncode != 0 or "WARNING" in run.stdout.upper():
-        print(run.stdout + run.stderr)
-        return False
+    if not check(run.returncode == 0 and "WARNING" not in run.stdout.upper(), "a client is generated", run.stdout + run.stderr):
+        return
     python = f"{folder}/bin/python" if folder else sys.executable
     arguments = [f"http://{service.address}", service.key, issuer.token(name="Jane Doe"), issuer.expired(), issuer.access_token()]
     run = harness.run([python, scratch.write("use.py", USE), *arguments], cwd=scratch.path)
-    print(f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
-    return run.returncode == 0
+    check(run.returncode == 0, f"generated client: {(run.stdout + run.stderr).strip()[-1000:]}")
 
 
 USE = """
@@ -171,11 +157,10 @@ def main():
             # This token makes the person of the document's examples known to Graph.
             issuer.token(email="jane@example.com")
             document = harness.request(service.port, "GET", "/openapi.json")[1].decode()
-            outcomes = [
-                validate(tools, document, folder), generated_client(tools, service, document, issuer, folder),
-                explore(tools, service, issuer.token(), chosen.requests, folder),
-            ]
-    return 0 if all(outcomes) else 1
+            with_tool("openapi-spec-validator", tools, validate, document, folder)
+            with_tool("openapi-python-client", tools, generated_client, service, document, issuer, folder)
+            with_tool("schemathesis", tools, explore, service, issuer.token(), chosen.requests, folder)
+    return 1 if harness.failures else 0
 
 
 if __name__ == "__main__":

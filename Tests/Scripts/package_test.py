@@ -25,9 +25,15 @@ OWN_TARGETS = [
     "StandInIssuer", "TestProcess", "TestSupport", "VerificationService",
 ]
 
+
+def products(*names):
+    return ", ".join(f'.product(name: "{name}", package: "limited-login")' for name in names)
+
+
 MANIFEST = f"""// swift-tools-version: 6.2.3
 import PackageDescription
 
+let own: [Target.Dependency] = {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }}
 let package = Package(
     name: "throw-away",
     platforms: [.macOS(.v26)],
@@ -35,32 +41,16 @@ let package = Package(
     targets: {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }} + [
         .executableTarget(
             name: "app",
-            dependencies: {json.dumps(OWN_TARGETS)}.map {{ .target(name: $0) }} + [
-                .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "LimitedLoginKeys", package: "limited-login"),
-                .product(name: "LimitedLoginHTTPS", package: "limited-login"),
-            ],
+            dependencies: own + [{products("LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS")}],
             swiftSettings: [
                 .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("MemberImportVisibility"),
             ]
         ),
-        .executableTarget(
-            name: "plain",
-            dependencies: [
-                .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "LimitedLoginKeys", package: "limited-login"),
-            ]
-        ),
+        .executableTarget(name: "plain", dependencies: [{products("LimitedLogin", "LimitedLoginKeys")}]),
         .testTarget(
             name: "AppTests",
-            dependencies: [
-                "app",
-                .product(name: "LimitedLogin", package: "limited-login"),
-                .product(name: "LimitedLoginKeys", package: "limited-login"),
-                .product(name: "LimitedLoginHTTPS", package: "limited-login"),
-                .product(name: "LimitedLoginTesting", package: "limited-login"),
-            ]
+            dependencies: ["app", {products("LimitedLogin", "LimitedLoginKeys", "LimitedLoginHTTPS", "LimitedLoginTesting")}]
         ),
     ]
 )

@@ -5,7 +5,6 @@ import re
 import urllib.parse
 
 import harness
-import live
 from login_parts import Failure, expect as require
 
 # The positions of the clicked parts and of the verdict, which no verdict may change.
@@ -62,15 +61,6 @@ window.fetch = async (...given) => {
 def get(url):
     place = urllib.parse.urlsplit(url)
     return json.loads(harness.request(place.port, "GET", place.path)[1])
-
-
-def demo(program):
-    process = live.Process([
-        program, "demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--issuer-listen", "127.0.0.1:0",
-    ])
-    base = process.find(r"Open the page:\s+(http://\S+)/")
-    process.find(r"(Control-C)")
-    return process, base
 
 
 def text_of(browser, part):

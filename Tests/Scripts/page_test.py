@@ -9,7 +9,6 @@ the same in a shell. The checks begin on the first screen. An outage of Facebook
 Then a page of another origin, and one by DNS rebinding, try to use the program.
 """
 
-import base64
 import json
 import os
 import sys
@@ -18,7 +17,7 @@ import harness
 import live
 from browser import Browser
 from page_parts import (
-    EMPTY, FOCUSED, HINTED, IN_VIEW, LAYOUT, NOBODY_CAN_TELL, VERDICT, Failure, above_the_fold, counted, demo, explained, get, quiet,
+    EMPTY, FOCUSED, HINTED, IN_VIEW, LAYOUT, NOBODY_CAN_TELL, VERDICT, Failure, above_the_fold, counted, explained, get, quiet,
     require, shows, tab_to, text_of,
 )
 
@@ -35,8 +34,8 @@ def pasted(command, expected):
     require(code == expected, f"pasted into a shell, the command answers {code} and not {expected}:\n{command}")
 
 
-def judged(browser, base, name, where):
-    """Checks the page after a scenario was played."""
+def judged(browser, name, where, wanted=None):
+    """Checks the page after a scenario was played, with the wanted verdict if one is given."""
     shows(browser, name)
     require(browser.run(IN_VIEW), f"{where}: {name}: the verdict is not in view")
     status, code = browser.run(VERDICT)
@@ -47,7 +46,8 @@ def judged(browser, base, name, where):
     wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
     require(wide <= 0, f"{where}: {wide} px stand out at the side")
     counted(browser, f"{where}: {name}")
-    return status if code == "accepted" else f"{status} {code}"
+    shown = status if code == "accepted" else f"{status} {code}"
+    require(wanted in (None, shown), f"{where}: {name} shows {shown}, not {wanted}")
 
 
 def promises(base):
@@ -62,13 +62,13 @@ def opened(browser, base, size, scheme):
 
 def scenarios(program, size, scheme):
     """Plays every scenario in its order, by arrow keys and Enter, then by mouse; then a custom login."""
-    process, base = demo(program)
+    process = live.Demonstration(program)
+    base = process.page
     browser = Browser()
     where = f"{size[0]} × {size[1]}, {scheme}"
     try:
         opened(browser, base, size, scheme)
-        shown = judged(browser, base, "good", f"{where}: opened")
-        require(shown == "200", f"{where}: the page opens with {shown}")
+        judged(browser, "good", f"{where}: opened", "200")
         above_the_fold(browser, size, where)
         layout = browser.run(LAYOUT)
         tab_to(browser, "good")
@@ -82,8 +82,7 @@ def scenarios(program, size, scheme):
                 for way in ["keyboard", "mouse"] if name not in ("away", "back") else ["keyboard"]:
                     browser.run("delete document.getElementById('verdict').dataset.scenario; scrollTo(0, 0)")
                     browser.press("Enter") if way == "keyboard" else browser.click(f"#scenarios [data-scenario={name}]")
-                    shown = judged(browser, base, name, f"{where}, by {way}")
-                    require(shown == promised, f"{where}: {name} shows {shown}, promised was {promised}")
+                    judged(browser, name, f"{where}, by {way}", promised)
                     now = browser.run(LAYOUT)
                     require(now == layout, f"{where}: {name}: the page jumped: {layout} {now}")
                 pasted(text_of(browser, "command"), promised[4:] or "accepted")
@@ -91,7 +90,7 @@ def scenarios(program, size, scheme):
             if place + 1 < len(names):
                 browser.press("Down")
         explained(browser, size, where)
-        turns(browser, base, where)
+        turns(browser, where)
         outage(browser, base, where)
         reloaded(browser, base, where)
         own_login(browser, where)
@@ -105,12 +104,11 @@ def scenarios(program, size, scheme):
         process.stop()
 
 
-def turns(browser, base, where):
+def turns(browser, where):
     """Plays the two scenarios that take turns, by mouse."""
     for name in ["away", "back"]:
         browser.click(f"#scenarios [data-scenario={name}]")
-        shown = judged(browser, base, name, f"{where}, by mouse")
-        require(shown == "200", f"{where}: {name} shows {shown}")
+        judged(browser, name, f"{where}, by mouse", "200")
 
 
 def outage(browser, base, where):
@@ -119,7 +117,7 @@ def outage(browser, base, where):
     for way in ["button", "reload", "leave"]:
         browser.click("#scenarios [data-scenario=away]")
         browser.wait(shown)
-        judged(browser, base, "away", f"{where}, before {way}")
+        judged(browser, "away", f"{where}, before {way}")
         rest = get(base + "/state").get("away_seconds", 0)
         require(0 < rest <= 60, f"{where}: Facebook is away for {rest} s")
         if way == "button":
@@ -127,26 +125,25 @@ def outage(browser, base, where):
             browser.wait(f"!{shown}")
         elif way == "reload":
             browser.reload()
-            require(judged(browser, base, "good", f"{where}, after an outage") == "200", f"{where}: no good login after an outage")
+            judged(browser, "good", f"{where}, after an outage", "200")
         else:
             browser.open("about:blank")
         is_back = harness.until(lambda: not get(base + "/state").get("away_seconds"), 30, 0.05)
         require(is_back, f"{where}: Facebook stays away after {way}")
     browser.open(base + "/")
-    judged(browser, base, "good", where)
+    judged(browser, "good", where)
 
 
 def reloaded(browser, base, where):
     """Checks that the address keeps the login, and that a link alone does not change the keys."""
     browser.click("#scenarios [data-scenario=expired]")
-    judged(browser, base, "expired", where)
+    judged(browser, "expired", where)
     browser.reload()
-    shown = judged(browser, base, "expired", f"{where}, loaded again")
-    require(shown == "401 expired", f"{where}: loaded again, the page shows {shown}")
+    judged(browser, "expired", f"{where}, loaded again", "401 expired")
     keys = get(base + "/state")["keys"]
     browser.open("about:blank")
     browser.open(base + "/#rotate")
-    judged(browser, base, "good", f"{where}, by a link")
+    judged(browser, "good", f"{where}, by a link")
     require(get(base + "/state")["keys"] == keys, f"{where}: a link rotated the keys")
     require("named" in keys and "…" in keys, f"{where}: the keys are not told by name: {keys}")
 
@@ -256,7 +253,7 @@ def inspect(program, size, scheme):
 
 
 def encoded(text):
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return harness.base64url(text.encode())
 
 
 # Hostile texts in place of a token: the page must show each as text, and only a limited part of it.
@@ -309,7 +306,8 @@ frame.addEventListener('load', () => Promise.all(tries).then((all) => { window.o
 
 def foreign_pages(program):
     """Opens a page of another origin, and one by DNS rebinding, in a real browser."""
-    process, base = demo(program)
+    process = live.Demonstration(program)
+    base = process.page
     port = base.rsplit(":", 1)[1]
     attacker = harness.serve(lambda _: ATTACK.replace("TARGET", base).encode(), "text/html")
     # The browser resolves the name as an attacker's name server would.

@@ -15,12 +15,12 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
+import types
 
 import harness
 import live
-from readme_command import command, documents
+from login_parts import App, Failure
+from readme_command import command, documents, marked
 
 START_SECONDS = 3000  # includes an optimised build from nothing, on a busy machine
 STOP_SECONDS = 20
@@ -28,10 +28,6 @@ PROFILE = {
     "user_id", "name", "first_name", "middle_name", "last_name", "email", "image_url", "link_url", "friend_ids",
     "birthday", "age_range", "hometown", "location", "gender", "permissions", "is_limited",
 }
-
-
-class Failure(Exception):
-    pass
 
 
 class Running(live.Process):
@@ -119,7 +115,7 @@ def check_backend():
     python = harness.python_with("flask", "requests")
     if not python:
         return "left out: Flask is not installed"
-    [block] = re.findall(r"<!-- example: backend -->\n```python\n(.*?)^```$", documents(), re.M | re.S)
+    block = marked("example: backend", documents())
     service, issuer, own = (harness.free_port() for _ in range(3))
     program = "\n".join((
         "import requests", "from flask import Flask, abort, request, session", "app = Flask(__name__)",
@@ -127,31 +123,14 @@ def check_backend():
         "@app.get('/me')", "def me():", "    return {'user': session.get('user')}", f"app.run('127.0.0.1', {own})",
     ))
 
-    def call(browser, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f"http://127.0.0.1:{own}{path}", data, {"Content-Type": "application/json"})
-        try:
-            with browser.open(asked, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, {}
-
-    def browser():
-        return urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-
-    listeners = [f"{option}=127.0.0.1:{port}" for option, port in
-                 (("--listen", service), ("--admin-listen", harness.free_port()), ("--issuer-listen", issuer))]
-    with live.Process([harness.build(), "demo", *listeners]) as demo, live.Process([python, "-c", program]):
-        demo.find(r"(Control-C)")
+    with live.Demonstration(harness.build(), service, 0, issuer), live.Process([python, "-c", program]):
         harness.wait_until_ready(own, "/me")
-        owner, thief = browser(), browser()
-        nonce = call(owner, "/login/begin", {})[1]["nonce"]
-        call(thief, "/login/begin", {})
-        minted = urllib.request.Request(f"http://127.0.0.1:{issuer}/tokens", json.dumps({"nonce": nonce}).encode())
-        with urllib.request.urlopen(minted, timeout=30) as answer:
-            token = {"id_token": json.load(answer)["id_token"]}
-        statuses = [call(one, "/login", token)[0] for one in (thief, owner, thief)]
-        users = [call(one, "/me")[1]["user"] for one in (owner, thief)]
+        owner, thief = (App(types.SimpleNamespace(port=own)) for _ in range(2))
+        login, nonce = owner.begin()
+        thief.begin()
+        token = json.loads(harness.request(issuer, "POST", "/tokens", json.dumps({"nonce": nonce}))[1])["id_token"]
+        statuses = [one.log_in(login, token)[0] for one in (thief, owner, thief)]
+        users = [one.user() for one in (owner, thief)]
     if statuses != [401, 200, 401] or not users[0] or users[1]:
         raise Failure(f"answered {statuses}, and knows {users}")
     return "a thief is refused before and after the owner's login"
@@ -195,11 +174,7 @@ def check_api():
         r"<!-- command: (api_\w+) -->\n+```sh\n(.*?)^```\n(?:\n+```(json|http|text)\n(.*?)^```)?", documents(), re.M | re.S,
     )
     login = command("api_login")
-    listeners = [f"{option}=127.0.0.1:{port}" for option, port in
-                 zip(("--listen", "--admin-listen", "--issuer-listen"), ports.values())]
-    program = harness.build()
-    with live.Process([program, "demo", *listeners]) as demo:
-        demo.find(r"(Control-C)")
+    with live.Demonstration(harness.build(), *ports.values()):
         for name, request, kind, shown in blocks:
             if name == "api_login":
                 continue

@@ -7,8 +7,6 @@
   stand_in_issuer.py names ADDRESS HOST_NAME        a DNS server that knows one name: its own address
 """
 
-import base64
-import http.server
 import json
 import pathlib
 import socket
@@ -18,30 +16,18 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import harness  # noqa: E402
+from harness import base64url  # noqa: E402
+
 KEY_ID = "5c1de31a5fbb4ef08c0e0c3ca0c6d0a1e2f3a4b5"
 JWKS_PATH = "/.well-known/oauth/openid/jwks/"
 
 
-def base64url(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def openssl(*arguments: str, data: bytes | None = None) -> bytes:
-    return subprocess.run(["openssl", *arguments], input=data, check=True, capture_output=True).stdout
-
-
 def make(folder: pathlib.Path, host_name: str) -> None:
-    ca, ca_key = str(folder / "ca.pem"), str(folder / "ca.key")
-    request, server_key = str(folder / "server.csr"), str(folder / "server.key")
-    extensions = folder / "server.ext"
-    extensions.write_text(f"subjectAltName=DNS:{host_name}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n")
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Private test CA",
-            "-keyout", ca_key, "-out", ca)
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={host_name}", "-keyout", server_key, "-out", request)
-    openssl("x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2",
-            "-extfile", str(extensions), "-out", str(folder / "server.pem"))
-    openssl("genrsa", "-out", str(folder / "signing.key"), "2048")
-    modulus = openssl("rsa", "-in", str(folder / "signing.key"), "-noout", "-modulus").decode().strip().split("=")[1]
+    harness.Authority(harness.Folder(folder)).issue("server", f"DNS:{host_name}")
+    harness.output(["openssl", "genrsa", "-out", folder / "signing.key", "2048"])
+    modulus = harness.output(["openssl", "rsa", "-in", folder / "signing.key", "-noout", "-modulus"]).strip().split("=")[1]
     key = {"kid": KEY_ID, "kty": "RSA", "alg": "RS256", "use": "sig", "n": base64url(bytes.fromhex(modulus)), "e": "AQAB"}
     (folder / "jwks.json").write_text(json.dumps({"keys": [key]}))
 
@@ -58,30 +44,17 @@ def mint(folder: pathlib.Path, app_id: str, nonce: str) -> None:
     # The issuer's own JSON text escapes the solidus and the at sign.
     payload = json.dumps(claims, separators=(",", ":")).replace("/", "\\/").replace("@", "\\u0040")
     signing_input = base64url(json.dumps(header, separators=(",", ":")).encode()) + "." + base64url(payload.encode())
-    signature = openssl("dgst", "-sha256", "-sign", str(folder / "signing.key"), data=signing_input.encode())
+    signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", folder / "signing.key"], input=signing_input.encode(),
+                               check=True, capture_output=True).stdout
     print(f"{signing_input}.{base64url(signature)}")
 
 
 def serve(folder: pathlib.Path, address: str, port: int) -> None:
     body = (folder / "jwks.json").read_bytes()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = self.path == JWKS_PATH
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body) if found else 0))
-            self.end_headers()
-            if found:
-                self.wfile.write(body)
-
-    class Server(http.server.ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            print(f"{client_address}: {sys.exc_info()[1]}", file=sys.stderr)  # for instance a refused certificate
-
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    server = Server((address, port), Handler)
+    server = harness.HTTPServer((address, port), harness.Handler)
+    server.answer, server.media_type = lambda asked: (200, body) if asked.path == JWKS_PATH else (404, b""), "application/json"
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.serve_forever()
 

@@ -58,7 +58,7 @@ class Browser:
     def do(self, path, body=None):
         return self.send("POST", self.session + path, body or {})
 
-    def command(self, name, **parameters):
+    def command(self, name, /, **parameters):
         """A command of the DevTools protocol."""
         return self.do("/goog/cdp/execute", {"cmd": name, "params": parameters})
 

@@ -15,7 +15,6 @@ import os
 import shutil
 import sys
 import time
-import urllib.parse
 
 import harness
 import live
@@ -38,8 +37,7 @@ def signed_request(secret=live.Issuer.app_secret, padded=False, **members):
 
 def call(service, name, text):
     """Sends a callback; returns the status and the JSON answer."""
-    form, fields = urllib.parse.urlencode({"signed_request": text}), {"Content-Type": "application/x-www-form-urlencoded"}
-    status, body = harness.request(service.port, "POST", f"/callbacks/{name}", form, fields)
+    status, body = harness.request(service.port, "POST", f"/callbacks/{name}", *harness.form(signed_request=text))
     return status, json.loads(body)
 
 

@@ -1,5 +1,16 @@
-# Common to the tests of containers, which source it.
+# Common to the tests of containers, which source it: `$root` of the repository, the folder `$work` for files, `$scripts` and `$tag`.
 # shellcheck shell=bash
+#
+# CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
+# IMAGE_TEST_TAG     the image (default limited-login:ci)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
+tag=${IMAGE_TEST_TAG:-limited-login:ci}
+work=$(mktemp -d)
+name=$(basename "$0" _test.sh)
+
+fail() { echo "$name: FAILED: $*" >&2; exit 1; }
+passed() { echo "$name: ok: $*"; }
 
 # within SECONDS COMMAND...: repeats the command until it succeeds; false if the time is up.
 within() {
@@ -12,6 +23,5 @@ within() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 # status_of URL [OPTION...]: the status of the answer; its body is in "$work/answer".
-# shellcheck disable=SC2154  # the tests set it
 status_of() { curl --silent --max-time 5 --output "$work/answer" --write-out '%{http_code}' "$@" || true; }
 answers() { [ "$(status_of "$1")" = "$2" ]; }

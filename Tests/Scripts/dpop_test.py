@@ -124,11 +124,6 @@ def judge(program, helper, **_):
             for title, answer in [("dpop make", made), ("the stand-in", issuer.proof(token, url, method))]:
                 thumbprint = helper.ask(do="judge", proof=answer["proof"], method=method, url=url, token=token)
                 check(thumbprint == answer["key_thumbprint"], f"pydpop accepts {title}'s proof for {method} {url}", thumbprint)
-            command = [program, "dpop", "judge", made["proof"], *asked]
-            run = harness.run([*command, "--key-thumbprint", made["key_thumbprint"]])
-            check(run.returncode == 0, "and so does dpop judge", run.stdout + run.stderr)
-            run = harness.run(command)
-            check(run.returncode == 1 and "bound to no key" in run.stdout, "which misses the token's cnf.jkt", run.stdout)
 
 
 class Apache(live.Process):

@@ -87,13 +87,7 @@ def built(arguments, output, source):
 
 def clients(scratch):
     """The command of each client; None if its tools are not installed."""
-    def go():
-        return tool("go") and built(["go", "build"], f"{scratch}/go", EXAMPLES / "verify.go")
-
-    def swift():
-        return built(["swiftc", "-parse-as-library", "-swift-version", "6", "-warnings-as-errors",
-                      "-module-cache-path", f"{scratch}/cache"], f"{scratch}/swift", EXAMPLES / "verify.swift")
-
+    swiftc = ["swiftc", "-parse-as-library", "-swift-version", "6", "-warnings-as-errors", "-module-cache-path", f"{scratch}/cache"]
     return {
         "curl": lambda: tool("curl") and [str(EXAMPLES / "verify.sh")],
         "python": lambda: [sys.executable, str(EXAMPLES / "verify.py")],
@@ -101,8 +95,8 @@ def clients(scratch):
         "java": lambda: tool("java") and ["java", str(EXAMPLES / "Verify.java")],
         "ruby": lambda: tool("ruby") and ["ruby", str(EXAMPLES / "verify.rb")],
         "c-sharp": lambda: tool("dotnet") and ["dotnet", "run", str(EXAMPLES / "Verify.cs")],
-        "go": go,
-        "swift": swift,
+        "go": lambda: tool("go") and built(["go", "build"], f"{scratch}/go", EXAMPLES / "verify.go"),
+        "swift": lambda: built(swiftc, f"{scratch}/swift", EXAMPLES / "verify.swift"),
     }
 
 
@@ -218,8 +212,11 @@ class CodeFlow:
 
     def redirected(self, dialog):
         """The parameters that the dialog sends back."""
-        _, place, _ = self.get(dialog)
-        return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(place).query))
+        return query_of(self.get(dialog)[1])
+
+
+def query_of(url):
+    return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
 
 
 def code_flow(service, issuer):
@@ -233,10 +230,8 @@ def code_flow(service, issuer):
             chromium.command("Network.clearBrowserCookies")
             name, _, value = cookie.partition("=")
             if value:
-                chromium.do("/goog/cdp/execute", {"cmd": "Network.setCookie", "params": {
-                    "name": name, "value": value, "url": page.origin, "path": "/", "secure": True, "httpOnly": True,
-                    "sameSite": "Lax",
-                }})
+                chromium.command("Network.setCookie", name=name, value=value, url=page.origin, path="/", secure=True, httpOnly=True,
+                                 sameSite="Lax")
         chromium.open(url)
         return chromium.run("return document.getElementById('outcome').textContent")
 
@@ -264,11 +259,11 @@ def code_flow(service, issuer):
         expect(told(good) == "refused: login_not_begun", "the same answer again")
         # The nonce of another session, a nonce that was not issued, and none at all are refused.
         _, other_dialog = page.begun()
-        other = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(other_dialog).query))["nonce"]
+        other = query_of(other_dialog)["nonce"]
         for nonce in other, "n0NceOfMyOwn", "":
             cookie, dialog = page.begun()
-            parameters = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(dialog).query)) | {"nonce": nonce}
-            outcome = told(f"{dialog.partition('?')[0]}?{urllib.parse.urlencode(parameters)}", cookie)
+            parameters = urllib.parse.urlencode(query_of(dialog) | {"nonce": nonce})
+            outcome = told(f"{dialog.partition('?')[0]}?{parameters}", cookie)
             expect(outcome == "refused: nonce_mismatch", f"{nonce}: {outcome}")
             expect(told(page.origin) == "not logged in", f"{nonce}: logged in")
         cookie, dialog = page.begun()

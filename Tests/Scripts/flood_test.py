@@ -23,7 +23,6 @@ import sys
 import threading
 import time
 import urllib.error
-import urllib.parse
 
 import harness
 import live
@@ -32,7 +31,7 @@ from attack_parts import PAUSES, post
 from callbacks_test import Backend, signed_request
 from dpop_test import forwarded
 from flood_parts import HONEST, Device, prover, senders, slow_graph
-from harness import check
+from harness import check, form
 
 # The key of the caller with made-up access tokens.
 OTHER_KEY = "another-key-for-these-tests"
@@ -99,10 +98,6 @@ class World:
         self.backend.server.shutdown()
         self.graph.terminate()
         self.folder.__exit__()
-
-
-def form(**members):
-    return urllib.parse.urlencode(members), {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def verify(world, replica, **members):

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The most seconds for the start of a program, and for an answer: far more than needed, since the machine may be slow.
@@ -162,6 +163,11 @@ def request(*asked, **options):
     """The same; returns status and body."""
     answer = answer_to(*asked, **options)
     return answer.status, answer.body
+
+
+def form(**members):
+    """A form as a body, and the field of its type."""
+    return urllib.parse.urlencode(members), {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def wait_until_ready(port, path="/readyz", status=200, seconds=START_SECONDS):

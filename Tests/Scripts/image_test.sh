@@ -1,14 +1,8 @@
 #!/bin/bash
 # image_test.sh: builds the Dockerfile unchanged, twice with one result, runs the image as a cautious cluster would, and tests a
 # login with it: DNS, private CA, HTTPS key fetch, verdict, health, stop.
-#
-# CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)
-# IMAGE_TEST_TAG     default limited-login:ci
 set -euo pipefail
-
-root=$(cd "$(dirname "$0")/../.." && pwd)
-scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
-tag=${IMAGE_TEST_TAG:-limited-login:ci}
+. "$(dirname "$0")/container_library.sh"
 helper=$root/Tests/Scripts/image/stand_in_issuer.py
 
 maximum_image_bytes=25000000
@@ -18,26 +12,20 @@ issuer_name=issuer.example.test
 app_id=1234567890
 nonce=5F0C1A52-7B0E-4D2B-9A47-6F3A2C1B0D9E
 
-checks=0
-name=limited-login-test-$$
-work=$(mktemp -d)
-. "$(dirname "$0")/container_library.sh"
+container=limited-login-test-$$
 background=()
 
 finish() {
   local status=$?
-  if [ "$status" != 0 ] && podman container exists "$name" 2>/dev/null; then
+  if [ "$status" != 0 ] && podman container exists "$container" 2>/dev/null; then
     echo "--- container log" >&2
-    podman logs "$name" >&2 || true
+    podman logs "$container" >&2 || true
   fi
   for pid in "${background[@]}"; do kill "$pid" 2>/dev/null || true; done
-  podman rm --force --ignore --time 1 "$name" "$name-blind" >/dev/null 2>&1 || true
-  podman volume rm --force "$name" >/dev/null 2>&1 || true
+  podman rm --force --ignore --time 1 "$container" "$container-blind" >/dev/null 2>&1 || true
+  podman volume rm --force "$container" >/dev/null 2>&1 || true
   rm -rf "$work"
 }
-
-fail() { echo "image: FAILED: $*" >&2; exit 1; }
-passed() { checks=$((checks + 1)); echo "image: ok: $*"; }
 
 # expect DESCRIPTION ACTUAL WANTED
 expect() {
@@ -45,7 +33,7 @@ expect() {
   passed "$1: $2"
 }
 
-inspect() { podman inspect "$name" --format "$1"; }
+inspect() { podman inspect "$container" --format "$1"; }
 
 # Builds the image from nothing.
 build() {
@@ -108,8 +96,8 @@ check_content() {
 
 # start NAME ARGUMENTS...: starts a container with the same hardening for every run. The image names its own user.
 start() {
-  local container=$1; shift
-  podman run --detach --name "$container" --read-only --cap-drop=ALL --security-opt no-new-privileges \
+  local named=$1; shift
+  podman run --detach --name "$named" --read-only --cap-drop=ALL --security-opt no-new-privileges \
     --pids-limit 64 --memory "$memory_limit" --memory-swap "$memory_limit" --cpus 1 --dns "$gateway" \
     --env LIMITED_LOGIN_APP_IDS="$app_id" \
     --env LIMITED_LOGIN_JWKS_URLS="https://$issuer_name:$issuer_port/.well-known/oauth/openid/jwks/" \
@@ -121,7 +109,7 @@ check_start() {
   chmod 644 "$work/ca.pem"
   gateway=$(podman network inspect podman | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["subnets"][0]["gateway"])')
   port=$(free_port) admin_port=$(free_port) issuer_port=$(free_port)
-  start "$name" --publish "127.0.0.1:$port:8080" --publish "127.0.0.1:$admin_port:8081" \
+  start "$container" --publish "127.0.0.1:$port:8080" --publish "127.0.0.1:$admin_port:8081" \
     --volume "$work/ca.pem:/run/private-ca.pem:ro" --env LIMITED_LOGIN_CA_FILE=/run/private-ca.pem
   within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   passed 'it starts although the key source cannot be reached'
@@ -159,7 +147,7 @@ check_verdicts() {
   tampered=$(python3 "$helper" mint "$work" 666 "$nonce" | cut -d. -f1-2).$(cut -d. -f3 <<<"$token")
   expect 'another token'\''s signature' "$(verify "$nonce" "$tampered")" 401
   expect 'its code' "$(member code)" invalid_signature
-  podman healthcheck run "$name" >/dev/null || fail 'the health check does not pass'
+  podman healthcheck run "$container" >/dev/null || fail 'the health check does not pass'
   passed 'the health check passes'
 }
 
@@ -167,16 +155,16 @@ check_verdicts() {
 check_stranger() {
   local token
   port=$(free_port)
-  start "$name-blind" --publish "127.0.0.1:$port:8080"
+  start "$container-blind" --publish "127.0.0.1:$port:8080"
   within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   token=$(python3 "$helper" mint "$work" "$app_id" "$nonce")
   expect 'a good token, but the issuer is not trusted' "$(verify "$nonce" "$token")" 503
   expect 'its code' "$(member code)" keys_unavailable
   within 60 blind_log_names_certificate || fail 'the log does not say that the certificate is at fault'
   passed 'the log says that the certificate is at fault'
-  podman stop --time 10 "$name-blind" >/dev/null 2>&1
+  podman stop --time 10 "$container-blind" >/dev/null 2>&1
 }
-blind_log_names_certificate() { podman logs "$name-blind" 2>&1 | grep -qi certificate; }
+blind_log_names_certificate() { podman logs "$container-blind" 2>&1 | grep -qi certificate; }
 
 # Checks a thousand connections within the memory limit. On one slow core the service may answer 503 to some of them
 # (overloaded), but it may never refuse a good token. Without wrk the check is skipped.
@@ -205,13 +193,13 @@ report_memory() {
 # Runs the block of Operation.md; podman carries out what `docker compose` would do with config/compose.yaml.
 check_compose() {
   local file=$root/config/compose.yaml options key
-  options=(--read-only --cap-drop=ALL --security-opt no-new-privileges --volume "$name:$(sed -n 's/.*\["secrets:\(.*\)"\]/\1/p' "$file")")
+  options=(--read-only --cap-drop=ALL --security-opt no-new-privileges --volume "$container:$(sed -n 's/.*\["secrets:\(.*\)"\]/\1/p' "$file")")
   # The block calls it.
   # shellcheck disable=SC2046,SC2317  # the options are words without spaces
   docker() {
     case "$2" in
       run) podman run --rm "${options[@]}" "$tag" "${@:6}" ;;
-      up) podman run --detach --name "$name" "${options[@]}" --publish "127.0.0.1:$port:8080" --env LIMITED_LOGIN_APP_IDS \
+      up) podman run --detach --name "$container" "${options[@]}" --publish "127.0.0.1:$port:8080" --env LIMITED_LOGIN_APP_IDS \
         $(sed -n 's/^ *\(LIMITED_LOGIN_[A-Z_]*_FILE\): /--env \1=/p' "$file") "$tag" ;;
     esac
   }
@@ -220,20 +208,20 @@ check_compose() {
   within 60 answers "http://127.0.0.1:$port/livez" 200 || fail '/livez does not answer'
   key=$(sed -n 's/^key:  //p' "$work/compose")
   expect 'a nonce for the key of the block' "$(status_of -X POST -H "X-Api-Key: $key" "http://127.0.0.1:$port/nonces")" 200
-  ! podman logs "$name" 2>&1 | grep 'a setting may be a mistake' || fail 'the start warns'
+  ! podman logs "$container" 2>&1 | grep 'a setting may be a mistake' || fail 'the start warns'
 }
 
 # The image as it is: its own user, an empty root, and no /tmp.
 check_demo() {
-  podman run --detach --name "$name" --read-only --read-only-tmpfs=false --publish "127.0.0.1:$(free_port):8080" "$tag" demo --container >/dev/null
-  within 60 podman exec "$name" /limited-login healthcheck || fail 'demo --container does not start'
+  podman run --detach --name "$container" --read-only --read-only-tmpfs=false --publish "127.0.0.1:$(free_port):8080" "$tag" demo --container >/dev/null
+  within 60 podman exec "$container" /limited-login healthcheck || fail 'demo --container does not start'
   passed 'demo --container starts'
 }
 
 check_stop() {
   local before after
   before=$(date +%s%N)
-  podman stop --time 10 "$name" >/dev/null 2>&1
+  podman stop --time 10 "$container" >/dev/null 2>&1
   after=$(date +%s%N)
   expect 'exit code after SIGTERM' "$(inspect '{{.State.ExitCode}}')" 0
   [ $((after - before)) -le $((maximum_stop_seconds * 1000000000)) ] || fail "stopping took $(((after - before) / 1000000)) ms"
@@ -254,7 +242,7 @@ report_memory 'after load'
 check_stop
 check_stranger
 for check in check_compose check_demo; do
-  podman rm --force --ignore --time 1 "$name" >/dev/null 2>&1
+  podman rm --force --ignore --time 1 "$container" >/dev/null 2>&1
   $check
 done
-echo "image: all $checks checks passed"
+passed 'all of it'

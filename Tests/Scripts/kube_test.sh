@@ -1,21 +1,11 @@
 #!/bin/bash
 # kube_test.sh: renders config/kubernetes, validates it offline and strictly against the API's own schemas, and runs it in
 # podman with the built image.
-#
-# CONTAINER_SCRIPTS  folder with common.sh (default ../shared/container)
-# IMAGE_TEST_TAG     the image (default limited-login:ci), which must exist
 set -euo pipefail
-
-root=$(cd "$(dirname "$0")/../.." && pwd)
-scripts=${CONTAINER_SCRIPTS:-$root/../shared/container}
-tag=${IMAGE_TEST_TAG:-limited-login:ci}
-validator=${LINT_VENV:-$HOME/.cache/ct-lint}/bin/kubernetes-validate
-work=$(mktemp -d)
 . "$(dirname "$0")/container_library.sh"
+validator=${LINT_VENV:-$HOME/.cache/ct-lint}/bin/kubernetes-validate
 manifest=$work/played.yaml
 
-fail() { echo "kubernetes: FAILED: $*" >&2; exit 1; }
-passed() { echo "kubernetes: ok: $*"; }
 finish() {
   local status=$?
   if [ "$status" != 0 ] && [ -n "${container:-}" ]; then podman logs "$container" >&2 || true; fi
@@ -39,7 +29,7 @@ sys.exit(secret != "limited-login-client-ca")' || fail "the callers' authorities
 validate() {
   local overlay version
   if [ ! -x "$validator" ]; then
-    echo 'kubernetes: SKIPPED: validation (kubernetes-validate is not installed)'
+    echo 'kube: SKIPPED: validation (kubernetes-validate is not installed)'
     return
   fi
   for overlay in "$root"/config/kubernetes/overlays/*; do
@@ -132,11 +122,11 @@ check_block() {
   passed "the block of Operation.md makes the Secret with each file that the Deployment reads"
 }
 
-command -v kubectl >/dev/null || { echo 'kubernetes: SKIPPED: kubectl (for kustomize) is not installed'; exit 0; }
+command -v kubectl >/dev/null || { echo 'kube: SKIPPED: kubectl (for kustomize) is not installed'; exit 0; }
 check_callers
 check_block
 validate
-command -v podman >/dev/null || { echo 'kubernetes: SKIPPED: podman is not installed'; exit 0; }
+command -v podman >/dev/null || { echo 'kube: SKIPPED: podman is not installed'; exit 0; }
 # shellcheck source=/dev/null
 . "$scripts/common.sh"
 podman image exists "$tag" || fail "there is no image $tag"

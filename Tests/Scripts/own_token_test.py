@@ -14,7 +14,6 @@ import json
 import re
 import sys
 import time
-import urllib.parse
 
 import harness
 import live
@@ -30,11 +29,11 @@ TYPE = "urn:ietf:params:oauth:token-type:"
 SHORT, FORGIVEN = 4, 12
 
 
-def exchange(service, token, authority=None, **form):
+def exchange(service, token, authority=None, **members):
     known = {"grant_type": GRANT, "subject_token_type": TYPE + "id_token", "subject_token": token, "nonce": "n-1"}
-    fields = {"Content-Type": "application/x-www-form-urlencoded"}
-    status, body = harness.request(service.port, "POST", "/token", urllib.parse.urlencode(known | form), service.fields | fields,
-                                   context=authority and authority.context())
+    body, fields = harness.form(**known | members)
+    context = authority and authority.context()
+    status, body = harness.request(service.port, "POST", "/token", body, service.fields | fields, context=context)
     return status, json.loads(body)
 
 

@@ -1,4 +1,4 @@
-# Common to the tests of containers, which source it: `$root` of the repository, the folder `$work` for files, `$scripts` and `$tag`.
+# Common to the tests of containers, which source it.
 # shellcheck shell=bash
 #
 # CONTAINER_SCRIPTS  folder with common.sh and build_image.sh (default ../shared/container)

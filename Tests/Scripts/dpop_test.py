@@ -198,42 +198,43 @@ def oauth2(program, **_):
             check(apache.ask(token) == 401, "and none without one")
 
 
+def guarded(service, folder, application, method, key):
+    """mod_auth_openidc in front of the application, which shows this key of the caller `backend` by this method."""
+    return Apache("auth_openidc", [
+        "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCOAuthRemoteUserClaim sub", f"OIDCCABundlePath {folder.path}/ca.pem",
+        f"OIDCOAuthIntrospectionEndpoint https://localhost:{service.port}/introspect",
+        f"OIDCOAuthIntrospectionEndpointAuth {method}", "OIDCOAuthClientID backend", f"OIDCOAuthClientSecret {key}",
+        # Ask anew for every request.
+        f"OIDCOAuthIntrospectionClientAuthBearerToken {key}", "OIDCOAuthTokenIntrospectionInterval -1", *proxies.guard("oauth20"),
+    ], application)
+
+
 def openidc(program, **_):
     if not proxies.has_module("auth_openidc"):
         return harness.skip("openidc: libapache2-mod-auth-openidc is not installed")
     application = wsgi_application.start()
-    with live.Issuer(program) as issuer, harness.Folder() as folder:
-        # The module accepts only https URLs.
-        with live.Service(program, issuer.jwks_url, **harness.Authority(folder).settings()) as service:
-            service.wait_until_ready()
-
-            def guarded(method, key):
-                return Apache("auth_openidc", [
-                    "OIDCCryptoPassphrase of-no-use-without-a-login", "OIDCOAuthRemoteUserClaim sub",
-                    f"OIDCCABundlePath {folder.path}/ca.pem", f"OIDCOAuthIntrospectionEndpoint https://localhost:{service.port}/introspect",
-                    f"OIDCOAuthIntrospectionEndpointAuth {method}", "OIDCOAuthClientID backend", f"OIDCOAuthClientSecret {key}",
-                    # Ask anew for every request.
-                    f"OIDCOAuthIntrospectionClientAuthBearerToken {key}", "OIDCOAuthTokenIntrospectionInterval -1",
-                    *proxies.guard("oauth20"),
-                ], application)
-
-            # The third way works only together with an id and a secret.
-            for method in ["client_secret_basic", "client_secret_post", "bearer_access_token"]:
-                with guarded(method, service.key) as apache:
-                    for title, token, expected in [
-                        ("a good token", issuer.token(), 200), ("an expired token", issuer.expired(), 401),
-                        ("another app's token", issuer.foreign(), 401), ("a made-up token", "made-up", 401), ("no token", None, 401),
-                        # About the longest token that fits into a field of httpd.
-                        ("a token with 200 friends", issuer.token(user_friends=[str(10**16 + number) for number in range(200)]), 200),
-                    ]:
-                        status = apache.ask(token, scheme="Bearer")
-                        check(status == expected, f"{method}: {title} is {expected}", status)
-                # With a wrong key of its own the module answers 401, as for every failure. Its log names the cause.
-                for title, way, key in [("a wrong key", method, "another-key"), ("no key", "none", service.key)]:
-                    with guarded(way, key) as apache:
-                        status = apache.ask(issuer.token(), scheme="Bearer")
-                        is_told = apache.wait_for("invalid_client") and apache.wait_for("error_description")
-                        check(status == 401 and is_told, f"{method}: with {title} nothing passes, and the module's log says why", status)
+    # The module accepts only https URLs.
+    with live.Issuer(program) as issuer, harness.Folder() as folder, \
+            live.Service(program, issuer.jwks_url, **harness.Authority(folder).settings()) as service:
+        service.wait_until_ready()
+        # The third way works only together with an id and a secret.
+        for method in ["client_secret_basic", "client_secret_post", "bearer_access_token"]:
+            with guarded(service, folder, application, method, service.key) as apache:
+                # About the longest token that fits into a field of httpd.
+                long = issuer.token(user_friends=[str(10**16 + number) for number in range(200)])
+                for title, token, expected in [
+                    ("a good token", issuer.token(), 200), ("a token with 200 friends", long, 200),
+                    ("an expired token", issuer.expired(), 401), ("another app's token", issuer.foreign(), 401),
+                    ("a made-up token", "made-up", 401), ("no token", None, 401),
+                ]:
+                    status = apache.ask(token, scheme="Bearer")
+                    check(status == expected, f"{method}: {title} is {expected}", status)
+            # With a wrong key of its own the module answers 401, as for every failure. Its log names the cause.
+            for title, way, key in [("a wrong key", method, "another-key"), ("no key", "none", service.key)]:
+                with guarded(service, folder, application, way, key) as apache:
+                    status = apache.ask(issuer.token(), scheme="Bearer")
+                    is_told = apache.wait_for("invalid_client") and apache.wait_for("error_description")
+                    check(status == 401 and is_told, f"{method}: with {title} nothing passes, and the log says why", status)
 
 
 TESTS = {"maker": maker, "judge": judge, "oauth2": oauth2, "openidc": openidc}

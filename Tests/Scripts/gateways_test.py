@@ -134,8 +134,8 @@ def judge_forgeries(gateway, issuer):
     """The application must get all fields of the token's person, and no Connection field that removes one of them."""
     jane = issuer.token(email="jane@example.com")
     for title, forged in forgeries():
-        gateway.gives(title, 200, jane, lambda answer: answer.is_jane and "x-auth-" not in answer.seen.get("CONNECTION", "").lower(),
-                      fields=forged)
+        gateway.gives(title, 200, jane, lambda answer: answer.is_jane
+                      and "x-auth-" not in answer.seen.get("CONNECTION", "").lower(), fields=forged)
     if gateway.name in ("envoy", "haproxy"):
         forged = [f"{field.replace('-', '_', 1)}: forged" for field in ["X-Auth-Subject", "X-Auth-Email"]]
         gateway.gives("forged fields over HTTP/2", 200, jane, lambda answer: answer.is_jane, fields=forged,
@@ -145,7 +145,8 @@ def judge_forgeries(gateway, issuer):
         fields = ["Connection: Upgrade, HTTP2-Settings", f"Upgrade: {upgrade}", "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"]
         # HAProxy refuses a WebSocket without a key, and Envoy takes only the upgrades that its file names.
         expected = {"haproxy": 400, "envoy": 403}.get(gateway.name, 200) if "websocket" in upgrade else 200
-        gateway.gives(f"Upgrade: {upgrade}", expected, jane, lambda answer: "h2c" not in answer.seen.get("UPGRADE", ""), fields=fields)
+        gateway.gives(f"Upgrade: {upgrade}", expected, jane, lambda answer: "h2c" not in answer.seen.get("UPGRADE", ""),
+                      fields=fields)
     # Traefik passes these on, as the README says.
     for upgrade in ["TLS/1.0", "foo", "websocket, foo"] if gateway.name != "traefik" else []:
         answer = gateway.ask(jane, fields=["Connection: Upgrade", f"Upgrade: {upgrade}"])
@@ -216,7 +217,8 @@ def judge_demand(gateway, issuer):
 def judge_optional(gateway, issuer):
     """With ?optional=true a request without a token passes, and the application sees no person in it."""
     gateway.gives("optional, no token", 200, None, lambda answer: not answer.identity, fields=FORGED)
-    gateway.gives("optional, a good token", 200, issuer.token(email="jane@example.com"), lambda answer: answer.is_jane, fields=FORGED)
+    jane = issuer.token(email="jane@example.com")
+    gateway.gives("optional, a good token", 200, jane, lambda answer: answer.is_jane, fields=FORGED)
     gateway.gives("optional, an expired token", 401, issuer.expired())
 
 
@@ -287,7 +289,8 @@ def judge_socket(gateway, issuer, place):
     talk("the token", issuer.token(), True)
     talk("an expired token", issuer.expired(), False)
     if place == "field":
-        talk("Upgrade among others, and a token", issuer.token(), True, "X_Auth_Subject: forged", upgrade="Connection: keep-alive, Upgrade")
+        talk("Upgrade among others, and a token", issuer.token(), True, "X_Auth_Subject: forged",
+             upgrade="Connection: keep-alive, Upgrade")
     else:
         talk("no token", "", False)
         talk("a Bearer token before another", issuer.expired(), True, f"Authorization: Bearer {issuer.token()}")

@@ -133,7 +133,7 @@ def main():
     if not os.path.isdir(CASES):
         harness.skip("../shared/http-cases is not there")
         return 0
-    server = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(harness.ROOT, ".build", "debug", "http11-probe-server")
+    server = os.path.abspath((sys.argv[1:] or [harness.ROOT / ".build/debug/http11-probe-server"])[0])
     with contextlib.ExitStack() as stack:
         def starts(name, command):
             process = stack.enter_context(live.Process([str(part) for part in command]))

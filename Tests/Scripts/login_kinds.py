@@ -61,7 +61,8 @@ def php(scratch, example):
 def go(scratch, example):
     if not shutil.which("go") or not GORILLA.exists():
         return None
-    variables = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": str(harness.ROOT / ".build/go-cache")}
+    cache = str(harness.ROOT / ".build/go-cache")
+    variables = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": cache}
     folder = example(scratch, "GorillaServer/login.go").parent
     run = harness.run(["go", "build", "-o", scratch / "login-go", "."], env=os.environ | variables, cwd=folder)
     expect(run.returncode == 0, run.stdout + run.stderr)

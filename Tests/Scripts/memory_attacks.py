@@ -95,8 +95,8 @@ def parked(binary, _full):
                 service.process.terminate()
                 statuses = collections.Counter(status_of(client) for client in clients)
                 check(most <= service.bound and statuses.keys() <= ANSWERED,
-                      f"parked for {name}: 1,000 requests that wait, answered {dict(statuses)}, also after SIGTERM; at most {most} KiB "
-                      "resident")
+                      f"parked for {name}: 1,000 requests that wait, answered {dict(statuses)}, also after SIGTERM; at most {most} "
+                      "KiB resident")
                 service.process.wait(30)
                 redis.go_on()
         redis.stop()

@@ -103,14 +103,15 @@ def apache(module, name, *lines):
     return consumer
 
 
-# The programs of the page: their language, what must be there, and how they read the token.
-PYTHON, NODE = "import sys\ntoken = sys.stdin.read()\n", 'import { readFileSync } from "node:fs";\nconst token = readFileSync(0, "utf8");\n'
-PROGRAMS = {"PyJWT": ("python", "jwt", PYTHON), "joserfc": ("python", "joserfc", PYTHON), "Authlib": ("python", "authlib.jose", PYTHON),
-            "jose": ("node", own_token_verifiers.NODE + "/jose", NODE)}
+# The programs of the page: their language and what must be there; and how each language reads the token.
+PROGRAMS = {"PyJWT": ("python", "jwt"), "joserfc": ("python", "joserfc"), "Authlib": ("python", "authlib.jose"),
+            "jose": ("node", own_token_verifiers.NODE + "/jose")}
+READ = {"python": "import sys\ntoken = sys.stdin.read()\n",
+        "node": 'import { readFileSync } from "node:fs";\nconst token = readFileSync(0, "utf8");\n'}
 
 
-def program(name, language, needs, start):
-    return own_token_verifiers.verifier(language, needs, lambda place: start + place.recipe(name))
+def program(name, language, needs):
+    return own_token_verifiers.verifier(language, needs, lambda place: READ[language] + place.recipe(name))
 
 
 # Each function gives a consumer, or None if it is not installed or lacks a right that it needs.

@@ -101,7 +101,8 @@ def consumers(program, issuer, names, python, kind, options):
             place = Place(service, folder, authority, "ES256" if options else "RS256", python, AUDIENCE)
             tokens = cases(program, service, issuer, file, authority)
             folder.write("signing-key.pem", public_key(program, file))
-            folder.write("set.json", harness.request(service.port, "GET", "/.well-known/jwks.json", context=authority.context())[1].decode())
+            known = harness.request(service.port, "GET", "/.well-known/jwks.json", context=authority.context())[1]
+            folder.write("set.json", known.decode())
             for name in names:
                 consumer = CONSUMERS[name](place)
                 if consumer is None:

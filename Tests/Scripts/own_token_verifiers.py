@@ -232,9 +232,10 @@ def verifier(language, needs, code, is_whole=True):
         program = command(place, language, needs, code(place) if callable(code) else code)
         if program is None:
             return None
-        known = {"ISSUER": place.issuer, "AUDIENCE": place.audience, "ALGORITHM": place.algorithm, "SSL_CERT_FILE": place.authority.file,
-                 "NODE_EXTRA_CA_CERTS": place.authority.file, "JWKS": place.issuer + "/.well-known/jwks.json",
-                 "SET": str(place.folder / "set.json"), "PEM": str(place.folder / "signing-key.pem")}
+        known = {"ISSUER": place.issuer, "AUDIENCE": place.audience, "ALGORITHM": place.algorithm,
+                 "SSL_CERT_FILE": place.authority.file, "NODE_EXTRA_CA_CERTS": place.authority.file,
+                 "JWKS": place.issuer + "/.well-known/jwks.json", "SET": str(place.folder / "set.json"),
+                 "PEM": str(place.folder / "signing-key.pem")}
 
         def judge(token):
             run = harness.run(program, input=token, timeout=120, env=os.environ | known)

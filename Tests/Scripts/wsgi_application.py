@@ -1,5 +1,5 @@
-"""The application behind a gateway in these scripts: it answers with the request that it got, its fields named as WSGI does, and echoes a
-WebSocket and a tunnel."""
+"""The application behind a gateway in these scripts: it answers with the request that it got, its fields named as WSGI does, and
+echoes a WebSocket and a tunnel."""
 
 import base64
 import hashlib

@@ -222,8 +222,8 @@ class Bench:
             return {name: self.cost(program, requests, status) for name, (requests, status) in cases.items()}
 
     def exchange(self):
-        """Compares the cost of `POST /token` with `POST /verify` of the same tokens and caller, and with OpenSSL's signature. Each turn
-        measures everything, one after the other; each ratio is of two values of one turn."""
+        """Compares the cost of `POST /token` with `POST /verify` of the same tokens and caller, and with OpenSSL's signature.
+        Each turn measures everything, one after the other; each ratio is of two values of one turn."""
         measured = [turn for _ in range(self.rounds) for turn in self.exchange_turns()]
         ratios = {
             "ES256": [turn["ES256"] / turn["verify"] for turn in measured],
@@ -241,7 +241,8 @@ class Bench:
         token = write_requests("token", [keyed(post_token(entry), CALLER_KEY) for entry in entries])
         programs, keys, found = {}, {}, []
         for name, more in (("RS256", ()), ("ES256", ("--ec",))):
-            keys[name] = harness.Folder(WORK).write(f"signing-key-{name}.pem", harness.output([self.binary, "signing-key", "new", *more]))
+            key = harness.output([self.binary, "signing-key", "new", *more])
+            keys[name] = harness.Folder(WORK).write(f"signing-key-{name}.pem", key)
             programs[name] = self.start(more=("--client-keys-file", clients, "--issuer", "https://login.example.com",
                                               "--signing-keys-file", keys[name]))
 
@@ -253,7 +254,8 @@ class Bench:
             for _ in range(5):
                 turn = {"verify": 0}
                 for name, program in programs.items():
-                    turn[f"bare {name}"] = json.loads(output("taskset", "-c", "0", BUILT / "bare-verify", keys[name], 0.5))["mean_us"]
+                    bare = output("taskset", "-c", "0", BUILT / "bare-verify", keys[name], 0.5)
+                    turn[f"bare {name}"] = json.loads(bare)["mean_us"]
                     turn[name] = cost(program, token)
                     turn["verify"] += cost(program, verify) / len(programs)
                 found.append(turn)

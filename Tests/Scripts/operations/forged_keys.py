@@ -64,7 +64,8 @@ def flood(issuer, port, rate, name):
 def nginx(folder, port, replicas):
     servers = " ".join(f"server 127.0.0.1:{replica} max_fails=1 fail_timeout=10s;" for replica in replicas)
     return proxies.nginx_balancer(
-        folder, port, servers, "proxy_pass http://service; proxy_read_timeout 10s; proxy_next_upstream error timeout http_503 non_idempotent;",
+        folder, port, servers,
+        "proxy_pass http://service; proxy_read_timeout 10s; proxy_next_upstream error timeout http_503 non_idempotent;",
         "worker_rlimit_nofile 8192;", "worker_connections 4096;")
 
 

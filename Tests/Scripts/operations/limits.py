@@ -28,7 +28,7 @@ BLOCKED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.
 
 
 def outcome(issuer, body, prepare, program=None, environment=None, **settings):
-    """The outcome of a start: "ready and well", "78", or a description of anything else. `prepare` runs in the new process before."""
+    """The outcome of a start: "ready and well", "78", or a description of anything else."""
     variables = live.variables({"jwks_urls": issuer.jwks_url} | settings) | (environment or {})
     service = live.Process([program or harness.build(), "serve"], variables, "/", prepare=prepare)
     try:

@@ -13,7 +13,8 @@ DRAIN_SECONDS = 1
 
 
 def balancer(folder, port, replicas):
-    servers = [f"server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1" for name, service, admin in replicas]
+    servers = [f"server {name} 127.0.0.1:{service} check port {admin} inter 200ms fall 1 rise 1"
+               for name, service, admin in replicas]
     # HAProxy must not retry, so that each failure of a replica shows here.
     return proxies.haproxy_balancer(folder, port, "retries 0", "balance roundrobin", "option httpchk GET /readyz", *servers)
 

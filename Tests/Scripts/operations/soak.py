@@ -13,7 +13,6 @@ import live
 from attack_parts import close, post
 from flood_parts import Clients, Exchange
 from harness import build, check
-from live import APP_ID
 
 from .forged_keys import forged
 from .world import Issuer, verify_body
@@ -53,7 +52,7 @@ class Mixture:
             "refused": lambda: ("/verify", verify_body(secrets.choice(self.refused)), {}),
             "introspect": lambda: ("/introspect", f"token={token}", FORM),
             "nonce": lambda: ("/nonces", "{}", {}),
-            "revoke": lambda: ("/revocations", json.dumps({"app_id": APP_ID, "user_id": str(10**9 + secrets.randbelow(1_000))}), {}),
+            "revoke": lambda: ("/revocations", json.dumps({"user_id": str(10**9 + secrets.randbelow(1_000))}), {}),
             "forged": lambda: ("/verify", verify_body(forged()), {}),
             "broken": lambda: (*secrets.choice(BROKEN), {}),
         }[kind]()
@@ -93,7 +92,7 @@ class Mixture:
             close(clients)
 
     def operate(self, end):
-        """Makes rotations and reloads, and records the memory every second, because it rises and falls with the stores' own rounds."""
+        """Makes rotations and reloads, and records the memory every second: it rises and falls with the stores' own rounds."""
         seconds = 0
         while time.monotonic() < end:
             time.sleep(1)

@@ -1,15 +1,52 @@
-"""Replaces two replicas behind HAProxy one after the other, twice, under load. No request may fail."""
+"""Replaces two replicas behind HAProxy one after the other, twice, under load. No request may fail. The replicas are containers if
+CONTAINER_IMAGE names their image."""
+
+import os
 
 import proxies
-from harness import Folder, check, free_port, installed, wait_until_ready
+from harness import Folder, check, free_port, installed, output, run, wait_until_ready
+from live import variables
 
 from .world import Issuer, Program, Service, Wrk, verify_body
 
+IMAGE = os.environ.get("CONTAINER_IMAGE")
 ROUNDS = 2
 # The most seconds of the load, which ends when the work is done.
 SECONDS = 120
 # Longer than HAProxy needs to see that readiness fails.
 DRAIN_SECONDS = 1
+
+
+class Container(Service):
+    """A replica in a container, confined as in a cluster, on the network of the host."""
+
+    def __init__(self, issuer, port, admin_port, **settings):
+        self.address, self.admin_address = f"127.0.0.1:{port}", f"127.0.0.1:{admin_port}"
+        self.name = f"limited-login-{os.getpid()}-{port}"
+        settings |= {"jwks_urls": issuer.jwks_url, "listen": self.address, "admin_listen": self.admin_address}
+        environment = [part for name, value in variables(settings).items() for part in ("--env", f"{name}={value}")]
+        output(["podman", "run", "--detach", "--name", self.name, "--network", "host", "--read-only", "--cap-drop=ALL",
+             "--security-opt", "no-new-privileges", "--pids-limit", "64", "--memory", "64m", "--memory-swap", "64m",
+             *environment, IMAGE])
+        self.process = self
+        if not wait_until_ready(admin_port):
+            raise SystemExit("the container does not get ready: " + self.output())
+
+    def output(self):
+        logs = run(["podman", "logs", self.name])
+        return logs.stdout + logs.stderr
+
+    def terminate(self):
+        output(["podman", "kill", "--signal", "TERM", self.name])
+
+    def wait(self, _):
+        return int(output(["podman", "wait", self.name]).strip())
+
+    def remove(self):
+        run(["podman", "rm", "--force", "--time", "5", self.name])
+
+    def __exit__(self, *_):
+        self.remove()
 
 
 def balancer(folder, port, replicas):
@@ -20,18 +57,14 @@ def balancer(folder, port, replicas):
 
 
 def main():
-    drive(Service)
-
-
-def drive(replica_kind):
-    if not installed("wrk", "haproxy"):
+    if not installed("wrk", "haproxy", *(["podman"] if IMAGE else [])):
         return
     with Folder() as folder, Issuer() as issuer:
         bodies = [verify_body(issuer.token(sub=str(number))) for number in range(50)]
         ports = [(name, free_port(), free_port()) for name in ("a", "b")]
 
         def start(port, admin_port):
-            return replica_kind(issuer, port=port, admin_port=admin_port, workers=1, drain_delay_seconds=DRAIN_SECONDS)
+            return (Container if IMAGE else Service)(issuer, port=port, admin_port=admin_port, workers=1, drain_delay_seconds=DRAIN_SECONDS)
 
         replicas = {name: start(port, admin_port) for name, port, admin_port in ports}
         try:

@@ -90,7 +90,7 @@ def flooded(service, issuer, full):
         time.sleep(0.05)
     pick_up(service, issuer)
     most = max(most, service.memory())
-    honest.judge(f"flood, known keys, {quiet:.2f} ms beside as many requests that wait for nothing", max(2 * quiet, 1), full)
+    honest.judge(f"flood (p99 {quiet:.2f} ms beside as many requests that wait for nothing)", max(2 * quiet, 1), full)
     statuses, took = flooding.answers()
     # 429 is the answer to requests beyond the places.
     check(set(statuses) == {401, 429} and sum(statuses.values()) == flooding.count,

@@ -75,8 +75,7 @@ def writable(path, scratch):
     upper, work = scratch / f"{path.name}.upper", scratch / f"{path.name}.work"
     upper.mkdir()
     work.mkdir()
-    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", f"lowerdir={path},upperdir={upper},workdir={work}", path],
-                   check=True)
+    harness.output(["mount", "-t", "overlay", "overlay", "-o", f"lowerdir={path},upperdir={upper},workdir={work}", path])
 
 
 def by_socket(name, text):

@@ -116,7 +116,7 @@ def check_backend():
     if not python:
         return "left out: Flask is not installed"
     block = marked("example: backend", documents())
-    service, issuer, own = (harness.free_port() for _ in range(3))
+    service, issuer, own = harness.free_ports(3)
     program = "\n".join((
         "import requests", "from flask import Flask, abort, request, session", "app = Flask(__name__)",
         "app.secret_key = 'of a test'", "key = 'demo'", block.replace("127.0.0.1:8080", f"127.0.0.1:{service}"),
@@ -169,7 +169,7 @@ def check_line(shown, lines):
 
 def check_api():
     """Runs each request of the page about the API in a shell: it must get the answer that stands under it."""
-    ports = {usual: harness.free_port() for usual in ("8080", "8081", "8090")}
+    ports = dict(zip(("8080", "8081", "8090"), harness.free_ports(3)))
     blocks = re.findall(
         r"<!-- command: (api_\w+) -->\n+```sh\n(.*?)^```\n(?:\n+```(json|http|text)\n(.*?)^```)?", documents(), re.M | re.S,
     )

@@ -16,15 +16,6 @@ NODE_PASSWORD = "a-password-of-nodes"
 SENTINEL_PASSWORD = "a-password-of-sentinels"
 
 
-def free_ports(count):
-    """Different ports that nothing uses."""
-    with contextlib.ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 class Refused(OSError):
     """An error that a server answers."""
 
@@ -161,7 +152,7 @@ class Cluster:
     discovery_seconds = 2
 
     def __init__(self, security=None):
-        ports = free_ports(12)
+        ports = harness.free_ports(12)
         self.security = security
         options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--appendonly", "no",
                    "--cluster-node-timeout", str(self.node_timeout_ms), "--cluster-replica-validity-factor", "0",
@@ -301,7 +292,7 @@ class Watched:
     discovery_seconds = 6
 
     def __init__(self, security=None, replicas=1):
-        ports = free_ports(4 + replicas)
+        ports = harness.free_ports(4 + replicas)
         self.security = security
         self.nodes = [Node(port, "--appendonly", "no", password=NODE_PASSWORD, security=security) for port in ports[3:]]
         self.sentinels = [Sentinel(port, ports[3], security) for port in ports[:3]]

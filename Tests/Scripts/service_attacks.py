@@ -15,6 +15,7 @@ Usage: service_attacks.py [--binary FILE] [--full] [NAME...], by default every a
 `--full` uses the promised numbers: 100,000 unknown key IDs in 10 s, 5 s of load, 10,000 slow connections.
 The exit code is 1 if a bound is broken. An attack is named and skipped if its tool is not installed.
 """
+import contextlib
 import multiprocessing
 import resource
 import socket
@@ -81,11 +82,9 @@ def drip_shares(port, count, held, over):
     while not over.is_set():
         began = time.monotonic()
         for client in clients:
-            try:
+            with contextlib.suppress(OSError):
                 client.send(go_on)
                 client.recv(4096)
-            except OSError:
-                pass
         over.wait(max(0, began + 0.5 - time.monotonic()))
 
 

@@ -15,11 +15,9 @@ def silent_clients(port, seconds, first, over, out):
     held, began, count = [], time.monotonic(), 0
     while not over.is_set() and time.monotonic() < began + seconds:
         client = socket.socket()
-        try:
+        with contextlib.suppress(OSError):
             client.connect(("127.0.0.1", port))
             client.send(first)
-        except OSError:
-            pass
         held.append(client)
         count += 1
         if len(held) > 5_000:

@@ -35,13 +35,6 @@ def post_verify(token):
     return post("/verify", json.dumps({"id_token": token, "nonce": NONCE}))
 
 
-def ask(port, request, timeout=10):
-    """Sends one request on a connection of its own, and returns its answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout) as client:
-        client.sendall(request)
-        return read_answer(client, bytearray())
-
-
 class Issuer:
     """Serves a key set and counts how often it is asked; a stand-in issuer has minted a token for it."""
 

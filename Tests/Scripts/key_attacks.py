@@ -5,8 +5,8 @@ import multiprocessing
 import random
 import time
 
-from attack_parts import IDLE_BYTES, LIVEZ, Issuer, Known, Service, ask, post_verify
-from flood_parts import Clients
+from attack_parts import IDLE_BYTES, LIVEZ, Issuer, Known, Service, post_verify
+from flood_parts import Clients, Exchange
 from harness import base64url, check
 
 # The seconds between two fetches for unknown key IDs, and the most seconds that such a request waits.
@@ -79,7 +79,7 @@ def flooded(service, issuer, full):
     began = time.monotonic()
     # The memory of refused key IDs is allocated for the first one.
     request = post_verify(unknown(issuer.token, random.Random("first")))
-    ask(service.port, request)
+    Exchange(service.port).ask([request])
     flooding = Flood(service, issuer.token, unknown, full)
     memory = most = service.memory()
     honest = Known(service.port, known, flooding.seconds)
@@ -117,10 +117,10 @@ def beside_others(service, issuer, known, full):
 
 def pick_up(service, issuer):
     """A flood causes one fetch in five seconds, so a new key is picked up after that interval."""
-    statuses, rotated_at = [], time.monotonic()
+    statuses, rotated_at, client = [], time.monotonic(), Exchange(service.port)
     issuer.set = issuer.rotated_set
     while statuses[-1:] != [200] and time.monotonic() < rotated_at + 60:
-        statuses.append(ask(service.port, post_verify(issuer.rotated_token))[0])
+        statuses.append(client.ask([post_verify(issuer.rotated_token)])[0][0])
         time.sleep(0.1)
     picked_up = time.monotonic() - rotated_at
     check(picked_up <= INTERVAL + 1, f"flood: a rotation in its middle was picked up after {picked_up:.1f} s")

@@ -13,7 +13,6 @@ exit code is 1 if anything fails.
 import contextlib
 import http.client
 import json
-import subprocess
 import sys
 import time
 import urllib.parse
@@ -66,25 +65,11 @@ for line in sys.stdin:
 """
 
 
-class Helper:
-    """The other implementation, in a process of its own. `is_there` is false if it is not installed."""
-
-    def __init__(self, tools):
-        python = harness.environment_with(tools, PACKAGES) if tools else sys.executable
-        self.is_there = harness.run([python, "-W", "ignore", "-c", "import pydpop"]).returncode == 0
-        if self.is_there:
-            self.process = subprocess.Popen([python, "-W", "ignore", "-c", HELPER], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, text=True)
+class Helper(live.Asked):
+    """The other implementation, in a process of its own."""
 
     def ask(self, **job):
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def stop(self):
-        if self.is_there:
-            self.process.stdin.close()
-            self.process.wait()
+        return json.loads(super().ask(json.dumps(job)))
 
 
 URLS = [
@@ -242,13 +227,16 @@ TESTS = {"maker": maker, "judge": judge, "oauth2": oauth2, "openidc": openidc}
 
 def main():
     choices = harness.arguments(__doc__, TESTS)
-    helper = Helper(choices.tools)
+    python = harness.environment_with(choices.tools, PACKAGES) if choices.tools else sys.executable
+    is_there = harness.run([python, "-W", "ignore", "-c", "import pydpop"]).returncode == 0
+    helper = Helper([python, "-W", "ignore", "-c", HELPER]) if is_there else None
     for name in choices.names:
-        if name in ("maker", "judge") and not helper.is_there:
+        if name in ("maker", "judge") and not helper:
             harness.skip(f"{name}: pydpop is not installed")
         else:
             TESTS[name](program=choices.binary, helper=helper)
-    helper.stop()
+    if helper:
+        helper.process.kill()
     print(f"{len(failures)} failed" if failures else "all held")
     return 1 if failures else 0
 

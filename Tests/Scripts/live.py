@@ -111,6 +111,18 @@ class Process:
         self.stop()
 
 
+class Asked:
+    """A program that answers each line of its input by one line."""
+
+    def __init__(self, command, environment=None):
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | (environment or {}))
+
+    def ask(self, line):
+        print(line, file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().strip()
+
+
 def port_of(address):
     return int(address.rsplit(":", 1)[1])
 

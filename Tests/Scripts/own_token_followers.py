@@ -5,7 +5,6 @@ they do not know, `jose` at most every 30 s. Here a front serves the set with a 
 """
 
 import os
-import subprocess
 import time
 
 import harness
@@ -53,17 +52,15 @@ done
 }
 
 
-class Follower:
+class Follower(live.Asked):
     """A consumer that runs on, with the answers that it gave to tokens."""
 
-    def __init__(self, name, command, environment):
+    def __init__(self, name, *rest):
         self.name, self.answers = name, []
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | environment)
+        super().__init__(*rest)
 
     def judge(self, token):
-        print(token, file=self.process.stdin, flush=True)
-        self.answers.append(self.process.stdout.readline().strip())
+        self.answers.append(self.ask(token))
 
     def refused(self):
         return [answer for answer in self.answers if answer != "ok"]

@@ -170,12 +170,11 @@ struct IssuerTests {
         #expect(entries[limit + 1] == -(limit + 1) && entries[2 * limit] == -2 * limit)
     }
 
-    @Test("An access token may be issued at any time that JSON can express", arguments: [0, 6_000_000])
-    func lateAccessTokens(distance: Int64) throws {
-        let graph = StandInGraph(appSecret: "secret")
-        let request = Array("{\"issued_at\":\(Int64.max - distance)}".utf8)
-        let token = try graph.mintAccessToken(request, fate: "", appID: "1", now: 0)
-        #expect(graph.debug(token, asking: "1", now: 0).body.contains("\(Int64.max - distance)"))
+    @Test("An access token may be issued as late as a number of 18 digits says")
+    func lateAccessToken() throws {
+        let (graph, latest) = (StandInGraph(appSecret: "secret"), 999_999_999_999_999_999)
+        let token = try graph.mintAccessToken(Array("{\"issued_at\":\(latest)}".utf8), fate: "", appID: "1", now: 0)
+        #expect(graph.debug(token, asking: "1", now: 0).body.contains("\(latest)"))
     }
 
     private static func decode(_ part: String) throws -> String {

@@ -9,16 +9,17 @@
 #include <time.h>
 
 struct bare_verify {
+    EVP_PKEY *key;
     EVP_PKEY_CTX *context;
-    unsigned char digest[32], signature[1024];
-    size_t signature_count;
+    unsigned char digest[32], signature[1024], message[4096];
+    size_t signature_count, message_count;
 };
 
 struct bare_verify *bare_verify_make(const unsigned char *modulus, size_t modulus_count, const unsigned char *exponent,
                                      size_t exponent_count, const unsigned char *signature, size_t signature_count,
                                      const unsigned char *message, size_t message_count) {
     static struct bare_verify bare;
-    if (signature_count > sizeof bare.signature)
+    if (signature_count > sizeof bare.signature || message_count > sizeof bare.message)
         return NULL;
     OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
     BIGNUM *n = BN_bin2bn(modulus, (int)modulus_count, NULL), *e = BN_bin2bn(exponent, (int)exponent_count, NULL);
@@ -36,11 +37,22 @@ struct bare_verify *bare_verify_make(const unsigned char *modulus, size_t modulu
         return NULL;
     memcpy(bare.signature, signature, signature_count);
     bare.signature_count = signature_count;
+    memcpy(bare.message, message, message_count);
+    bare.message_count = message_count;
+    bare.key = key;
     return &bare;
 }
 
 int bare_verify_run(struct bare_verify *bare) {
     return EVP_PKEY_verify(bare->context, bare->signature, bare->signature_count, bare->digest, sizeof bare->digest);
+}
+
+int bare_verify_run_message(struct bare_verify *bare) {
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int good = context && EVP_DigestVerifyInit_ex(context, NULL, "SHA256", NULL, NULL, bare->key, NULL) == 1 &&
+               EVP_DigestVerify(context, bare->signature, bare->signature_count, bare->message, bare->message_count) == 1;
+    EVP_MD_CTX_free(context);
+    return good;
 }
 
 double processor_seconds(void) {

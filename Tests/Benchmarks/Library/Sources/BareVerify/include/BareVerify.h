@@ -10,6 +10,9 @@ struct bare_verify *bare_verify_make(const unsigned char *modulus, size_t modulu
                                      const unsigned char *message, size_t message_count);
 /* 1 if the signature is good. */
 int bare_verify_run(struct bare_verify *bare);
+/* The same by OpenSSL's usual calls, EVP_DigestVerifyInit_ex and EVP_DigestVerify: a new context, SHA-256 of the message,
+   the signature. The key is kept. */
+int bare_verify_run_message(struct bare_verify *bare);
 /* The processor time of the process in seconds. */
 double processor_seconds(void);
 long allocation_count(void);

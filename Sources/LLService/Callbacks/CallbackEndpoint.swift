@@ -11,43 +11,33 @@ internal import LimitedLogin
 enum CallbackEndpoint {
     static let bodyLimit = SignedRequest.byteLimit
 
+    /// Remembers the revocation and calls the backend, unless another request does so or has done so.
     static func answer(_ kind: CallbackKind) -> Route.Answer {
         { worker, exchange, bytes throws(Rejection) in
-            guard let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker) else {
-                return try continuation(kind, nil, nil, .success(nil))(worker, &exchange, bytes)
-            }
-            return try begin(event, worker, &exchange, bytes)
-        }
-    }
-
-    /// Remembers the revocation and calls the backend, unless another request does so or has done so.
-    private static func begin(
-        _ event: CallbackEvent,
-        _ worker: WorkerContext,
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> Outcome {
-        let (webhook, core, order) = (worker.settings.webhook, worker.core, RevocationOrder(worker))
-        let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
-        let continuation = { @Sendable in Self.continuation(event.kind, event.confirmationCode, webhook, $0) }
-        let until = deadline + RevocationOrder.grace
-        let busy = Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
-        return try worker.wait(&exchange, bytes, until: until, late: order.late, busy: busy) { waiting in
-            let answer: CallbackLedger.Waiter = { waiting.finish(continuation($0)) }
-            let isAwaited = { @Sendable in waiting.isAwaited }
-            switch core.callbackLedger.withLock({ $0.begin(event.id, isAwaited: isAwaited, answer) }) {
-            case .perform(let memory):
-                order.perform(event, memory, until: deadline, trace: trace) { told, result in
-                    for waiter in core.callbackLedger.withLock({ $0.end(event.id, result) }) { waiter(told) }
+            let (webhook, core, order) = (worker.settings.webhook, worker.core, RevocationOrder(worker))
+            let event = try CallbackEvent(kind, bytes.extracting(exchange.body), worker)
+            let code = event?.confirmationCode
+            let continuation = { @Sendable in Self.continuation(kind, code, webhook, $0) }
+            guard let event else { return try continuation(.success(nil))(worker, &exchange, bytes) }
+            let (deadline, trace) = (exchange.context.now + order.time, TraceParent.passedOn(exchange.head, bytes))
+            let until = deadline + RevocationOrder.grace
+            let busy = Rejection(.overloaded, "Too many callbacks are waiting; send it again.")
+            return try worker.wait(&exchange, bytes, until: until, late: order.late, busy: busy) { waiting in
+                let answer = { @Sendable (told: CallbackLedger.Outcome) in waiting.finish(continuation(told)) }
+                switch core.callbackLedger.withLock({ $0.begin(event.id) }) {
+                case .perform(let memory):
+                    order.perform(event, memory, until: deadline, trace: trace) { told, result in
+                        core.callbackLedger.withLock { $0.end(event.id, result) }
+                        answer(told)
+                    }
+                case .answered(let status): answer(.success(status))
+                case .refused:
+                    core.webhooks?.refuse(event)
+                    answer(.failure(RevocationOrder.notDelivered))
+                case .underWay: answer(.failure(RevocationOrder.notDelivered))
                 }
-            case .wait: break
-            case .answered(let status): answer(.success(status))
-            case .refused:
-                core.webhooks?.refuse(event)
-                answer(.failure(RevocationOrder.notDelivered))
-            case .repetitionRefused: answer(.failure(RevocationOrder.notDelivered))
+                return true
             }
-            return true
         }
     }
 

@@ -31,13 +31,10 @@ package final class MemoryReplayStore: Sendable {
     /// The number of entries that must be remembered now.
     package var count: Int { count(now: WallClock.unixMilliseconds(), steady: MonotonicClock.now().milliseconds) }
 
-    /// The number of entries that must be remembered at this moment. Counting forgets no entry.
     func count(now: UInt64, steady: UInt64) -> Int { state.withLock { $0.count(now, steady) } }
 
-    /// The date of a nonce that is issued now: the present, or the start of the memory if that is later.
     package func nonceDate(now: UInt64) -> UInt64 { state.withLock { $0.nonceDate(now) } }
 
-    /// Remembers the entries of a question unless one of them cannot be accepted. It returns at once.
     package func remember(
         _ question: ReplayLookup,
         now: UInt64,

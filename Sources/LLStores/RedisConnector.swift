@@ -56,7 +56,6 @@ struct RedisConnector {
         return session
     }
 
-    /// Serves questions until the session ends. Every question is answered.
     private mutating func serveAndAbandon(_ session: RedisSession) throws(RedisFailure) {
         var failure: RedisFailure?
         do throws(RedisFailure) { try serve(session) } catch { failure = error }

@@ -8,27 +8,16 @@ package import LLHTTP
 package final class RedisReplayStore: Sendable {
     package struct Configuration: Sendable {
         package var url: ReplayStoreURL
-        /// Overrides the URL's password; nil if the server needs none.
+        /// At first the URL's password; nil if the server needs none.
         package var password: [UInt8]?
         /// Nil if the URL asks for no TLS.
         package var tls: TLSContext?
-        /// Nil if the sentinels need none.
         package var sentinelPassword: [UInt8]?
         /// Nil for the sentinels' default user.
         package var sentinelUser: [UInt8]?
         package var limits = ReplayLimits()
 
-        package init(
-            url: ReplayStoreURL,
-            password: [UInt8]? = nil,
-            sentinelPassword: [UInt8]? = nil,
-            tls: TLSContext? = nil
-        ) {
-            self.url = url
-            self.password = password ?? url.password
-            self.sentinelPassword = sentinelPassword
-            self.tls = tls
-        }
+        package init(url: ReplayStoreURL) { (self.url, password) = (url, url.password) }
 
         /// The age from which a connection is renewed.
         var connectionAge: Duration {
@@ -68,13 +57,12 @@ package final class RedisReplayStore: Sendable {
         revocations = Revocations(skew: skew, observe: observe, wake: { signal.set() })
     }
 
-    /// Starts the queue, which connects at once.
     package func start() {
         state.withLock { $0.link = .connecting }
         queue.async { [self] in RedisConnector(self).run() }
     }
 
-    /// Ends the queue's work. Pending questions and all later ones are answered as unavailable.
+    /// Pending questions and all later ones are answered as unavailable.
     package func stop() {
         state.withLock { $0.isStopped = true }
         signal.set()
@@ -89,7 +77,6 @@ package final class RedisReplayStore: Sendable {
     /// The start of the server's memory; nil before the first connection.
     var memoryStart: MemoryStart? { state.withLock { $0.start } }
 
-    /// Remembers the entries of a question.
     /// - Parameter completion: called once with the answer: at once, or on the store's thread.
     package func remember(
         _ question: ReplayLookup,
@@ -129,7 +116,6 @@ package final class RedisReplayStore: Sendable {
     func takeWaiting(atMost count: Int) -> [QueuedLookup] { state.withLock { $0.waiting.take(atMost: count) } }
 }
 
-/// The state of the connection to Redis.
 enum RedisLink {
     /// There is no connection at the moment; questions wait for it.
     case connecting
@@ -139,7 +125,6 @@ enum RedisLink {
 }
 
 extension Array {
-    /// Removes the first elements and returns them.
     mutating func take(atMost count: Int) -> [Element] {
         let taken = Array(prefix(count))
         removeFirst(taken.count)

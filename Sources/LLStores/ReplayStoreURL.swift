@@ -37,17 +37,10 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// Most places in an address: 16. A few are enough to find the others.
     private static let placeLimit = 16
-    private static let socketScheme = "redis+unix://"
-
-    private static func scheme(_ kind: Kind, _ isSecure: Bool) -> String {
-        let group =
-            switch kind {
-            case .single: ""
-            case .cluster: "+cluster"
-            case .sentinel: "+sentinel"
-            }
-        return "redis\(isSecure ? "s" : "")\(group)://"
-    }
+    /// The kinds by their schemes without TLS.
+    private static let kinds: [String: Kind] = [
+        "redis": .single, "redis+cluster": .cluster, "redis+sentinel": .sentinel(master: ""), "redis+unix": .single,
+    ]
 
     package let kind: Kind
     package let isSecure: Bool
@@ -58,42 +51,42 @@ package struct ReplayStoreURL: Equatable, Sendable {
     /// The server, the first nodes, or the sentinels; at least one.
     package let places: [RedisNode]
     package let database: Int
+    /// The scheme without TLS.
+    private let scheme: String
 
     /// The host of the first place in lower case; an IPv6 address has no brackets.
     package var host: String { places[0].host }
-    package var port: UInt16 { places[0].port }
-
-    /// - Parameter socket: A path, and a query with the database.
-    private init(socket: Substring) throws(ParsingError) {
-        let parts = socket.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let number = parts.count == 1 ? "0" : parts[1].hasPrefix("db=") ? String(parts[1].dropFirst(3)) : ""
-        guard let path = try? UnixSocketPath(String(parts[0])), path.description.hasPrefix("/"),
-            number.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let database = UInt16(number)
-        else { throw .socket }
-        (kind, isSecure, user, password, self.database) = (.single, false, [], nil, Int(database))
-        places = [RedisNode(host: path.description, port: 0)]
-    }
 
     package init(parsing text: String) throws(ParsingError) {
-        if text.lowercased().hasPrefix(Self.socketScheme) {
-            self = try ReplayStoreURL(socket: text.dropFirst(Self.socketScheme.count))
-            return
-        }
         do throws(ParsingError) { try self.init(reading: text) } catch {
             // The only `@` ends the user information, which comes before any path.
             let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-            guard parts.count > 2 || parts.count == 2 && parts[0].count(where: { $0 == "/" }) > 2 else { throw error }
+            guard error != .socket,
+                parts.count > 2 || parts.count == 2 && parts[0].count(where: { $0 == "/" }) > 2
+            else { throw error }
             throw .userInformation
         }
     }
 
     private init(reading text: String) throws(ParsingError) {
-        let bytes = Array(text.utf8)
-        let kinds: [Kind] = [.single, .cluster, .sentinel(master: "")]
-        let forms = kinds.flatMap { kind in [false, true].map { (kind, $0, Self.scheme(kind, $0).utf8) } }
-        let form = forms.first { bytes.count > $0.2.count && bytes.lazy.map(ASCII.lowercased).starts(with: $0.2) }
-        guard let (kind, isSecure, scheme) = form else { throw .scheme }
-        let rest = bytes.dropFirst(scheme.count)
+        guard let border = text.firstRange(of: "://") else { throw .scheme }
+        let name = text[..<border.lowerBound].lowercased()
+        isSecure = name.hasPrefix("rediss")
+        scheme = isSecure ? "redis" + name.dropFirst(6) : name
+        guard let kind = Self.kinds[scheme], name != "rediss+unix" else { throw .scheme }
+        let rest = Array(text[border.upperBound...].utf8)
+        if scheme == "redis+unix" {
+            let parts = rest.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+            let query = parts.count == 1 ? ArraySlice("db=0".utf8) : parts[1]
+            guard let path = try? UnixSocketPath(String(decoding: parts[0], as: UTF8.self)),
+                path.description.hasPrefix("/"), query.starts(with: "db=".utf8),
+                let database = Self.database(query.dropFirst(3))
+            else { throw .socket }
+            (self.kind, user, password, self.database) = (kind, [], nil, database)
+            places = [RedisNode(host: path.description, port: 0)]
+            return
+        }
+        guard !rest.isEmpty else { throw .scheme }
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
         var authority = rest[..<end]
         var credentials: [[UInt8]] = []
@@ -108,7 +101,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
             }
             authority = authority[(at + 1)...]
         }
-        self.isSecure = isSecure
         user = credentials.first ?? []
         password = credentials.count > 1 && !credentials[1].isEmpty ? credentials[1] : nil
         places = try Self.places(authority, kind)
@@ -116,10 +108,8 @@ package struct ReplayStoreURL: Equatable, Sendable {
         guard !path.contains(UInt8(ascii: "?")) else { throw .query }
         switch kind {
         case .single:
-            guard path.count <= 5, path.allSatisfy({ (0x30...0x39).contains($0) }),
-                let database = UInt16(path.isEmpty ? "0" : String(decoding: path, as: UTF8.self))
-            else { throw .database }
-            (self.kind, self.database) = (kind, Int(database))
+            guard let database = path.isEmpty ? 0 : Self.database(path) else { throw .database }
+            (self.kind, self.database) = (kind, database)
         case .cluster:
             guard path.isEmpty || path == [UInt8(ascii: "0")] else { throw .clusterPath }
             (self.kind, database) = (kind, 0)
@@ -130,6 +120,10 @@ package struct ReplayStoreURL: Equatable, Sendable {
             else { throw .masterName }
             (self.kind, database) = (.sentinel(master: String(decoding: path, as: UTF8.self)), 0)
         }
+    }
+
+    private static func database(_ digits: ArraySlice<UInt8>) -> Int? {
+        DecimalNumber.parse(digits).flatMap { UInt16(exactly: $0) }.map { Int($0) }
     }
 
     /// Host and port follow the grammar of all other URLs.
@@ -150,18 +144,18 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// The address without user and password, safe to display.
     package var shown: String {
-        if places[0].isSocket { return "\(Self.socketScheme)\(host)?db=\(database)" }
+        if places[0].isSocket { return "\(scheme)://\(host)?db=\(database)" }
         let path =
             switch kind {
             case .single: "/\(database)"
             case .cluster: ""
             case .sentinel(let master): "/\(master)"
             }
-        return "\(Self.scheme(kind, isSecure))\(places.map(\.description).joined(separator: ","))\(path)"
+        return "\(isSecure ? secureScheme : scheme + "://")\(places.map(\.description).joined(separator: ","))\(path)"
     }
 
     /// The beginning of such an address with TLS.
-    package var secureScheme: String { Self.scheme(kind, true) }
+    package var secureScheme: String { "rediss\(scheme.dropFirst(5))://" }
 
     /// True if every host is `localhost` or a loopback address.
     package var isLoopbackHost: Bool {

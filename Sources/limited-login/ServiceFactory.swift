@@ -99,13 +99,12 @@ enum ServiceFactory {
             identity = (certificate, key)
         }
         return try part("replay_store: the store cannot be used: ") {
-            let tls = url.isSecure ? try TLSContext(clientTrusting: trust, speaksHTTP: false, identity: identity) : nil
-            var store = RedisReplayStore.Configuration(
-                url: url,
-                password: ofServer,
-                sentinelPassword: ofSentinels,
-                tls: tls
-            )
+            var store = RedisReplayStore.Configuration(url: url)
+            if url.isSecure {
+                store.tls = try TLSContext(clientTrusting: trust, speaksHTTP: false, identity: identity)
+            }
+            if let ofServer { store.password = ofServer }
+            store.sentinelPassword = ofSentinels
             store.sentinelUser = configuration.replayStoreSentinelUser.map { Array($0.utf8) }
             store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
             return .redis(try RedisReplayStore(store, observe: onEvent))

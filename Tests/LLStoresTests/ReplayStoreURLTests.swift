@@ -6,16 +6,18 @@ struct ReplayStoreURLTests {
     @Test("Scheme, user, password, host, port and database are parsed")
     func parts() throws {
         let plain = try ReplayStoreURL(parsing: "redis://cache.example")
-        #expect(plain.host == "cache.example" && plain.port == 6_379 && plain.database == 0 && !plain.isSecure)
+        #expect(
+            plain.host == "cache.example" && plain.places[0].port == 6_379 && plain.database == 0 && !plain.isSecure
+        )
         #expect(plain.user.isEmpty && plain.password == nil)
         let full = try ReplayStoreURL(parsing: "rediss://svc:p%40ss%3Aw@[::1]:7000/15")
-        #expect(full.host == "::1" && full.port == 7_000 && full.database == 15 && full.isSecure)
+        #expect(full.host == "::1" && full.places[0].port == 7_000 && full.database == 15 && full.isSecure)
         #expect(full.user == Array("svc".utf8) && full.password == Array("p@ss:w".utf8))
         #expect(full.shown == "rediss://[::1]:7000/15")
         let passwordOnly = try ReplayStoreURL(parsing: "redis://:secret@10.0.0.1/")
         #expect(passwordOnly.user.isEmpty && passwordOnly.password == Array("secret".utf8))
         #expect(passwordOnly.shown == "redis://10.0.0.1:6379/0")
-        #expect(try ReplayStoreURL(parsing: "REDIS://Host:443").port == 443)
+        #expect(try ReplayStoreURL(parsing: "REDIS://Host:443").places[0].port == 443)
         #expect(try ReplayStoreURL(parsing: "REDIS://Host").host == "host")
     }
 

@@ -30,14 +30,12 @@ final class StoreUnderTest: Sendable {
         identity: TestCertificates.Identity? = nil,
         adjust: (inout ReplayLimits) -> Void = { _ in }
     ) throws {
-        var configuration = RedisReplayStore.Configuration(
-            url: try ReplayStoreURL(parsing: url),
-            password: password.map { Array($0.utf8) },
-            tls: try authorities.map {
-                let shown = identity.map { (certificateFile: $0.certificateFile, keyFile: $0.keyFile) }
-                return try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false, identity: shown)
-            }
-        )
+        var configuration = RedisReplayStore.Configuration(url: try ReplayStoreURL(parsing: url))
+        if let password { configuration.password = Array(password.utf8) }
+        configuration.tls = try authorities.map {
+            let shown = identity.map { (certificateFile: $0.certificateFile, keyFile: $0.keyFile) }
+            return try TLSContext(clientTrusting: .authorities(file: $0), speaksHTTP: false, identity: shown)
+        }
         configuration.limits = .patient
         adjust(&configuration.limits)
         let log = Locked<[ReplayStoreEvent]>([])

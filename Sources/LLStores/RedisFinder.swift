@@ -50,7 +50,7 @@ final class RedisFinder {
         throw failure ?? .timedOut
     }
 
-    /// The run and history of a node of the cluster; nil if it does not tell.
+    /// The same as ``RedisServerFacts/identity`` of a cluster's node; nil if it does not tell.
     func identity(of node: RedisNode) -> String? {
         let end = soon(.never)
         let info = try? server(node, through: urlPlace(for: node), until: end).info(until: end)
@@ -62,7 +62,6 @@ final class RedisFinder {
         min(deadline, MonotonicClock.now() + configuration.limits.connectTimeout / 2)
     }
 
-    /// Opens a connection to a server and sends the credentials.
     /// - Parameter start: the place of the URL through which the server was found.
     private func server(
         _ node: RedisNode,
@@ -74,7 +73,7 @@ final class RedisFinder {
         return channel
     }
 
-    /// The same without credentials.
+    /// A connection over which no credentials were sent.
     private func open(
         _ node: RedisNode,
         through start: RedisNode?,

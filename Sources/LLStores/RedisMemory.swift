@@ -1,16 +1,15 @@
+internal import LLBytes
 internal import LLHTTP
 
 /// One replica's knowledge of its server's memory, and every decision that follows from it: a state machine without a
 /// clock and without a connection. ``MemoryJudgement`` is its central table.
 ///
-/// A connection begins with ``meet(_:)``. It returns the commands to send, and so does ``take(_:)`` for their answers, until
-/// there are none: the server is trusted then. Each batch of questions ends with ``checks``. They ask whether the start of
-/// the memory and the history of the data are still the known ones, and whether the server's clock has jumped ahead. The
-/// other answers of a batch count only if all is well. Data that were emptied, replaced or forgotten early meanwhile
-/// therefore never make a used nonce look new. The checks are needed because a connection stays open while its server
-/// becomes a replica and then a primary again.
+/// A connection begins with ``meet(_:ask:)``. Each batch of questions ends with ``checks``. They ask whether the start of the
+/// memory and the history of the data are still the known ones, and whether the server's clock has jumped ahead. The other
+/// answers of a batch count only if all is well. Data that were emptied, replaced or forgotten early meanwhile therefore
+/// never make a used nonce look new. The checks are needed because a connection stays open while its server becomes a
+/// replica and then a primary again.
 struct RedisMemory: Hashable {
-    /// The facts about a server at the beginning of a connection.
     struct Meeting: Hashable {
         let node: RedisNode
         let facts: RedisServerFacts
@@ -21,14 +20,6 @@ struct RedisMemory: Hashable {
         let clock: ServerClock
         /// This machine's clock.
         let unixMilliseconds: UInt64
-    }
-
-    private struct Opening: Hashable {
-        let meeting: Meeting
-        var reported: MemoryJudgement.Reported
-        let moved: MemoryJudgement.Move
-        /// The number of readings of the keys.
-        var readings = 0
     }
 
     private struct Arrival: Hashable {
@@ -47,7 +38,6 @@ struct RedisMemory: Hashable {
     /// The server that this process used last, or uses.
     private(set) var last: RedisLastServer?
     private(set) var slotMove: SlotMove?
-    private var opening: Opening?
     /// A new server that is not trusted yet, because other replicas may still use the former one.
     private var arrival: Arrival?
     /// True if the last server's clock jumped, so that it forgot entries, which no move brings back.
@@ -98,48 +88,40 @@ struct RedisMemory: Hashable {
 
     // MARK: The beginning of a connection
 
-    mutating func meet(_ meeting: Meeting) -> [[String]] {
-        opening = Opening(meeting: meeting, reported: reported(meeting), moved: moved(meeting))
-        return read()
-    }
-
-    private mutating func read() -> [[String]] {
-        opening?.readings += 1
-        let names = [
-            last.map { keys.run($0.known.identity) }, opening.map { keys.run($0.reported.identity) }, keys.data,
-        ]
-        return names.compactMap { $0.map { ["GET", $0] } }
-    }
-
-    /// Judges the keys by the answers to the last commands, which end with a reading. Commands are written until the keys
-    /// tell the judgement.
-    /// - Returns: the commands to send next; none if the server is trusted.
-    mutating func take(_ replies: [RedisReply]) throws(RedisFailure) -> [[String]] {
-        guard var opening else { return [] }
-        let values = Array(replies.suffix(last == nil ? 2 : 3))
-        guard opening.readings <= 5, values.count >= 2 else { throw .memoryLost }
-        let (found, facts) = (values[values.count - 2], opening.meeting.facts)
-        if last != nil { opening.reported.last = MemoryJudgement.LastRun(values[0]) }
-        opening.reported.run = MemoryStart(found)
-        opening.reported.data = MemoryStart(values[values.count - 1])
-        let run = keys.run(facts.identity)
-        // One of several replicas that see a new run at once writes the key.
-        func write(_ start: MemoryStart) -> [[String]] { [["SET", run, start.text] + (found == .null ? ["NX"] : [])] }
-        switch MemoryJudgement.judge(known: last?.known, reported: opening.reported, moved: opening.moved) {
-        case .continues(let start):
-            try settle(start, opening.meeting)
-            trust(start, opening.meeting)
-            guard opening.reported.data != start else { return [] }
-            // The server may drop the name of its history later.
-            let names = [keys.data] + (facts.history == nil ? [] : [keys.run(facts.runID)])
-            return names.map { ["SET", $0, start.text] }
-        case .movedIntact(let start):
-            return write(start) + (last.map { [["SET", keys.run($0.known.identity), RedisKeys.movedMark]] } ?? [])
-                + read()
-        case .lost(let start):
-            // Another replica may know better, and be about to write.
-            return (opening.readings > 1 ? write(start) : []) + read()
+    /// Judges the server, and writes its keys until they tell the judgement: the other replicas read them.
+    /// - Throws: the reason why the server is not trusted, or not yet.
+    mutating func meet(
+        _ meeting: Meeting,
+        ask: (_ words: [String]) throws(RedisFailure) -> RedisReply
+    ) throws(RedisFailure) {
+        let (facts, moved) = (meeting.facts, moved(meeting))
+        let (run, former) = (keys.run(facts.identity), last.map { keys.run($0.known.identity) })
+        var reported = reported(meeting)
+        for reading in 1...5 {
+            if let former { reported.last = MemoryJudgement.LastRun(try ask(["GET", former])) }
+            let found = try ask(["GET", run])
+            reported.run = MemoryStart(found)
+            reported.data = MemoryStart(try ask(["GET", keys.data]))
+            // One of several replicas that see a new run at once writes the key.
+            let onlyIfMissing = found == .null ? ["NX"] : []
+            switch MemoryJudgement.judge(known: last?.known, reported: reported, moved: moved) {
+            case .continues(let start):
+                try settle(start, meeting)
+                trust(start, meeting)
+                guard reported.data != start else { return }
+                // The server may drop the name of its history later.
+                let names = [keys.data] + (facts.history == nil ? [] : [keys.run(facts.runID)])
+                for name in names { _ = try ask(["SET", name, start.text]) }
+                return
+            case .movedIntact(let start):
+                _ = try ask(["SET", run, start.text] + onlyIfMissing)
+                if let former { _ = try ask(["SET", former, RedisKeys.movedMark]) }
+            // At first another replica may know better, and be about to write.
+            case .lost(let start):
+                if reading > 1 { _ = try ask(["SET", run, start.text] + onlyIfMissing) }
+            }
         }
+        throw .memoryLost
     }
 
     /// With Sentinel, waits until every replica must have left the former server, which may take writes for longer. A
@@ -155,7 +137,7 @@ struct RedisMemory: Hashable {
     }
 
     private mutating func trust(_ start: MemoryStart, _ meeting: Meeting) {
-        (opening, slotMove, arrival, hasJumped) = (nil, nil, nil, false)
+        (slotMove, arrival, hasJumped) = (nil, nil, false)
         last = RedisLastServer(
             node: meeting.node,
             history: meeting.facts.history,
@@ -217,7 +199,8 @@ struct RedisMemory: Hashable {
         }
         // Entries that are made while the clock is set back are forgotten early when it is set right.
         if clock.time(at: now) < last.clock.time(at: now) { self.last?.clock = clock }
-        guard try RedisServerFacts.history(info: info) == last.history, MemoryStart(own[0]) == last.known.start,
+        guard try RedisServerFacts.history(RedisServerFacts.fields(info)) == last.history,
+            MemoryStart(own[0]) == last.known.start,
             !isInCluster || replies.dropLast(3).last == .null
         else { throw .memoryLost }
         guard replies.allSatisfy({ $0.redirection == nil }) else { return }
@@ -289,8 +272,9 @@ extension MemoryStart {
     init?(_ reply: RedisReply) {
         guard let text = reply.text else { return nil }
         isAfterLoss = text.hasSuffix(Self.lossMark)
-        guard let moment = RedisReply.number(text.dropLast(isAfterLoss ? Self.lossMark.count : 0)) else { return nil }
-        completeSince = moment
+        let digits = text.dropLast(isAfterLoss ? Self.lossMark.count : 0)
+        guard let moment = DecimalNumber.parse(Array(digits.utf8)) else { return nil }
+        completeSince = UInt64(moment)
     }
 }
 
@@ -301,19 +285,11 @@ extension MemoryJudgement.LastRun {
 }
 
 extension RedisReply {
-    /// A number of at most 15 digits.
-    fileprivate static func number(_ text: Substring) -> UInt64? {
-        guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-        else { return nil }
-        return UInt64(text)
-    }
-
     /// The server's clock in microseconds since 1970, if this is the answer to TIME; nil otherwise.
     var serverMicroseconds: UInt64? {
-        guard let parts = elements, parts.count == 2,
-            let seconds = parts[0].text.flatMap({ Self.number($0[...]) }),
-            let micros = parts[1].text.flatMap({ Self.number($0[...]) }), seconds < 1 << 40, micros < 1_000_000
+        guard let parts = elements, parts.count == 2, let seconds = parts[0].number, let micros = parts[1].number,
+            (0..<1 << 40).contains(seconds), (0..<1_000_000).contains(micros)
         else { return nil }
-        return seconds * 1_000_000 + micros
+        return UInt64(seconds) * 1_000_000 + UInt64(micros)
     }
 }

@@ -7,8 +7,6 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
     package let host: String
     package let port: UInt16
 
-    package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
-
     var isSocket: Bool { host.hasPrefix("/") }
 
     /// True if the host is a name and no address.
@@ -78,7 +76,7 @@ extension RedisReply {
     }
 
     /// The number that an integer or a string holds.
-    fileprivate var number: Int64? {
+    var number: Int64? {
         switch self {
         case .integer(let number): number
         case .string(let bytes): DecimalNumber.parse(bytes).map { Int64($0) }
@@ -89,14 +87,11 @@ extension RedisReply {
     /// The elements of an array.
     var elements: [RedisReply]? { if case .array(let elements) = self { elements } else { nil } }
 
-    /// The values of an array of names and values.
-    private var fields: [String: RedisReply] {
-        guard let elements else { return [:] }
-        var fields: [String: RedisReply] = [:]
-        for index in stride(from: 0, to: elements.count - 1, by: 2) {
-            if let name = elements[index].text { fields[name] = elements[index + 1] }
-        }
-        return fields
+    /// The value of a name in an array of names and values.
+    private subscript(name: String) -> RedisReply? {
+        guard let elements else { return nil }
+        let index = stride(from: 0, to: elements.count - 1, by: 2).first { elements[$0].text == name }
+        return index.map { elements[$0 + 1] }
     }
 
     /// The owner of the keys and all nodes, the owner first, in an answer to CLUSTER SLOTS: ranges of slots, each with its
@@ -131,9 +126,9 @@ extension RedisReply {
         case .error(code: "ERR"): throw .unknownMaster
         default: break
         }
-        let fields = try orFailure(of: "SENTINEL").fields
-        guard let host = fields["ip"], let port = fields["port"], let primary = RedisNode(host, port, toldBy: teller),
-            let epoch = fields["config-epoch"]?.number
+        let facts = try orFailure(of: "SENTINEL")
+        guard let host = facts["ip"], let port = facts["port"], let primary = RedisNode(host, port, toldBy: teller),
+            let epoch = facts["config-epoch"]?.number
         else { throw .malformedAnswer }
         return (primary, epoch)
     }

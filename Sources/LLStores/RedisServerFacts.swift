@@ -50,11 +50,8 @@ extension RedisServerFacts {
         self.runID = String(runID)
     }
 
-    /// Reads ``history`` from the answer to INFO, or to INFO replication. It refuses a server that is no longer a
-    /// primary.
-    static func history(info: String) throws(RedisFailure) -> String? { try history(fields(info)) }
-
-    private static func history(_ fields: [Substring: Substring]) throws(RedisFailure) -> String? {
+    /// Reads ``history`` from the section `replication`. It refuses a server that is no longer a primary.
+    static func history(_ fields: [Substring: Substring]) throws(RedisFailure) -> String? {
         guard fields["role"] ?? "master" == "master" else { throw .readOnly }
         // A primary also renames its history when its first replica connects, and after an hour without any replica.
         guard fields["second_repl_offset"] ?? "0" != "-1" else { return nil }

@@ -58,8 +58,6 @@ final class RedisSession {
     /// - Parameters:
     ///   - found: a connection over which the credentials were sent.
     ///   - memory: this replica's knowledge from before; it is kept if the exchange fails.
-    ///   - deadline: the latest end of the whole exchange.
-    /// - Throws: ``RedisFailure/slotMoves(to:)`` while the slot of the keys is on its way to another node.
     init(
         over found: RedisFinder.Found,
         _ memory: inout RedisMemory,
@@ -89,12 +87,7 @@ final class RedisSession {
             let reply = try channel.call(["CONFIG", "GET", "appendfsync"], until: deadline)
             meeting.writesThrough = reply.elements?.last?.text == "always"
         }
-        var commands = memory.meet(meeting)
-        while !commands.isEmpty {
-            var replies: [RedisReply] = []
-            for command in commands { replies.append(try ask(command)) }
-            commands = try memory.take(replies)
-        }
+        try memory.meet(meeting, ask: ask)
         // Checks that the server accepts writes, before the first login needs them.
         guard case .status("OK") = try ask(["SET", memory.keys.probe, "1", "PX", "60000"]) else {
             throw .malformedAnswer
@@ -136,10 +129,9 @@ final class RedisSession {
         try ask(asked, now, looksAtRoom: looksAtRoom && !batches.contains(where: \.looksAtRoom))
     }
 
-    /// The moment from which an entry's lifetime in the server is counted, in milliseconds since 1970. It is the
-    /// earlier of this machine's clock and the server's, but at most a day before this machine's. If only this
-    /// machine's clock counted and were ahead, an entry would expire before the clock is set back and could be used a
-    /// second time.
+    /// The moment from which an entry's lifetime in the server is counted, in milliseconds since 1970: by the earlier of
+    /// this machine's clock and the server's, but at most a day before this machine's. If that alone counted and were
+    /// ahead, an entry would expire before the clock is set back and could be used a second time.
     static func entryTime(_ unixMilliseconds: UInt64, serverTime: UInt64) -> UInt64 {
         let day: UInt64 = 86_400_000
         return max(min(unixMilliseconds, serverTime), unixMilliseconds - min(unixMilliseconds, day))

@@ -91,11 +91,8 @@ package struct ReplayLookup: Equatable, Sendable {
 
     package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
 
-    /// The owners of the question's proof, and the time until which the proof takes one of the places of each, in
-    /// milliseconds of the monotonic clock. Nil if the question has no proof.
-    /// - Parameters:
-    ///   - steady: milliseconds of the monotonic clock.
-    ///   - now: milliseconds since 1970.
+    /// The owners of the question's proof, and the time until which the proof takes one of the places of each. It is in
+    /// milliseconds of the monotonic clock, as `steady` is, and `now` in those since 1970. Nil if the question has no proof.
     func counted(at steady: UInt64, now: UInt64) -> (owners: [ReplayKey], end: UInt64)? {
         guard let entry = entries.first(where: { !$0.owners.isEmpty }) else { return nil }
         return (entry.owners, steady + min(entry.keepUntil > now ? entry.keepUntil - now : 0, ProofQuota.longest))
@@ -112,7 +109,6 @@ package struct ReplayLookup: Equatable, Sendable {
     }
 }
 
-/// A store's answer about one entry.
 package enum ReplayAnswer: String, CaseIterable, Sendable {
     /// The entry was not there and is remembered from now on.
     case first

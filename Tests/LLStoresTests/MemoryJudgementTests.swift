@@ -231,7 +231,7 @@ struct MemoryJudgementTests {
         for start in [Self.start(0), Self.start(1_700_000_000_000, isAfterLoss: true)] {
             #expect(MemoryStart(.string(Array(start.text.utf8))) == start)
         }
-        for text in ["", "moved", "-1", "1 after", "1 after loss ", "1234567890123456", "x"] {
+        for text in ["", "moved", "-1", "1 after", "1 after loss ", "1234567890123456789", "x"] {
             #expect(MemoryStart(.string(Array(text.utf8))) == nil, "\(text)")
         }
         #expect(MemoryStart(.null) == nil)

@@ -190,12 +190,9 @@ extension StoreModel {
         meeting.writesThrough =
             writesThrough && facts.history == nil && services[service].memory.last?.known.identity != facts.identity
         if kind == .cluster { _ = try ask(["GET", services[service].memory.keys.absent], node) }
-        var commands = services[service].memory.meet(meeting)
-        while !commands.isEmpty {
-            var replies: [RedisReply] = []
-            for command in commands { replies.append(try ask(command, node)) }
-            commands = try services[service].memory.take(replies)
-        }
+        var memory = services[service].memory
+        defer { services[service].memory = memory }
+        try memory.meet(meeting) { words throws(RedisFailure) in try ask(words, node) }
         services[service].session = Session(node: node, openedAt: instant)
     }
 

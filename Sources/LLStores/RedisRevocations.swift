@@ -18,8 +18,7 @@ struct RedisRevocations {
         enum Work {
             /// Writes revocations. The second list holds those with a waiting caller.
             case write([Revocation], [WaitingRevocation])
-            case readNew(Page)
-            case readAll(Page)
+            case read(Page)
             case remove
         }
 
@@ -29,7 +28,6 @@ struct RedisRevocations {
         var serverTime: UInt64 = 0
     }
 
-    /// The kinds of work, each done in its turn if there is any.
     private enum Turn: CaseIterable { case write, readNew, readAll, writeBack, remove }
 
     /// The position in the sorted set of the next page, and the beginning of the whole reading.
@@ -39,6 +37,8 @@ struct RedisRevocations {
         var skipped = 0
         /// The number of the page, from 1.
         var number = 1
+        /// True if the whole set is read, and not only its end.
+        let isWhole: Bool
         let beganAt: MonotonicInstant
         /// The beginning by the server's clock, in microseconds since 1970.
         let serverTime: UInt64
@@ -55,8 +55,6 @@ struct RedisRevocations {
     private var turns = Turn.allCases
     private var reading: Page?
     private var news: Page?
-    /// The part of this replica's table in which the search for unwritten entries goes on; nil if none is under way.
-    private var unwrittenPart: Int?
     private var nextNews = MonotonicInstant.never
     /// The next reading of the whole set. The first one is due at once.
     private var nextReading = MonotonicInstant(nanoseconds: 0)
@@ -76,7 +74,6 @@ struct RedisRevocations {
         pause = GrowingPause(limits)
     }
 
-    /// Begins with a connection to a server.
     mutating func begin(_ identity: String, _ start: MemoryStart, _ clock: ServerClock) {
         news = nil
         let isSame = memory.map { $0 == (identity, start) } ?? false
@@ -94,19 +91,14 @@ struct RedisRevocations {
     /// The estimated time of the server's clock now, in microseconds since 1970.
     private func serverTime(at now: MonotonicInstant) -> UInt64 { serverClock.time(at: now) * 1_000 }
 
-    /// True if the two times agree within the tolerance for the server's clock.
     private func isNear(_ time: UInt64, _ other: UInt64) -> Bool {
         max(time, other) - min(time, other) <= limits.clockTolerance.wholeNanoseconds / 1_000
     }
 
-    /// Most members of one reading, rounded up to whole pages. It is twice the number of logins, because the set may
-    /// also hold members that newer revocations replaced.
-    private var readingLimit: Int { 2 * revocations.sharedCapacity }
-
     /// The time at which something becomes due, if nothing happens before.
     func dueAt(_ now: MonotonicInstant) -> MonotonicInstant {
         if underWay != nil { return .never }
-        let hasMore = reading != nil || news != nil || unwrittenPart != nil || !superseded.isEmpty
+        let hasMore = reading != nil || news != nil || !superseded.isEmpty
         return max(heldUntil, hasMore || revocations.hasWork ? now : min(nextNews, nextReading))
     }
 
@@ -135,32 +127,36 @@ struct RedisRevocations {
             if news == nil, now >= nextNews {
                 let overlap = limits.revocationOverlap.wholeNanoseconds / 1_000
                 let score = readThrough - min(overlap, readThrough)
-                news = Page(score: score, beganAt: now, serverTime: serverTime(at: now))
+                news = Page(score: score, isWhole: false, beganAt: now, serverTime: serverTime(at: now))
             }
-            return news.map { read($0, .readNew($0)) }
+            return news.map(read)
         case .readAll:
-            if let reading { return read(reading, .readAll(reading)) }
+            if let reading { return read(reading) }
             guard now >= nextReading else { return nil }
             nextReading = now + limits.revocationReadingPause
             revocations.beginReading()
-            let page = Page(score: 0, beganAt: now, serverTime: serverTime(at: now))
+            let page = Page(score: 0, isWhole: true, beganAt: now, serverTime: serverTime(at: now))
             reading = page
             // The expired members are removed first.
             let lifetime = UInt64(Revocations.lifetimeSeconds) * 1_000_000
             let oldest = page.serverTime - min(lifetime, page.serverTime)
-            var exchange = read(page, .readAll(page))
+            var exchange = read(page)
             exchange.commands.insert(command("ZREMRANGEBYSCORE", ["-inf", "(\(oldest)"]), at: 0)
             return exchange
         // The entries to write back and the members to remove are known only after the whole set was read.
         case .writeBack:
-            return reading == nil ? write(revocations.lacking(&unwrittenPart, atMost: Self.pageCount), [], now) : nil
-        case .remove: return reading == nil && unwrittenPart == nil ? remove() : nil
+            return reading == nil ? write(revocations.lacking(atMost: Self.pageCount), [], now) : nil
+        case .remove:
+            guard reading == nil, !revocations.hasWork else { return nil }
+            // Newer revocations of the same logins replaced these members, and are in Redis now.
+            let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
+            return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), key] + members])
         }
     }
 
-    private func read(_ page: Page, _ work: Exchange.Work) -> Exchange {
+    private func read(_ page: Page) -> Exchange {
         let words = ["\(page.score)", "+inf", "WITHSCORES", "LIMIT", "\(page.skipped)", "\(Self.pageCount)"]
-        return Exchange(work: work, commands: [command("ZRANGEBYSCORE", words)])
+        return Exchange(work: .read(page), commands: [command("ZRANGEBYSCORE", words)])
     }
 
     private func command(_ name: String, _ words: [String]) -> [[UInt8]] {
@@ -176,12 +172,6 @@ struct RedisRevocations {
             words += [Array("\(time &+ UInt64(index))".utf8), revocation.member]
         }
         return Exchange(work: .write(all, waiting), commands: [words])
-    }
-
-    /// Removes members that newer revocations of the same logins replaced, once the newer ones are in Redis.
-    private mutating func remove() -> Exchange? {
-        let members = revocations.superseded(among: superseded.take(atMost: Self.pageCount)).map(\.member)
-        return members.isEmpty ? nil : Exchange(work: .remove, commands: [[Array("ZREM".utf8), key] + members])
     }
 
     /// Handles the answers to the current exchange. The server's memory must be complete.
@@ -201,24 +191,16 @@ struct RedisRevocations {
         switch exchange.work {
         case .write(let all, let waiting):
             revocations.confirm(all)
-            for one in waiting { one.completion(.remembered) }
+            for one in waiting { one.completion(true) }
         case .remove: break
-        case .readNew(let page):
-            news = try take(replies, page)
-            if news == nil {
-                readThrough = page.serverTime
-                // The pause begins at the end of a reading, so that a long reading leaves time for other work.
-                nextNews = now + limits.revocationPause
-                revocations.didRead(at: page.beganAt)
-            }
-        case .readAll(let page):
-            reading = try take(replies, page)
-            if reading == nil {
-                readThrough = page.serverTime
-                nextNews = now
-                unwrittenPart = 0
-                revocations.didRead(at: page.beganAt)
-            }
+        case .read(let page):
+            let next = try take(replies, page)
+            if page.isWhole { reading = next } else { news = next }
+            guard next == nil else { break }
+            readThrough = page.serverTime
+            // The pause begins at the end of a reading, so that a long reading leaves time for other work.
+            nextNews = page.isWhole ? now : now + limits.revocationPause
+            revocations.didRead(at: page.beganAt, isWhole: page.isWhole)
         }
         underWay = nil
         if isFailing, now >= heldUntil + limits.greatestPause {
@@ -262,18 +244,16 @@ struct RedisRevocations {
             // Members of an unknown form are skipped.
             if let revocation = Revocation(member: member) { found.append(revocation) }
         }
-        for old in revocations.merge(found, serverTime: Int64(clamping: page.serverTime / 1_000_000)) { note(old) }
+        let old = revocations.merge(found, serverTime: Int64(clamping: page.serverTime / 1_000_000))
+        superseded += old.prefix(Self.supersededLimit - superseded.count)
         guard parts.count / 2 == Self.pageCount, let last else { return nil }
-        guard page.number * Self.pageCount <= readingLimit else { throw .tooManyRevocations }
+        // Twice the number of logins, because the set may also hold members that newer revocations replaced.
+        guard page.number * Self.pageCount <= 2 * revocations.sharedCapacity else { throw .tooManyRevocations }
         // The last score is read again. Members may move meanwhile, so a count of members would skip others.
         var next = page
         next.number += 1
         next.score = UInt64(exactly: max(0, last.score).rounded(.down)) ?? .max
         next.skipped = next.score == page.score ? page.skipped + Self.pageCount : 0
         return next
-    }
-
-    private mutating func note(_ old: Revocation) {
-        if superseded.count < Self.supersededLimit { superseded.append(old) }
     }
 }

@@ -1,34 +1,19 @@
 package import LLHTTP
-internal import Synchronization
-
-/// The result of a revocation.
-package enum RevocationAnswer: Equatable, Sendable {
-    /// The revocation applies here, and on every other replica within two seconds.
-    case remembered
-    /// The revocation applies here. Redis could not be reached and receives it later.
-    case rememberedHereOnly
-    /// The revocation does not apply, because there is no room for another login.
-    case full
-}
 
 /// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
     let revocation: Revocation
-    let completion: @Sendable (RevocationAnswer) -> Void
+    let completion: @Sendable (_ isRemembered: Bool) -> Void
 }
 
 /// This replica's own copy of the revoked logins, which every verdict reads without waiting.
 ///
-/// A revocation invalidates every token of a person and app that was issued up to its second. Without Redis this copy is
-/// the only one. With Redis, ``RedisReplayStore`` reads and writes the shared set; while it cannot, the copy applies
-/// unchanged.
+/// A revocation invalidates every token of a person and app that was issued up to its second. With Redis,
+/// ``RedisReplayStore`` reads and writes the shared set; while it cannot, the copy applies unchanged.
 ///
-/// The rule for clocks: a moment never becomes earlier, whatever a clock does, so no revocation is forgotten. While a
-/// moment lies in the future it was dated by a clock that was ahead, and it cannot be known which tokens are older: see
-/// ``isInDoubt(_:)``.
+/// The rule for clocks: a moment never becomes earlier, whatever a clock does, so no revocation is forgotten.
 package final class Revocations: Sendable {
-    /// Most logins: 250,000, in tables of about 13 MB. Beyond this the next revocation is refused; no revocation is
-    /// forgotten early to make room.
+    /// Most logins: 250,000, in a table of about 17 MB. No revocation is forgotten early to make room for the next.
     package static let defaultCapacity = 250_000
     /// The lifetime of a revocation: 90 days. Facebook's longest tokens live for 60 days.
     package static let lifetimeSeconds: Int64 = 90 * 86_400
@@ -43,11 +28,14 @@ package final class Revocations: Sendable {
     private static let sweepSeconds: Int64 = 3_600
 
     private struct State {
+        /// The last revocation of each login, by its rank, and the mark of an entry that Redis held when it was last read
+        /// or written; 0 if Redis never confirmed it.
+        var table: [ReplayKey: (rank: Int64, mark: UInt32)] = [:]
+        /// The mark of entries that Redis is known to hold.
+        var mark: UInt32 = 1
         var link = RedisLink.connecting
         var waiting: [WaitingRevocation] = []
-        /// The mark of entries that Redis is known to hold. Entries that Redis never confirmed have the mark 0.
-        var mark: UInt64 = 1
-        /// True if there are entries without a mark for which no caller waits.
+        /// True if there may be entries without that mark for which no caller waits.
         var hasUnwritten = false
         /// True if Redis holds more revocations than fit here.
         var hasOverflown = false
@@ -58,6 +46,8 @@ package final class Revocations: Sendable {
         var ahead: Set<Revocation> = []
         /// The time of the last report that revocations were dated ahead.
         var reportedAt: MonotonicInstant?
+        /// The last time at which all revocations in Redis were known here; nil for never.
+        var readAt: MonotonicInstant?
     }
 
     package let capacity: Int
@@ -71,11 +61,6 @@ package final class Revocations: Sendable {
     private let skewSeconds: Int64
     /// Wakes the store's thread; nil without Redis, when this copy is the only memory.
     private let wake: (@Sendable () -> Void)?
-    /// Verdicts read the table without the state's lock. It changes only under that lock.
-    private let table = RevocationTable()
-    /// The last time at which all revocations in Redis were known here, in nanoseconds of the monotonic clock; 0 for
-    /// never.
-    private let readAt = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - clock: whole seconds since 1970.
@@ -95,39 +80,37 @@ package final class Revocations: Sendable {
     }
 
     /// Refuses from now on every token of a person and app that was issued in the second of `moment` or before. It does
-    /// not wait. An older moment never replaces a newer one. A moment more than ``greatestLeadSeconds`` ahead is cut to
-    /// that lead.
+    /// not wait. An older moment never replaces a newer one.
     /// - Parameters:
-    ///   - moment: whole seconds since 1970.
-    ///   - completion: called once, at once or on the store's thread. The revocation applies here by then, unless it is
-    ///     ``RevocationAnswer/full``.
+    ///   - moment: whole seconds since 1970, cut to ``greatestLeadSeconds`` ahead.
+    ///   - completion: called once, at once or on the store's thread. True if the revocation applies here, and on every
+    ///     other replica within two seconds. False if it applies only here, and Redis receives it later, or if there is no
+    ///     room for another login.
     package func revoke(
         app: Span<UInt8>,
         user: Span<UInt8>,
         at moment: Int64,
         kind: RevocationKind = .order,
-        completion: @escaping @Sendable (RevocationAnswer) -> Void
+        completion: @escaping @Sendable (_ isRemembered: Bool) -> Void
     ) {
         let now = clock()
-        guard let login = RevokedLogin(app: app, user: user) else { return completion(.full) }
+        guard let login = ReplayKey(app: app, user: user) else { return completion(false) }
         let moment = min(max(moment, 0), now + Self.greatestLeadSeconds)
         let revocation = Revocation(login: login, moment: moment, kind: kind)
         // Nil if the store's thread will answer.
-        let answer: RevocationAnswer? = state.withLock { state in
-            let value = table.value(of: login)
-            if let value, value.rank >= revocation.rank, wake == nil || value.mark == state.mark {
-                return .remembered
-            }
-            if value == nil, table.count >= capacity {
+        let answer: Bool? = state.withLock { state in
+            let value = state.table[login]
+            if let value, value.rank >= revocation.rank, wake == nil || value.mark == state.mark { return true }
+            if value == nil, state.table.count >= capacity {
                 sweep(&state, now)
-                guard table.count < capacity else { return .full }
+                guard state.table.count < capacity else { return false }
             }
-            let latest = value.flatMap { $0.rank > revocation.rank ? $0.revocation(of: login) : nil } ?? revocation
-            set(RevocationValue(latest, mark: 0), of: login, now, &state)
-            if wake == nil { return .remembered }
+            let latest = Revocation(login, rank: max(value?.rank ?? 0, revocation.rank))
+            set(latest, mark: 0, now, &state)
+            if wake == nil { return true }
             guard state.link != .down, state.waiting.count < Self.waitingLimit else {
                 state.hasUnwritten = true
-                return .rememberedHereOnly
+                return false
             }
             state.waiting.append(WaitingRevocation(revocation: latest, completion: completion))
             return nil
@@ -135,40 +118,38 @@ package final class Revocations: Sendable {
         if let answer { completion(answer) } else { wake?() }
     }
 
-    private func set(_ value: RevocationValue, of login: RevokedLogin, _ now: Int64, _ state: inout State) {
+    private func set(_ revocation: Revocation, mark: UInt32, _ now: Int64, _ state: inout State) {
         if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now) }
-        table.set(value, of: login)
+        state.table[revocation.login] = (revocation.rank, mark)
     }
 
     private func sweep(_ state: inout State, _ now: Int64) {
         state.sweptAt = now
-        let (oldest, count) = (now - Self.lifetimeSeconds, table.count)
-        table.remove { $0.moment < oldest }
+        let (oldest, count) = (now - Self.lifetimeSeconds, state.table.count)
+        state.table = state.table.filter { $0.value.rank >> 1 >= oldest }
         state.ahead = state.ahead.filter { $0.moment + Int64(ReplayLimits.clockMargin / 1_000) >= now }
-        if table.count < count { state.hasOverflown = false }
+        if state.table.count < count { state.hasOverflown = false }
     }
 
-    package var count: Int { table.count }
+    package var count: Int { state.withLock { $0.table.count } }
 
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
     package func age(at now: MonotonicInstant) -> Duration? {
-        if wake == nil { return .zero }
-        let moment = readAt.load(ordering: .acquiring)
-        return moment == 0 ? nil : now.duration(since: MonotonicInstant(nanoseconds: moment))
+        wake == nil ? .zero : state.withLock { $0.readAt }.map { now.duration(since: $0) }
     }
 
     /// True if the copy was complete once. Before that, the state of a login is unknown.
-    package var isKnown: Bool { wake == nil || readAt.load(ordering: .acquiring) != 0 }
+    package var isKnown: Bool { wake == nil || state.withLock { $0.readAt } != nil }
 
-    /// The latest revocation of a login; nil if there is none. It costs one atomic load if no login was revoked.
+    /// The latest revocation of a login; nil if there is none.
     /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
     package func latest(app: Span<UInt8>, user: Span<UInt8>) -> Revocation? {
         if count == 0 { return nil }
         // If OpenSSL fails, the login cannot be looked up, so every token is refused.
-        guard let login = RevokedLogin(app: app, user: user) else {
-            return Revocation(login: RevokedLogin(user: 0, app: 0), moment: RevocationValue.greatestMoment)
+        guard let login = ReplayKey(app: app, user: user) else {
+            return Revocation(login: ReplayKey(high: 0, low: 0), moment: 1 << 40)
         }
-        return table.value(of: login).map { $0.revocation(of: login) }
+        return state.withLock { $0.table[login] }.map { Revocation(login, rank: $0.rank) }
     }
 
     /// True if it cannot be known which tokens are older than a revocation: its moment lies in the future, since the clock
@@ -205,22 +186,25 @@ extension Revocations {
         if !waiting.isEmpty { fail(waiting) }
     }
 
-    /// Records that a write failed, for whose answer these wait. It is made again later.
+    /// A write failed, for whose answer these wait. It is made again later.
     func fail(_ waiting: [WaitingRevocation]) {
         state.withLock { $0.hasUnwritten = true }
-        for one in waiting { one.completion(.rememberedHereOnly) }
+        for one in waiting { one.completion(false) }
     }
 
-    /// Records that everything in Redis at this moment is known here.
-    func didRead(at moment: MonotonicInstant) {
-        guard !state.withLock({ $0.hasOverflown }) else { return }
-        readAt.store(moment.nanoseconds, ordering: .releasing)
+    /// Everything in Redis at this moment is known here.
+    /// - Parameter isWhole: true if the whole set was read, so that it shows which entries Redis lacks.
+    func didRead(at moment: MonotonicInstant, isWhole: Bool = false) {
+        state.withLock { state in
+            if isWhole { state.hasUnwritten = true }
+            if !state.hasOverflown { state.readAt = moment }
+        }
     }
 
     /// Begins to read the whole set again. No entry counts as held by Redis any longer.
     func beginReading() {
         state.withLock { state in
-            state.mark = state.mark == RevocationValue.markLimit ? 1 : state.mark + 1
+            state.mark += 1
             state.hasOverflown = false
         }
     }
@@ -232,20 +216,21 @@ extension Revocations {
         let now = clock()
         return state.withLock { state in
             var superseded: [Revocation] = []
-            for written in page where !isOutOfTime(written, now) {
+            // A day: a clock that is meant to be right is never farther ahead.
+            let possible = now - Self.lifetimeSeconds...now + 86_400
+            for written in page where possible.contains(written.moment) {
                 guard let revocation = cut(written, max(now, serverTime), &state) else { continue }
-                let known = RevocationValue(revocation, mark: state.mark)
-                let value = table.value(of: revocation.login)
-                if value == nil, table.count >= sharedCapacity {
+                let value = state.table[revocation.login]
+                if value == nil, state.table.count >= sharedCapacity {
                     state.hasOverflown = true
                 } else if value?.rank ?? .min < revocation.rank {
-                    set(known, of: revocation.login, now, &state)
+                    set(revocation, mark: state.mark, now, &state)
                 } else if let value, value.rank > revocation.rank {
                     superseded.append(revocation)
                 } else if value?.mark != 0 {
                     // An entry that was written without an answer is written again, because other replicas may have
                     // read past it.
-                    table.set(known, of: revocation.login)
+                    state.table[revocation.login]?.mark = state.mark
                 }
             }
             return superseded
@@ -259,7 +244,7 @@ extension Revocations {
     private func cut(_ written: Revocation, _ now: Int64, _ state: inout State) -> Revocation? {
         if state.cut.contains(written) { return nil }
         let latest = now + skewSeconds
-        let isOwn = table.value(of: written.login).map { $0.moment >= written.moment } ?? false
+        let isOwn = state.table[written.login].map { $0.rank >> 1 >= written.moment } ?? false
         guard written.moment > latest, !isOwn else { return written }
         // A revocation beyond the limit is cut again at each reading, which refuses more tokens but never fewer.
         var believed = written
@@ -271,37 +256,26 @@ extension Revocations {
         return believed
     }
 
-    private func isOutOfTime(_ revocation: Revocation, _ now: Int64) -> Bool {
-        // A day: a clock that is meant to be right is never farther ahead.
-        revocation.moment < now - Self.lifetimeSeconds || revocation.moment > now + 86_400
-    }
-
-    /// Records that Redis holds these revocations.
     func confirm(_ all: [Revocation]) {
         state.withLock { state in
-            for revocation in all where table.value(of: revocation.login)?.rank == revocation.rank {
-                table.set(RevocationValue(revocation, mark: state.mark), of: revocation.login)
+            for revocation in all where state.table[revocation.login]?.rank == revocation.rank {
+                state.table[revocation.login]?.mark = state.mark
             }
         }
     }
 
-    /// Entries that Redis may lack, from one part of the table on. The part becomes nil at the end. The search starts
-    /// again if Redis may lack entries with callers that were already answered.
-    func lacking(_ part: inout Int?, atMost count: Int) -> [Revocation] {
+    /// Entries that Redis may lack. The others are found by the next search, because these are confirmed by then.
+    func lacking(atMost count: Int) -> [Revocation] {
         let oldest = clock() - Self.lifetimeSeconds
         return state.withLock { state in
-            if state.hasUnwritten { part = 0 }
-            state.hasUnwritten = false
-            var found: [Revocation] = []
-            while let index = part, found.count < count {
-                found += table.revocations(inPart: index) { $0.mark != state.mark && $0.moment >= oldest }
-                // Entries beyond the count are found again, because the others are confirmed by then.
-                if found.count <= count { part = index + 1 < RevocationTable.partCount ? index + 1 : nil }
-            }
-            found = Array(found.prefix(count))
+            guard state.hasUnwritten else { return [] }
+            let mark = state.mark
+            let all = state.table.lazy.filter { $0.value.mark != mark && $0.value.rank >> 1 >= oldest }
+            let found = Array(all.prefix(count).map { Revocation($0.key, rank: $0.value.rank) })
+            state.hasUnwritten = found.count == count
             // The mark stays 0 until Redis confirms this very write: an entry found by a reading may have a wrong
             // score.
-            for revocation in found { table.set(RevocationValue(revocation, mark: 0), of: revocation.login) }
+            for revocation in found { state.table[revocation.login]?.mark = 0 }
             return found
         }
     }
@@ -310,7 +284,7 @@ extension Revocations {
     func superseded(among all: some Sequence<Revocation>) -> [Revocation] {
         state.withLock { state in
             all.filter { old in
-                table.value(of: old.login).map { $0.mark == state.mark && $0.rank > old.rank } ?? false
+                state.table[old.login].map { $0.mark == state.mark && $0.rank > old.rank } ?? false
             }
         }
     }

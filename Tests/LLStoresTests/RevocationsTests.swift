@@ -15,8 +15,8 @@ struct RevocationsTests {
         app: String = "42",
         at moment: Int64 = now,
         kind: RevocationKind = .order
-    ) -> RevocationAnswer? {
-        let answer = Locked<RevocationAnswer?>(nil)
+    ) -> Bool? {
+        let answer = Locked<Bool?>(nil)
         revocations.revoke(app: app.utf8.span, user: user.utf8.span, at: moment, kind: kind) { given in
             answer.withLock { $0 = given }
         }
@@ -27,8 +27,8 @@ struct RevocationsTests {
         revocations.isRevoked(app: app.utf8.span, user: user.utf8.span, issuedAt: issuedAt)
     }
 
-    private static func login(_ app: String, _ user: String) throws -> RevokedLogin {
-        let login = RevokedLogin(app: app.utf8.span, user: user.utf8.span)
+    private static func login(_ app: String, _ user: String) throws -> ReplayKey {
+        let login = ReplayKey(app: app.utf8.span, user: user.utf8.span)
         return try #require(login)
     }
 
@@ -43,7 +43,7 @@ struct RevocationsTests {
     func moments(user: String, app: String) {
         let revocations = Revocations(clock: { Self.now })
         #expect(!Self.isRevoked(revocations, user, app: app, issuedAt: Self.now))
-        #expect(Self.revoke(revocations, user, app: app) == .remembered)
+        #expect(Self.revoke(revocations, user, app: app) == true)
         for (issuedAt, isRevoked) in [(0, true), (Self.now - 1, true), (Self.now, true), (Self.now + 1, false)] {
             #expect(Self.isRevoked(revocations, user, app: app, issuedAt: issuedAt) == isRevoked, "\(issuedAt)")
         }
@@ -68,19 +68,19 @@ struct RevocationsTests {
     )
     func order() {
         let revocations = Revocations(clock: { Self.now })
-        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == .remembered)
+        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == true)
         #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now - 99))
-        #expect(Self.revoke(revocations, "1", at: Self.now - 50) == .remembered)
-        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == .remembered)
+        #expect(Self.revoke(revocations, "1", at: Self.now - 50) == true)
+        #expect(Self.revoke(revocations, "1", at: Self.now - 100) == true)
         #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now - 50))
         #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now - 49))
-        #expect(Self.revoke(revocations, "1", at: Self.now + 50) == .remembered)
+        #expect(Self.revoke(revocations, "1", at: Self.now + 50) == true)
         #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now + 50))
         #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now + 51))
-        #expect(Self.revoke(revocations, "1", at: .max) == .remembered)
+        #expect(Self.revoke(revocations, "1", at: .max) == true)
         #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now + 300))
         #expect(!Self.isRevoked(revocations, "1", issuedAt: Self.now + 301))
-        #expect(Self.revoke(revocations, "2", at: .min) == .remembered)
+        #expect(Self.revoke(revocations, "2", at: .min) == true)
         #expect(Self.isRevoked(revocations, "2", issuedAt: 0))
         #expect(!Self.isRevoked(revocations, "2", issuedAt: 1))
     }
@@ -112,15 +112,15 @@ struct RevocationsTests {
     func bound() {
         let time = Locked(Self.now)
         let revocations = Revocations(capacity: 1_000, clock: { time.withLock { $0 } })
-        for number in 0..<1_000 { #expect(Self.revoke(revocations, "\(number)") == .remembered) }
-        #expect(Self.revoke(revocations, "1000") == .full)
+        for number in 0..<1_000 { #expect(Self.revoke(revocations, "\(number)") == true) }
+        #expect(Self.revoke(revocations, "1000") == false)
         #expect(!Self.isRevoked(revocations, "1000", issuedAt: 0))
         // Known logins need no further room.
         time.withLock { $0 += 7 }
-        #expect(Self.revoke(revocations, "999", at: Self.now + 7) == .remembered)
+        #expect(Self.revoke(revocations, "999", at: Self.now + 7) == true)
         #expect((0..<1_000).allSatisfy { Self.isRevoked(revocations, "\($0)", issuedAt: Self.now) })
         time.withLock { $0 = Self.now + Revocations.lifetimeSeconds + 5 }
-        #expect(Self.revoke(revocations, "1000", at: Self.now + Revocations.lifetimeSeconds + 5) == .remembered)
+        #expect(Self.revoke(revocations, "1000", at: Self.now + Revocations.lifetimeSeconds + 5) == true)
         #expect(revocations.count == 2)
         #expect(Self.isRevoked(revocations, "999", issuedAt: Self.now + 7))
     }
@@ -162,8 +162,8 @@ struct RevocationsTests {
         revocations.beginReading()
         _ = revocations.merge([own], serverTime: Self.now)
         #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now + 3_600))
-        var part: Int? = 0
-        #expect(revocations.lacking(&part, atMost: 10).isEmpty)
+        revocations.didRead(at: MonotonicClock.now(), isWhole: true)
+        #expect(revocations.lacking(atMost: 10).isEmpty)
     }
 
     @Test("While the moment of an order lies in the future its tokens are in doubt; afterwards they are revoked")
@@ -177,11 +177,11 @@ struct RevocationsTests {
         func isInDoubt(_ user: String) -> Bool? {
             revocations.latest(app: "42".utf8.span, user: user.utf8.span).map(revocations.isInDoubt)
         }
-        #expect(Self.revoke(revocations, "before", at: Self.now) == .remembered)
+        #expect(Self.revoke(revocations, "before", at: Self.now) == true)
         // The clock is an hour ahead for a moment.
         clock.withLock { $0 = Self.now + 3_600 }
-        #expect(Self.revoke(revocations, "ahead", at: Self.now + 3_600) == .remembered)
-        #expect(Self.revoke(revocations, "callback", at: Self.now + 3_600, kind: .callback) == .remembered)
+        #expect(Self.revoke(revocations, "ahead", at: Self.now + 3_600) == true)
+        #expect(Self.revoke(revocations, "callback", at: Self.now + 3_600, kind: .callback) == true)
         #expect(isInDoubt("ahead") == false && events.withLock { $0.isEmpty })
         for (time, expected) in [(0, true), (3_594, true), (3_605, true), (3_606, false)] as [(Int64, Bool)] {
             clock.withLock { $0 = Self.now + time }
@@ -190,7 +190,7 @@ struct RevocationsTests {
             #expect(Self.isRevoked(revocations, "ahead", issuedAt: Self.now + 3_600))
         }
         // Another replica reads the order early, and cuts it to a minute after that.
-        let login = RevokedLogin(user: 7, app: 42)
+        let login = ReplayKey(high: 7, low: 42)
         clock.withLock { $0 = Self.now }
         _ = revocations.merge([Revocation(login: login, moment: Self.now + 3_600)])
         for (time, expected) in [(2, true), (57, true), (65, true), (66, false)] as [(Int64, Bool)] {
@@ -217,7 +217,7 @@ struct RevocationsTests {
     @Test("While Redis is away a revocation applies here and says so; a waiting one is answered when Redis goes away")
     func away() {
         let revocations = Revocations(clock: { Self.now }, wake: {})
-        let answers = Locked<[RevocationAnswer]>([])
+        let answers = Locked<[Bool]>([])
         func revoke(_ user: String) {
             revocations.revoke(app: "42".utf8.span, user: user.utf8.span, at: Self.now) { answer in
                 answers.withLock { $0.append(answer) }
@@ -227,13 +227,12 @@ struct RevocationsTests {
         #expect(answers.withLock { $0 }.isEmpty)
         #expect(Self.isRevoked(revocations, "1", issuedAt: Self.now))
         revocations.setLink(.down)
-        #expect(answers.withLock { $0 } == [.rememberedHereOnly])
+        #expect(answers.withLock { $0 } == [false])
         revoke("2")
-        #expect(answers.withLock { $0 } == [.rememberedHereOnly, .rememberedHereOnly])
+        #expect(answers.withLock { $0 } == [false, false])
         #expect(Self.isRevoked(revocations, "2", issuedAt: Self.now))
         #expect(revocations.hasWork)
-        var part: Int?
-        #expect(Set(revocations.lacking(&part, atMost: 10).map(\.login.user)) == [1, 2])
+        #expect(Set(revocations.lacking(atMost: 10).map(\.login.high)) == [1, 2])
     }
 
     @Test("Revocations beyond those that can wait for Redis apply here and are written later")
@@ -243,10 +242,9 @@ struct RevocationsTests {
         for number in 0..<Revocations.waitingLimit {
             #expect(Self.revoke(revocations, "\(number)") == nil)
         }
-        var part: Int?
-        #expect(revocations.lacking(&part, atMost: .max).isEmpty)
-        #expect(Self.revoke(revocations, "one-more") == .rememberedHereOnly)
-        #expect(revocations.lacking(&part, atMost: .max).count == Revocations.waitingLimit + 1)
+        #expect(revocations.lacking(atMost: .max).isEmpty)
+        #expect(Self.revoke(revocations, "one-more") == false)
+        #expect(revocations.lacking(atMost: .max).count == Revocations.waitingLimit + 1)
     }
 
     @Test("A revocation is parsed from its member in Redis, and other members are ignored")
@@ -258,8 +256,7 @@ struct RevocationsTests {
                 let revocation = Revocation(login: login, moment: moment, kind: kind)
                 #expect(Revocation(member: revocation.member) == revocation)
                 #expect(revocation.member.count < 60)
-                let value = RevocationValue(revocation, mark: RevocationValue.markLimit)
-                #expect(value.revocation(of: login) == revocation && value.mark == RevocationValue.markLimit)
+                #expect(Revocation(login, rank: revocation.rank) == revocation)
             }
         }
         let bad = [

@@ -58,7 +58,7 @@ final class Replica {
     private let server: SortedSet
     private var exchanges: RedisRevocations
     private var moment = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-    private let given = Locked<[RevocationAnswer]>([])
+    private let given = Locked<[Bool]>([])
     private(set) var failures: [RedisFailure] = []
 
     init(_ server: SortedSet, capacity: Int = Revocations.defaultCapacity) {
@@ -68,7 +68,7 @@ final class Replica {
         renew()
     }
 
-    var answers: [RevocationAnswer] { given.withLock { $0 } }
+    var answers: [Bool] { given.withLock { $0 } }
 
     /// Connects for the first time or again.
     /// - Parameter run: The identity of the server's run.

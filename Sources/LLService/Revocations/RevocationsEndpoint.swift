@@ -71,8 +71,7 @@ struct RevocationOrder: Sendable {
     ) {
         let (app, user) = (event.appID.utf8, event.userID.utf8)
         let kind: RevocationKind = event.kind == .revocation ? .order : .callback
-        core.revocations.revoke(app: app.span, user: user.span, at: event.issuedAt, kind: kind) { answer in
-            let isRemembered = answer == .remembered
+        core.revocations.revoke(app: app.span, user: user.span, at: event.issuedAt, kind: kind) { isRemembered in
             let finish = { @Sendable (delivery: WebhookSender.Outcome) in
                 switch delivery {
                 case .success(let status) where isRemembered: done(.success(status), .acknowledged(status))

@@ -26,16 +26,24 @@ extension Span<UInt8> {
         unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
     }
 
-    /// The first offset at or after `start` that holds `byte`; `count` if there is none.
-    @inlinable
-    package func firstOffset(of byte: UInt8, from start: Int) -> Int {
+    /// The first offset at or after `start` with a byte that `marks` marks, or with fewer than sixteen bytes after it.
+    @inlinable @inline(__always)
+    package func skipUnmarked(from start: Int, _ marks: (SIMD16<UInt8>) -> SIMD2<UInt64>) -> Int {
         var offset = start
-        let sought = SIMD16<UInt8>(repeating: byte)
+        // The offset is from 0 to `count`, so no difference or sum overflows.
         while count &- offset >= 16 {
-            let found = (vector16(at: offset) .== sought).words
+            let found = marks(vector16(at: offset))
             if found[0] | found[1] != 0 { return offset &+ found.unmarkedCount }
             offset &+= 16
         }
+        return offset
+    }
+
+    /// The first offset at or after `start` that holds `byte`; `count` if there is none.
+    @inlinable
+    package func firstOffset(of byte: UInt8, from start: Int) -> Int {
+        let sought = SIMD16<UInt8>(repeating: byte)
+        var offset = skipUnmarked(from: start) { ($0 .== sought).words }
         while offset < count, self[offset] != byte { offset += 1 }
         return offset
     }

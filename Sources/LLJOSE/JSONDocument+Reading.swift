@@ -2,46 +2,31 @@ internal import LLBytes
 
 /// Reads a text onto the document's tape by the grammar of RFC 8259 and the document's limits.
 extension JSONDocument {
-    /// Reads `bytes` as one JSON value with only white space around it.
-    /// It never recurses: each level of nesting costs one entry in `enclosing`. The document is empty if it throws.
+    /// Reads `bytes` as one JSON value with only white space around it. The document is empty if it throws.
     package mutating func parse(_ bytes: Span<UInt8>) throws(JSONError) {
         nodes.removeAll(keepingCapacity: true)
-        if !enclosing.isEmpty { enclosing.removeAll(keepingCapacity: true) }
         // The limit makes every offset and every index on the tape fit 32 bits.
         guard bytes.count <= min(limits.byteCount, Int(UInt32.max)) else {
             throw JSONError(.tooLong, at: limits.byteCount)
         }
         do throws(JSONError) {
-            let end = try readText(bytes)
-            guard end == bytes.count else { throw JSONError(.trailingBytes, at: end) }
+            // RFC 8259 section 8.1: a byte-order mark may be refused.
+            if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
+                throw JSONError(.byteOrderMark, at: 0)
+            }
+            var offset = JSONScanner.skipWhitespace(bytes, from: 0)
+            guard offset < bytes.count else { throw JSONError(.empty, at: offset) }
+            try readValue(bytes, &offset, depth: 0)
+            offset = JSONScanner.skipWhitespace(bytes, from: offset)
+            guard offset == bytes.count else { throw JSONError(.trailingBytes, at: offset) }
         } catch {
             nodes.removeAll(keepingCapacity: true)
             throw error
         }
     }
 
-    /// Reads one value with the white space around it; returns the offset after both.
-    private mutating func readText(_ bytes: Span<UInt8>) throws(JSONError) -> Int {
-        // RFC 8259 section 8.1: a byte-order mark may be refused.
-        if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF {
-            throw JSONError(.byteOrderMark, at: 0)
-        }
-        var offset = JSONScanner.skipWhitespace(bytes, from: 0)
-        guard offset < bytes.count else { throw JSONError(.empty, at: offset) }
-        // The frame of the innermost open object or array. The root value is inside no frame.
-        var frame = JSONFrame(node: -1, isObject: false)
-        repeat {
-            while try !openOrAppendValue(bytes, &offset, &frame) {}
-        } while try closeFinished(bytes, &offset, &frame)
-        return offset
-    }
-
-    /// Reads a scalar or an empty container whole (true), or opens a container and reads up to its first value (false).
-    private mutating func openOrAppendValue(
-        _ bytes: Span<UInt8>,
-        _ offset: inout Int,
-        _ frame: inout JSONFrame
-    ) throws(JSONError) -> Bool {
+    /// Reads one value; `depth` objects and arrays are around it.
+    private mutating func readValue(_ bytes: Span<UInt8>, _ offset: inout Int, depth: Int) throws(JSONError) {
         let start = offset
         guard start < bytes.count else { throw JSONError(.truncated, at: start) }
         switch bytes[start] {
@@ -49,21 +34,7 @@ extension JSONDocument {
             let string = try JSONScanner.scanString(bytes, from: start + 1)
             try append(.string, start + 1, string.end, isEscaped: string.isEscaped)
             offset = string.end + 1
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
-            let isObject = bytes[start] == UInt8(ascii: "{")
-            try append(isObject ? .object : .array, start, start)
-            offset = JSONScanner.skipWhitespace(bytes, from: start + 1)
-            guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
-            // Once this container is open, `enclosing` holds one frame less than the depth.
-            guard enclosing.count < limits.depth else { throw JSONError(.tooDeep, at: start) }
-            guard bytes[offset] == (isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
-                enclosing.append(frame)
-                frame = JSONFrame(node: count - 1, isObject: isObject)
-                if isObject { try readName(bytes, &offset, &frame) }
-                return false
-            }
-            offset += 1
-            finish(count - 1, at: offset)
+        case UInt8(ascii: "{"), UInt8(ascii: "["): try readContainer(bytes, &offset, depth: depth + 1)
         case UInt8(ascii: "n"): offset = try append(.null, "null", bytes, start)
         case UInt8(ascii: "t"): offset = try append(.true, "true", bytes, start)
         case UInt8(ascii: "f"): offset = try append(.false, "false", bytes, start)
@@ -72,39 +43,35 @@ extension JSONDocument {
             try append(.number, start, offset)
         default: throw JSONError(.unexpectedByte, at: start)
         }
-        return true
     }
 
-    /// Continues after a value: closes every container that ends here and moves to the next value.
-    /// - Returns: False if the root is complete; `offset` is then after its white space.
-    private mutating func closeFinished(
-        _ bytes: Span<UInt8>,
-        _ offset: inout Int,
-        _ frame: inout JSONFrame
-    ) throws(JSONError) -> Bool {
-        while true {
-            offset = JSONScanner.skipWhitespace(bytes, from: offset)
-            if frame.node < 0 { return false }
-            guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
-            let byte = bytes[offset]
-            if byte == UInt8(ascii: ",") {
+    /// Reads an object or array with all it contains. The limit bounds the recursion.
+    private mutating func readContainer(_ bytes: Span<UInt8>, _ offset: inout Int, depth: Int) throws(JSONError) {
+        let start = offset
+        let isObject = bytes[start] == UInt8(ascii: "{")
+        let end = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        guard depth <= limits.depth else { throw JSONError(.tooDeep, at: start) }
+        let node = count
+        try append(isObject ? .object : .array, start, start)
+        var names = JSONNameFilter()
+        offset = JSONScanner.skipWhitespace(bytes, from: start + 1)
+        if offset >= bytes.count || bytes[offset] != end {
+            while true {
+                if isObject { try readName(bytes, &offset, &names) }
+                try readValue(bytes, &offset, depth: depth)
+                offset = JSONScanner.skipWhitespace(bytes, from: offset)
+                guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
+                if bytes[offset] == end { break }
+                guard bytes[offset] == UInt8(ascii: ",") else { throw JSONError(.unexpectedByte, at: offset) }
                 offset = JSONScanner.skipWhitespace(bytes, from: offset + 1)
-                if frame.isObject { try readName(bytes, &offset, &frame) }
-                return true
             }
-            guard byte == (frame.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
-                throw JSONError(.unexpectedByte, at: offset)
-            }
-            offset += 1
-            finish(frame.node, at: offset)
-            if frame.mayRepeat, let repeated = repeatedName(of: frame.node, bytes) {
-                guard marksRepeatedMembers else {
-                    throw JSONError(.repeatedMember, at: nodes[repeated].range.lowerBound - 1)
-                }
-                nodes[frame.node].isRepeating = true
-            }
-            guard let outer = enclosing.popLast() else { throw JSONError(.unexpectedByte, at: offset) }
-            frame = outer
+        }
+        offset += 1
+        nodes[node].end = UInt32(truncatingIfNeeded: offset)
+        nodes[node].next = UInt32(truncatingIfNeeded: count)
+        if names.mayRepeat, let repeated = repeatedName(of: node, bytes) {
+            guard marksRepeatedMembers else { throw JSONError(.repeatedMember, at: range(repeated).lowerBound - 1) }
+            nodes[node].isRepeating = true
         }
     }
 
@@ -112,20 +79,16 @@ extension JSONDocument {
     private mutating func readName(
         _ bytes: Span<UInt8>,
         _ offset: inout Int,
-        _ frame: inout JSONFrame
+        _ names: inout JSONNameFilter
     ) throws(JSONError) {
         let start = offset
         guard start < bytes.count else { throw JSONError(.truncated, at: start) }
         guard bytes[start] == UInt8(ascii: "\"") else { throw JSONError(.unexpectedByte, at: start) }
         let name = try JSONScanner.scanString(bytes, from: start + 1)
         try append(.name, start + 1, name.end, isEscaped: name.isEscaped)
-        frame.memberCount &+= 1
-        guard frame.memberCount <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
-        // The scanner never moves back, so `start < name.end`. Names that a client makes collide in the filter cost a
-        // look at all names, no more.
-        if name.isEscaped || frame.nameFilter.insert(JSONName(bytes, start + 1..<name.end).hash) {
-            frame.mayRepeat = true
-        }
+        // The scanner never moves back, so `start < name.end`.
+        names.insert(JSONName(bytes, start + 1..<name.end).hash, isEscaped: name.isEscaped)
+        guard names.count <= limits.memberCount else { throw JSONError(.tooManyMembers, at: start) }
         let colon = JSONScanner.skipWhitespace(bytes, from: name.end + 1)
         guard colon < bytes.count else { throw JSONError(.truncated, at: colon) }
         guard bytes[colon] == UInt8(ascii: ":") else { throw JSONError(.unexpectedByte, at: colon) }
@@ -158,11 +121,6 @@ extension JSONDocument {
         )
     }
 
-    private mutating func finish(_ node: Int, at end: Int) {
-        nodes[node].end = UInt32(truncatingIfNeeded: end)
-        nodes[node].next = UInt32(truncatingIfNeeded: count)
-    }
-
     /// The first name of an object that an earlier member has too; nil if there is none. Names are compared after
     /// escape decoding, by a hash with a random key: `"\u0061lg"` repeats `"alg"`. Two honest names have equal hashes in
     /// one of 2⁶⁴ processes, and whatever names a client sends, each costs the same.
@@ -180,30 +138,21 @@ extension JSONDocument {
     }
 }
 
-/// An object or array that is still being read.
-struct JSONFrame {
-    var node: Int
-    var isObject: Bool
-    var memberCount = 0
-    /// The names so far, as written.
-    var nameFilter = JSONNameFilter()
-    /// True if a name hit a bit of the filter that was set, or is written with escapes, which the filter does not
-    /// decode.
-    var mayRepeat = false
-}
-
-/// A filter of 256 bits that sets one bit for each inserted hash. A clear bit proves that a name is new.
+/// The names of an object, as far as it is read: their number, and a filter of 256 bits that sets one bit for the hash of
+/// each. A clear bit proves that a name is new. Names that a client makes collide in it cost a look at all names, no more.
 struct JSONNameFilter {
+    private(set) var count = 0
+    /// True if a name hit a bit that was set, or is written with escapes, which the filter does not decode.
+    private(set) var mayRepeat = false
     private var words = InlineArray<4, UInt64>(repeating: 0)
 
-    /// Sets the bit of a hash; returns whether it was set before.
     @inline(__always)
-    mutating func insert(_ hash: UInt64) -> Bool {
+    mutating func insert(_ hash: UInt64, isEscaped: Bool) {
+        count &+= 1
         // The highest two bits choose the word, so its index is below four. The next six choose the bit.
         let word = Int(truncatingIfNeeded: hash >> 62)
         let bit = UInt64(1) << (hash >> 56 & 63)
-        let wasSet = words[word] & bit != 0
+        if isEscaped || words[word] & bit != 0 { mayRepeat = true }
         words[word] |= bit
-        return wasSet
     }
 }

@@ -30,8 +30,6 @@ package struct JSONDocument: ~Copyable {
     }
 
     @usableFromInline var nodes: [Node] = []
-    /// The objects and arrays around the innermost open one; empty between calls of `parse`.
-    var enclosing: [JSONFrame] = []
     let limits: JSONLimits
     let marksRepeatedMembers: Bool
 

@@ -77,11 +77,9 @@ package struct JSONObject: ~Copyable {
 
 /// The length of a member name with its first and last eight bytes. They identify a name of at most sixteen bytes.
 struct JSONName: Equatable {
-    var count = 0
-    var first: UInt64 = 0
+    var count: Int
+    var first: UInt64
     var last: UInt64 = 0
-
-    init() {}
 
     @inline(__always)
     init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
@@ -98,49 +96,31 @@ struct JSONName: Equatable {
     var hash: UInt64 {
         (first ^ last &* 0xC2B2_AE3D_27D4_EB4F ^ UInt64(truncatingIfNeeded: count)) &* 0x9E37_79B9_7F4A_7C15
     }
-
-    /// The slot of a ``JSONNameTable`` that is searched first.
-    @inline(__always)
-    var slot: Int { Int(truncatingIfNeeded: hash >> 58) }
 }
 
-/// The member names that a reader knows. A look-up compares two words with one slot, however many names the table has.
+/// The member names that a reader knows.
 package struct JSONNameTable: Sendable {
     /// Greatest length of a name in bytes. 16: two words hold it.
     package static let nameByteCount = 16
-    /// Greatest number of names. 32: half of the 64 slots stay free, so that a search ends soon.
-    package static let nameCount = 32
 
-    /// Each slot's name and the name's position in the list. A count of zero marks a free slot.
-    private var slots: [(name: JSONName, place: Int)]
+    private let names: [JSONName]
 
-    /// A table of at most 32 distinct names of 1 to 16 bytes of UTF-8. The names must be known when the program is
-    /// written.
+    /// A table of distinct names of at most 16 bytes of UTF-8. The names must be known when the program is written.
     package init(_ names: [String]) {
-        precondition(names.count <= Self.nameCount, "too many names")
-        slots = Array(repeating: (JSONName(), 0), count: 64)
-        for (place, text) in names.enumerated() {
+        self.names = names.map { text in
             let bytes = Array(text.utf8)
-            precondition((1...Self.nameByteCount).contains(bytes.count), "a name is empty or too long")
-            let name = JSONName(bytes.span, bytes.indices)
-            var slot = name.slot
-            while slots[slot].name.count > 0 { slot = (slot + 1) % 64 }
-            slots[slot] = (name, place)
+            precondition(bytes.count <= Self.nameByteCount, "a name is too long")
+            return JSONName(bytes.span, bytes.indices)
         }
     }
 
     /// The position in the list of the name that equals the bytes in `range`; nil if no name does. A name of more than
-    /// 16 bytes has another length than every name of the table.
+    /// 16 bytes has another length than every name of the table. The names from `start` on come first: most texts have
+    /// several in the order of the list.
     @inline(__always)
-    func place(of bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+    func place(of bytes: Span<UInt8>, _ range: Range<Int>, from start: Int) -> Int? {
         let name = JSONName(bytes, range)
-        var slot = name.slot
-        // The loop ends because at least half of the slots are free.
-        while slots[slot].name.count > 0 {
-            if slots[slot].name == name { return slots[slot].place }
-            slot = (slot + 1) % 64
-        }
-        return nil
+        return names[start...].firstIndex(of: name) ?? names[..<start].firstIndex(of: name)
     }
 }
 
@@ -153,18 +133,22 @@ extension JSONObject {
     package func findMembers(named table: JSONNameTable, nodes found: inout MutableSpan<UInt32>) {
         let end = document.next(document.root)
         var node = document.firstChild(document.root)
+        var start = 0
         while node < end {
-            // The value fits 32 bits, as every index on the tape does.
-            if let place = place(of: node, in: table) { found[place] = UInt32(truncatingIfNeeded: node + 1) }
+            if let place = place(of: node, in: table, from: start) {
+                // The value fits 32 bits, as every index on the tape does.
+                found[place] = UInt32(truncatingIfNeeded: node + 1)
+                start = place + 1
+            }
             node = document.next(node + 1)
         }
     }
 
     @inline(__always)
-    private func place(of node: Int, in table: JSONNameTable) -> Int? {
-        guard document.isEscaped(node) else { return table.place(of: bytes.span, document.range(node)) }
+    private func place(of node: Int, in table: JSONNameTable, from start: Int) -> Int? {
+        guard document.isEscaped(node) else { return table.place(of: bytes.span, document.range(node), from: start) }
         var name: [UInt8] = []
         appendString(node, to: &name)
-        return table.place(of: name.span, name.indices)
+        return table.place(of: name.span, name.indices, from: start)
     }
 }

@@ -45,7 +45,7 @@ enum JSONScanner {
         var offset = start
         var isEscaped = false
         while true {
-            offset = skipPlain(bytes, from: offset)
+            offset = bytes.skipUnmarked(from: offset) { $0.specialBytes }
             guard offset < bytes.count else { throw JSONError(.truncated, at: offset) }
             let byte = bytes[offset]
             switch byte {
@@ -62,20 +62,6 @@ enum JSONScanner {
                 offset += 1
             }
         }
-    }
-
-    /// Skips bytes that represent themselves. It may stop early, but never late.
-    @inline(__always)
-    private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        // Both values are from 0 to `bytes.count`, so no difference or sum below overflows.
-        let count = bytes.count
-        var offset = start
-        while count &- offset >= 16 {
-            let special = bytes.vector16(at: offset).specialBytes
-            if special[0] | special[1] != 0 { return offset &+ special.unmarkedCount }
-            offset &+= 16
-        }
-        return offset
     }
 
     /// Reads an escape from its reverse solidus on. It returns the offset after the escape, or after the whole

@@ -58,13 +58,8 @@ package struct JSONStringReader {
 package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
-        var offset = 0
-        while bytes.count &- offset >= 16 {
-            let special = bytes.vector16(at: offset).specialBytes
-            guard special[0] | special[1] == 0 else { return false }
-            offset &+= 16
-        }
-        return (offset..<bytes.count).allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
+        let start = bytes.skipUnmarked(from: 0) { $0.specialBytes }
+        return (start..<bytes.count).allSatisfy { bytes[$0] < 0x80 && !needsEscape(bytes[$0]) }
     }
 
     static func needsEscape(_ byte: UInt8) -> Bool {

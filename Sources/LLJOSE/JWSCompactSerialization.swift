@@ -49,7 +49,7 @@ package enum JWSError: Error, Equatable, Sendable {
 /// 4.1).
 /// `jku`, `jwk`, `x5u`, `x5c` and `x5t` are missing because they are never read: a token must not supply its own key.
 package struct JOSEHeader: Sendable {
-    private static let names = JSONNameTable(["alg", "kid", "typ", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
+    private static let names = JSONNameTable(["alg", "typ", "kid", "crit", "b64", "cty", "enc", "zip", "p2c", "p2s"])
 
     /// The node of the value of each of the names. Zero, the index of the root, means that the parameter is missing.
     private var nodes = InlineArray<10, UInt32>(repeating: 0)
@@ -65,10 +65,10 @@ package struct JOSEHeader: Sendable {
 
     /// `alg`, section 4.1.1.
     package var algorithm: Int? { node(0) }
-    /// `kid`, section 4.1.4.
-    package var keyID: Int? { node(1) }
     /// `typ`, section 4.1.9.
-    package var type: Int? { node(2) }
+    package var type: Int? { node(1) }
+    /// `kid`, section 4.1.4.
+    package var keyID: Int? { node(2) }
     /// True if `crit` (section 4.1.11) or `b64` (RFC 7797 section 3) is present in any form.
     package var demandsExtension: Bool { nodes[3] | nodes[4] != 0 }
     /// True if `cty` (section 4.1.10) is present in any form: a nested token (RFC 7519 section 5.2).

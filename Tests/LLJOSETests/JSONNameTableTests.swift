@@ -29,10 +29,10 @@ struct JSONNameTableTests {
         }
     }
 
-    @Test("A full table tells all its names apart, even if their slots collide")
-    func collisions() throws {
-        let names = (0..<JSONNameTable.nameCount).map { "n\($0)" }
-        let text = "{" + names.map { "\"\($0)\":\"\($0)\",\"x\($0)\":\"\"" }.joined(separator: ",") + "}"
+    @Test("A table tells all its names apart, in any order")
+    func order() throws {
+        let names = (0..<32).map { "n\($0 * 7 % 32)" }
+        let text = "{" + names.sorted().map { "\"\($0)\":\"\($0)\",\"x\($0)\":\"\"" }.joined(separator: ",") + "}"
         #expect(try found(names, in: text) == names)
     }
 

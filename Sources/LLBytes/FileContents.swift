@@ -1,11 +1,11 @@
 #if canImport(Glibc)
-package import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-package import Musl
+internal import Musl
 #elseif canImport(Android)
-package import Android
+internal import Android
 #else
-package import Darwin
+internal import Darwin
 #endif
 
 /// Reads a whole small file. Every failure carries the system's own reason as a sentence.
@@ -35,11 +35,16 @@ package enum FileContents {
         return try readAll(descriptor, limit)
     }
 
-    /// The bytes of a regular file, and the system's facts about the file that was opened.
-    package static func readRegular(path: String, limit: Int) throws(Failure) -> (bytes: [UInt8], facts: stat) {
+    /// The bytes of a regular file, and the second of its last change since 1970.
+    package static func readRegular(path: String, limit: Int) throws(Failure) -> (bytes: [UInt8], changedAt: Int) {
         let (descriptor, facts) = try openRegular(path)
         defer { _ = close(descriptor) }
-        return (try readAll(descriptor, limit), facts)
+        #if canImport(Darwin)
+        let changedAt = facts.st_mtimespec.tv_sec
+        #else
+        let changedAt = facts.st_mtim.tv_sec
+        #endif
+        return (try readAll(descriptor, limit), changedAt)
     }
 
     /// Checks that a regular file can be read at `path`. Use it for files that OpenSSL opens itself, because OpenSSL

@@ -20,12 +20,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
     /// - Throws: `JWKSetSourceError` if the URL is none of these, if the file cannot be used, or if `HTTPS_PROXY` is
     ///   malformed. Errors that no retry would cure are thus found before the first fetch.
     public convenience init(url: String, authoritiesFile: String? = nil) throws(JWKSetSourceError) {
-        let proxy: ProxySettings
-        do {
-            proxy = try .ofProcess()
-        } catch {
-            throw JWKSetSourceError(error.description)
-        }
+        let proxy = try Self.part { try ProxySettings.ofProcess() }
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = JWKSetCacheLimits.fetchTimeout
         try self.init(url: url, authoritiesFile: authoritiesFile, proxy: proxy, limits: limits)
@@ -44,14 +39,17 @@ public final class HTTPSJWKSetSource: JWKSetSource {
             throw JWKSetSourceError("the URL cannot be used: \(error.rawValue)")
         }
         let trust = authoritiesFile.map { TLSContext.Trust.authorities(file: $0) } ?? .system
-        do {
-            if authoritiesFile != nil { _ = try TLSContext(clientTrusting: trust) }
-        } catch {
-            throw JWKSetSourceError(error.description)
-        }
+        if authoritiesFile != nil { _ = try Self.part { try TLSContext(clientTrusting: trust) } }
         name = self.url.description
         client = HTTPSClient(trust: trust, proxy: proxy)
         self.limits = limits
+    }
+
+    /// Makes what a source needs; an error becomes a sentence.
+    private static func part<Part>(_ make: () throws -> Part) throws(JWKSetSourceError) -> Part {
+        do {
+            return try make()
+        } catch { throw JWKSetSourceError("\(error)") }
     }
 
     /// Fetches the set; a 304 to the validator is `notModified`.
@@ -59,12 +57,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         var headers: [HTTPSResponse.Field] = []
         // RFC 9110, 13.1.2.
         if let validator { headers.append((name: "if-none-match", value: validator)) }
-        let response: HTTPSResponse
-        do {
-            response = try client.get(url, headers: headers, limits: limits)
-        } catch {
-            throw JWKSetSourceError(error.description)
-        }
+        let response = try Self.part { try client.get(url, headers: headers, limits: limits) }
         let freshness = JWKSetFreshness(of: response)
         switch response.status {
         case 200:
@@ -104,35 +97,18 @@ extension JWKSetFreshness {
     }
 
     /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer with
-    /// unreadable freshness counts as stale (RFC 9111, 4.2.1).
+    /// unreadable freshness counts as stale (RFC 9111, 4.2.1). A quoted string with a comma in it is not known as one:
+    /// what it holds may only shorten the time.
     private static func lifetime(in text: String) -> Int? {
         var life: Int?
-        for directive in directives(in: text) {
+        // RFC 9111, 5.2: the argument may come as a token or as a quoted string.
+        for directive in text.lowercased().filter({ !" \t\"".contains($0) }).split(separator: ",") {
             let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = parts.first.map({ trimmed($0).lowercased() }) else { continue }
-            if name == "no-store" || name == "no-cache" { life = 0 }
-            guard name == "max-age" else { continue }
-            // RFC 9111, 5.2: the argument may come as a token or as a quoted string.
-            let argument = parts.count == 2 ? trimmed(parts[1]).filter { $0 != "\"" } : ""
-            life = min(life ?? .max, seconds(argument) ?? 0)
+            if parts[0] == "no-store" || parts[0] == "no-cache" { life = 0 }
+            guard parts[0] == "max-age" else { continue }
+            life = min(life ?? .max, seconds(parts.count == 2 ? String(parts[1]) : "") ?? 0)
         }
         return life
-    }
-
-    /// Splits at commas outside of quoted strings.
-    private static func directives(in text: String) -> [Substring] {
-        var isQuoted = false
-        return text.split { character in
-            if character == "\"" { isQuoted.toggle() }
-            return character == "," && !isQuoted
-        }
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text
-        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text)
     }
 
     /// RFC 9111, 1.2.2: seconds in decimal digits; a number that is too large counts as very large, never as an error.

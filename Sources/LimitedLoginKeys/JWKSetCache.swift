@@ -12,9 +12,6 @@ public final class JWKSetCache: Sendable {
     /// Receives events, one at a time, on the cache's own queue. It must not call ``JWKSetCache/stop()``.
     public typealias EventHandler = @Sendable (JWKSetEvent) -> Void
 
-    /// Writes these bytes to the file of this path, as a whole.
-    package typealias FileWriter = @Sendable ([UInt8], String) throws(JWKSetSourceError) -> Void
-
     let sources: [any JWKSetSource]
     let limits: JWKSetCacheLimits
     let seedFile: String?
@@ -27,10 +24,9 @@ public final class JWKSetCache: Sendable {
     let sourceQueue = DispatchQueue(label: "key-set-source")
     /// Writes the seed file. It has its own queue, because a slow volume blocks a write.
     let seedQueue = DispatchQueue(label: "key-set-file")
-    let seedWrites = Locked(SeedWrites())
+    /// The bytes of the next write, until it begins.
+    let unwrittenSeed = Locked<[UInt8]?>(nil)
     let seedWriting = DispatchGroup()
-    /// The function that writes the seed file; nil for ``KeySetFile/save(_:to:)``.
-    let writeFile: FileWriter?
     let storage: Locked<Storage>
     /// The current snapshot; published with the lock held, so that epochs are in order.
     package let published = Published(JWKSetSnapshot.empty)
@@ -71,7 +67,6 @@ public final class JWKSetCache: Sendable {
         seedFile: String?,
         clock: @escaping @Sendable () -> MonotonicInstant,
         jitter: @escaping @Sendable () -> Double,
-        writeFile: FileWriter? = nil,
         events: @escaping EventHandler
     ) throws(JWKSetCacheError) {
         // The call comes before a source's first use of OpenSSL: a fetch may be running when the process exits.
@@ -82,7 +77,6 @@ public final class JWKSetCache: Sendable {
         self.limits = limits
         self.seedFile = seedFile
         self.clock = clock
-        self.writeFile = writeFile
         self.events = events
         storage = Locked(Storage(machine: JWKSetCacheState(limits: limits, jitter: jitter)))
     }

@@ -84,6 +84,6 @@ extension JWKSetCache {
     }
 
     private static func time(from now: MonotonicInstant, to later: MonotonicInstant) -> Duration {
-        now <= later ? later.duration(since: now) : .zero - now.duration(since: later)
+        later.duration(since: now) - now.duration(since: later)
     }
 }

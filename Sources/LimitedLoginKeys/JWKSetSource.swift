@@ -87,12 +87,11 @@ public struct FileJWKSetSource: JWKSetSource {
         self.byteLimit = min(max(0, byteLimit), JWKSetCacheLimits.keySetBytes)
     }
 
-    /// Reads the file; returns `notModified` if the validator was made from this very file.
+    /// Reads the file.
     public func fetch(validator: String?) throws(JWKSetSourceError) -> JWKSetAnswer {
         guard let contents = try KeySetFile.load(path: name, byteLimit: byteLimit) else {
             throw JWKSetSourceError("there is no such file")
         }
-        if contents.version == validator { return .notModified(JWKSetFreshness()) }
-        return .fetched(JWKSetDocument(bytes: contents.bytes, validator: contents.version))
+        return .fetched(JWKSetDocument(bytes: contents.bytes))
     }
 }

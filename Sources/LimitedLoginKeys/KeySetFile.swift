@@ -15,20 +15,11 @@ internal import Darwin
 /// Key sets in files: a source's file, and the seed file that keeps a set over a restart. A file's age is the time
 /// since it was last written.
 enum KeySetFile {
-    struct Contents {
-        let bytes: [UInt8]
-        /// Time since the last change by the wall clock; zero if that is in the future.
-        let age: Duration
-        /// Changes whenever the file is written or replaced.
-        let version: String
-    }
-
-    /// The contents of a bounded regular file; nil if there is none.
-    static func load(path: String, byteLimit: Int) throws(JWKSetSourceError) -> Contents? {
+    /// The contents of a bounded regular file, and the time since its last change by the wall clock; nil if there is none.
+    static func load(path: String, byteLimit: Int) throws(JWKSetSourceError) -> (bytes: [UInt8], age: Duration)? {
         do throws(FileContents.Failure) {
-            let (bytes, facts) = try FileContents.readRegular(path: path, limit: byteLimit)
-            let age = age(of: facts.times.modified.tv_sec, at: time(nil))
-            return Contents(bytes: bytes, age: age, version: version(of: facts))
+            let (bytes, changedAt) = try FileContents.readRegular(path: path, limit: byteLimit)
+            return (bytes, age(of: changedAt, at: time(nil)))
         } catch {
             if error.isMissing { return nil }
             throw JWKSetSourceError(error.reason)
@@ -64,13 +55,6 @@ enum KeySetFile {
             _ = unsafe unlink(temporary)
             throw failure
         }
-        let slash = path.utf8.lastIndex(of: 0x2F)
-        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let directory = unsafe open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw Self.failure("cannot open the directory") }
-        defer { _ = close(directory) }
-        // The new name survives a power failure only from here on.
-        guard fsync(directory) == 0 else { throw Self.failure("cannot sync the directory") }
     }
 
     /// The path without symbolic links, if its last part is one.
@@ -82,16 +66,6 @@ enum KeySetFile {
         return unsafe String(cString: resolved)
     }
 
-    /// Changes whenever the file with these facts is written or replaced.
-    static func version(of information: stat) -> String {
-        let (changed, altered) = information.times
-        // Network and layered file systems may use all 64 bits, which exceeds the greatest Int.
-        let number = Int(bitPattern: information.st_ino)
-        return [
-            number, Int(information.st_size), changed.tv_sec, changed.tv_nsec, altered.tv_sec, altered.tv_nsec,
-        ].map { String($0) }.joined(separator: "-")
-    }
-
     /// Time between two moments in seconds since 1970; zero if the file's is later.
     static func age(of changed: Int, at now: Int) -> Duration {
         // Neither is below 0, so the difference cannot overflow.
@@ -101,17 +75,6 @@ enum KeySetFile {
     static func failure(_ what: String) -> JWKSetSourceError {
         let number = errno
         return JWKSetSourceError("\(what): \(SystemReason.sentence(for: number).lowercased())")
-    }
-}
-
-extension stat {
-    /// When the contents were modified, and when anything about the file was changed.
-    fileprivate var times: (modified: timespec, changed: timespec) {
-        #if canImport(Darwin)
-        (st_mtimespec, st_ctimespec)
-        #else
-        (st_mtim, st_ctim)
-        #endif
     }
 }
 
@@ -145,40 +108,25 @@ extension JWKSetCache {
     }
 
     /// Keeps the current bytes for the next start, without waiting. The seed file's own queue makes one write at a
-    /// time; of the bytes given during a write it keeps only the last.
+    /// time; of the bytes given during a write only the last are written after it.
     func writeSeed(_ bytes: [UInt8]) {
         guard let seedFile, !bytes.isEmpty else { return }
-        let isWriting = seedWrites.withLock { writes in
-            writes.next = bytes
-            return writes.isUnderWay
+        let isWaiting = unwrittenSeed.withLock { unwritten in
+            defer { unwritten = bytes }
+            return unwritten != nil
         }
-        if isWriting { events(.seedNotWritten(file: seedFile, reason: "the write before has not ended")) }
+        if isWaiting { return events(.seedNotWritten(file: seedFile, reason: "the write before has not ended")) }
         seedQueue.async(group: seedWriting) {
-            let next = self.seedWrites.withLock { writes in
-                defer { writes = SeedWrites(isUnderWay: writes.next != nil) }
-                return writes.next
-            }
-            guard let next else { return }
+            guard let bytes = self.unwrittenSeed.withLock({ $0.take() }) else { return }
             do throws(JWKSetSourceError) {
-                if let write = self.writeFile {
-                    try write(next, seedFile)
-                } else {
-                    try KeySetFile.save(next, to: seedFile)
-                }
+                try KeySetFile.save(bytes, to: seedFile)
             } catch {
                 let reason = error.reason
                 self.queue.async { self.events(.seedNotWritten(file: seedFile, reason: reason)) }
             }
-            self.seedWrites.withLock { $0.isUnderWay = false }
         }
     }
 
     /// Returns when the last write has ended, or after a second.
     func waitForSeedWrites() { _ = seedWriting.wait(timeout: .now() + .seconds(1)) }
-}
-
-struct SeedWrites: Sendable {
-    var isUnderWay = false
-    /// The next bytes to write: they were published during a write.
-    var next: [UInt8]?
 }

@@ -16,8 +16,7 @@ final class CacheFixture: Sendable {
     init(
         _ sources: [any JWKSetSource],
         limits: JWKSetCacheLimits = .init(),
-        seedFile: String? = nil,
-        writeFile: JWKSetCache.FileWriter? = nil
+        seedFile: String? = nil
     ) throws {
         let record = record
         cache = try JWKSetCache(
@@ -26,7 +25,6 @@ final class CacheFixture: Sendable {
             seedFile: seedFile,
             clock: { [clock] in clock.now },
             jitter: { 0.5 },
-            writeFile: writeFile,
             events: { event in record.append(event) }
         )
     }

@@ -65,10 +65,13 @@ extension StandInGraph {
             guard isField || Self.ownMembers.contains(name) else {
                 throw StandInRefusal("'\(name)' is neither a member of a token nor a field of /me")
             }
-            values[name] = isField ? object.json(value) : object.string(value)
+            values[name] = isField ? object.respelled(value) : object.string(value)
         }
-        let scopes = object.member("scopes").map { object.elements($0) } ?? ["public_profile", "email"]
-        guard let scopes else { throw StandInRefusal("'scopes' must be an array") }
+        let list = object.member("scopes")
+        guard list.map({ object.document.kind($0) == .array }) != false else {
+            throw StandInRefusal("'scopes' must be an array")
+        }
+        let scopes = list.map { object.strings($0) } ?? ["public_profile", "email"]
         let issuedAt = object.integer("issued_at") ?? now
         let token = Token(
             person: Person(appID: values["app"] ?? appID, userID: values["user"] ?? CatalogueWorkshop.janesID),

@@ -208,10 +208,8 @@ struct StandInRequest {
     var statuses: [String: String] {
         var statuses: [String: String] = [:]
         for status in ["declined", "expired"] {
-            for name in (query[status] ?? "").split(separator: ",")
-            where name.utf8.allSatisfy({ $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }) {
-                statuses[String(name)] = status
-            }
+            let names = (query[status] ?? "").split(separator: ",").map(String.init)
+            for name in names where PermissionName.isValid(name) { statuses[name] = status }
         }
         return statuses
     }
@@ -224,19 +222,16 @@ struct NewestEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     static var limit: Int { 20_000 }
 
     private(set) var values: [Key: Value] = [:]
-    /// The keys in the order of their arrival; at the limit the next one replaces the oldest.
+    /// The keys in the order of their arrival.
     private var order: [Key] = []
-    private var oldest = 0
 
     /// The value of a key; setting nil changes nothing.
     subscript(key: Key) -> Value? {
         get { values[key] }
         set {
             guard let newValue, values.updateValue(newValue, forKey: key) == nil else { return }
-            guard order.count == Self.limit else { return order.append(key) }
-            values[order[oldest]] = nil
-            order[oldest] = key
-            oldest = (oldest + 1) % Self.limit
+            order.append(key)
+            if order.count > Self.limit { values[order.removeFirst()] = nil }
         }
     }
 }

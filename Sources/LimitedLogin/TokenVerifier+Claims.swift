@@ -161,8 +161,8 @@ extension TokenVerifier {
         guard let nonce = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
         let isGiven = workspace.isEqual(nonce, given)
         if isGiven, !isRaw { return }
-        guard let digest = (try? SHA256.digest(of: given))?.hexadecimalBytes else { throw .cryptographyFailed }
-        let isHashed = workspace.isEqual(nonce, digest.span)
+        guard let digest = (try? SHA256.digest(of: given))?.hexadecimal else { throw .cryptographyFailed }
+        let isHashed = workspace.isEqual(nonce, digest.utf8.span)
         if isHashed, isRaw { return }
         if isHashed { throw .nonceMismatch(.hashed) }
         if isGiven { throw .nonceMismatch(.notHashed) }

@@ -41,23 +41,14 @@ package struct StandInRefusal: Error, CustomStringConvertible {
 }
 
 extension JSONObject {
-    /// The value as JSON: a string in Facebook's spelling, any other value unchanged.
-    package func json(_ node: Int) -> String {
-        document.isString(node) ? FacebookJSON.string(string(node)) : string(node)
-    }
-
     /// The value as JSON, all strings in Facebook's spelling. The reader bounds the depth.
     package func respelled(_ node: Int) -> String {
         switch document.kind(node) {
         case .array: "[" + document.children(of: node).map { respelled($0) }.joined(separator: ",") + "]"
         case .object: FacebookJSON.object(document.children(of: node).map { (string($0), respelled($0 + 1)) })
-        default: json(node)
+        case .string: FacebookJSON.string(string(node))
+        default: string(node)
         }
-    }
-
-    /// The elements of an array, each as ``string(_:)``; nil for any other value.
-    package func elements(_ node: Int) -> [String]? {
-        document.kind(node) == .array ? document.children(of: node).map { string($0) } : nil
     }
 }
 

@@ -29,18 +29,9 @@ package struct SHA256Digest: Sendable {
 
     package init(bytes: InlineArray<32, UInt8>) { self.bytes = bytes }
 
-    /// The digest as 64 lower-case hexadecimal digits in ASCII.
-    package var hexadecimalBytes: InlineArray<64, UInt8> {
-        var digits = InlineArray<64, UInt8>(repeating: 0)
-        for index in 0..<32 {
-            digits[2 * index] = Hexadecimal.digit(bytes[index] >> 4)
-            digits[2 * index + 1] = Hexadecimal.digit(bytes[index])
-        }
-        return digits
-    }
-
     package var base64URL: String { Base64URL.encode(bytes.indices.map { bytes[$0] }) }
 
+    /// 64 lower-case digits.
     package var hexadecimal: String { Hexadecimal.encode(bytes.indices.map { bytes[$0] }) }
 }
 
@@ -56,32 +47,26 @@ package enum HMACSHA256 {
         for message: Span<UInt8>,
         key: Span<UInt8>
     ) throws(OpenSSLError) -> SHA256Digest {
-        ProcessExit.leavesOpenSSLInPlace()
+        guard let algorithm = unsafe algorithm else { throw OpenSSLError("EVP_MD_fetch") }
         var code = SHA256Digest(bytes: InlineArray(repeating: 0))
         var output = code.bytes.mutableSpan
-        var length = 0
-        let done = unsafe key.withUnsafeBufferPointer { keyBytes in
+        let done = unsafe key.withUnsafeBufferPointer { key in
             unsafe message.withUnsafeBufferPointer { input in
                 unsafe output.withUnsafeMutableBufferPointer { result in
-                    // The result buffer has 32 bytes, its size is passed, and SHA-256 writes exactly 32.
-                    unsafe EVP_Q_mac(
-                        nil,
-                        "HMAC",
-                        nil,
-                        "SHA256",
-                        nil,
-                        keyBytes.baseAddress,
-                        keyBytes.count,
+                    // The result buffer has 32 bytes, and SHA-256 writes exactly 32. No key has the 2 GiB of a C int.
+                    unsafe HMAC(
+                        algorithm,
+                        key.baseAddress,
+                        Int32(clamping: key.count),
                         input.baseAddress,
                         input.count,
                         result.baseAddress,
-                        result.count,
-                        &length
+                        nil
                     ) != nil
                 }
             }
         }
-        guard done, length == 32 else { throw OpenSSLError("EVP_Q_mac") }
+        guard done else { throw OpenSSLError("HMAC") }
         return code
     }
 }

@@ -4,7 +4,6 @@ internal import LLHTTP
 internal import LLStandIn
 internal import LimitedLogin
 
-/// One try of a backend, and its result.
 struct TrialResult {
     let name: String
     /// The credential, in one sentence.
@@ -17,9 +16,6 @@ struct TrialResult {
 
     var isRight: Bool { outcome == .notAsked || outcome == (mustAccept ? .accepted : .refused) }
 
-    var failure: String { "must be \(mustAccept ? "accepted" : "refused"): \(outcome.text). \(reason.why)" }
-
-    /// The lines of the table.
     var text: String {
         let mark = outcome == .notAsked ? "      " : isRight ? "right " : "WRONG "
         let line = "\(mark) \(name): \(sent) \(mustAccept ? "Yes" : "No") is right; \(outcome.text)."
@@ -70,7 +66,6 @@ final class BackendTrial {
         (self.routes, self.program) = (routes, program)
     }
 
-    /// Tries the backend.
     /// - Throws: The outcome of a good login if it is no verdict.
     func run() throws(TrialOutcome) {
         try waitForBackend()
@@ -113,10 +108,7 @@ final class BackendTrial {
         if prints { StandardOutput.write(result.text) }
     }
 
-    /// Begins a login.
-    /// - Parameters:
-    ///   - entry: The fault of its token, and what belongs beside it; a good token by default.
-    ///   - minter: Signs the token without an entry.
+    /// Begins a login, with the entry's token, or a good one that the minter signs.
     private func login(
         _ entry: CatalogueEntry? = nil,
         signedBy minter: @autoclosure () throws -> TokenMinter? = nil

@@ -19,11 +19,11 @@ final class DemoPage: PageBackend {
 
     func state() -> JSON {
         let published = issuer.keys.published.map(\.keyID)
-        let cached = running.withLock { $0 }?.core.cache.snapshot.keySet.keys.map(\.keyID) ?? []
+        let application = running.withLock { $0 }
+        let cached = application?.core.cache.snapshot.keySet.keys.map(\.keyID) ?? []
         let outage = issuer.conditions.outageEnd.nanoseconds(since: MonotonicClock.now())
         let isAway = outage > 0
-        let awaySeconds: JSON? = isAway ? JSON(outage / 1_000_000_000 + 1) : nil
-        let service = running.withLock { $0 }?.ownAddress.map(\.description) ?? "starting"
+        let service = application?.ownAddress.map(\.description) ?? "starting"
         let faults = CatalogueEntry.all.filter { $0.setting == nil }
         let scenarios = DemoScenario.all.filter { $0.whileAway == nil || $0.whileAway == isAway }
         return [
@@ -33,7 +33,7 @@ final class DemoPage: PageBackend {
                 "Facebook \(isAway ? "answers 503 and publishes no key" : "publishes \(Self.names(of: published))"). "
                     + "The service has \(Self.names(of: cached))."
             ),
-            "away_seconds": awaySeconds,
+            "away_seconds": isAway ? JSON(outage / 1_000_000_000 + 1) : nil,
             "app_id": JSON(Demo.appID),
             "permissions": "email, user_birthday, user_location",
             "checks": Self.checks(),

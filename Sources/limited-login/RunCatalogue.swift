@@ -156,10 +156,11 @@ struct RunCatalogue: ParsableCommand {
                 .reduce(text) { $0.replacing($1.0, with: $1.1) }
         }
         let cases = results.map { result in
+            let (must, did) = (result.mustAccept ? "accepted" : "refused", result.outcome.text)
+            let failure = escaped("must be \(must): \(did). \(result.reason.why)")
             let verdict =
                 result.outcome == .notAsked
-                ? "<skipped/>"
-                : result.isRight ? "" : "<failure message=\"\(escaped(result.failure))\"/>"
+                ? "<skipped/>" : result.isRight ? "" : "<failure message=\"\(failure)\"/>"
             return "<testcase classname=\"limited-login.catalogue\" name=\"\(result.name)\">\(verdict)</testcase>\n"
         }
         let failures = results.filter { !$0.isRight }.count

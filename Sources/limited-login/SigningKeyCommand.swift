@@ -27,7 +27,8 @@ struct SigningKeyCommand: ParsableCommand {
 
         func run() throws {
             let key = try SigningKey(generating: ec ? .es256 : .rs256)
-            try place.write(try key.privatePEM().trimmedEnd)
+            // The text ends with a line feed, and so do the file and the output.
+            try place.write(String(key.privatePEM().dropLast()))
         }
     }
 
@@ -56,7 +57,7 @@ struct SigningKeyCommand: ParsableCommand {
             for key in keys.keys {
                 StandardOutput.write(line: "")
                 StandardOutput.write(line: "\(key)")
-                StandardOutput.write(try key.publicPEM().trimmedEnd)
+                StandardOutput.write(String(try key.publicPEM().dropLast()))
             }
         }
     }
@@ -103,14 +104,5 @@ struct TokenCommand: ParsableCommand {
             report.write(asJSON: json)
             if report.refusal != nil { throw Exit.rejected }
         }
-    }
-}
-
-extension String {
-    /// The text without line breaks at its end.
-    fileprivate var trimmedEnd: String {
-        var text = self
-        while text.last?.isNewline == true { text.removeLast() }
-        return text
     }
 }

@@ -70,7 +70,6 @@ struct CheckConfig: ParsableCommand {
         return Exit.configuration
     }
 
-    /// The value in the form that may be shown, and its origin.
     private static func inForce(_ row: SettingRow, _ loaded: LoadedConfiguration) -> (String, String) {
         guard let setting = loaded.configuration.settings[row.name] else { return (row.defaultText, "default") }
         return (row.shown(setting.value), setting.origin.description)

@@ -68,8 +68,7 @@ struct SecretFile: ParsableArguments {
         StandardOutput.write(line: "\(out) is written; its owner alone can read it.")
     }
 
-    /// Adds text at a file's end; a new file gets mode 0600.
-    /// - Parameter flag: A further flag of open(2).
+    /// Adds text at a file's end; a new file gets mode 0600. `flag` is one more of open(2).
     fileprivate static func append(_ text: [UInt8], to file: String, _ flag: Int32 = 0) throws {
         let descriptor = unsafe open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flag, 0o600)
         guard descriptor >= 0 || errno != EEXIST else {

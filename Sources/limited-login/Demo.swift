@@ -161,7 +161,6 @@ struct Demo: ServingCommand {
 final class DemonstrationFiles {
     /// The key of the demonstration's caller. It is no secret, and only a demonstration accepts it.
     static let clientKey = "demo"
-    /// The secret of the demonstration's app, newly made each time.
     let appSecret: String
     /// The settings that name the files, which exist until this value ends.
     private(set) var settings: [String: String] = [:]
@@ -243,7 +242,6 @@ final class DemonstrationBackend: HTTPRequestHandler {
         return ConstantTime.areEqual(bytes.extracting(field), Array(genuine.utf8).span)
     }
 
-    /// Performs the event: prints it, and remembers the user of a data deletion.
     private func take(_ body: Span<UInt8>) -> Bool {
         guard let event = JSONObject(body.indices.map { body[$0] }), let type = event.string("type"),
             let data = event.object("data"), let userID = event.string("user_id", of: data)

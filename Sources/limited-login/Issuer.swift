@@ -96,8 +96,7 @@ struct Issuer: ServingCommand {
 }
 
 extension StandInIssuer {
-    /// Starts at the address of a flag.
-    /// - Returns: The beginning of its URLs.
+    /// Starts at the address of a flag, and returns the beginning of its URLs.
     func serve(
         at address: SocketAddress,
         _ flag: String,

@@ -153,15 +153,8 @@ final class PageHandler: HTTPRequestHandler {
 }
 
 extension PageBackend {
-    /// The content of the page after a request.
-    /// - Parameters:
-    ///   - report: Nil if no check was made.
-    ///   - answer: The service's own answer, if there is one.
-    ///   - note: The meaning of an accepted credential, if it is no new login.
-    ///   - command: The same in a terminal.
-    ///   - asked: The method and path of the request.
-    ///   - request: The body that the service got, or the fields of its head, if there is one.
-    ///   - steps: The steps on the way: for each one its request, its result, and a sentence.
+    /// The content of the page after a request. The report is nil if no check was made, and the note tells the meaning of
+    /// an accepted credential if it is no new login.
     func outcome(
         token: String,
         report: CheckReport?,

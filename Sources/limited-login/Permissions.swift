@@ -102,7 +102,6 @@ struct PersonOptions: ParsableArguments {
         }
     }
 
-    /// The user and the app of a call to Graph, and its client.
     func graph(_ options: ConfigurationOptions<GraphSettings>) throws -> (
         user: GraphUserID, app: AppSecret, client: GraphClient
     ) {
@@ -111,7 +110,6 @@ struct PersonOptions: ParsableArguments {
         return (user, app, try ServiceFactory.graphClient(configuration))
     }
 
-    /// The configuration, and the app of the person with its secret.
     func app<Scope>(_ options: ConfigurationOptions<Scope>) throws -> (ServiceConfiguration, AppSecret) {
         let (configuration, secrets) = try options.loadWithAppSecrets()
         do throws(AppSecrets.Missing) {

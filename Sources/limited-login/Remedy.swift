@@ -6,7 +6,6 @@ internal import LimitedLogin
 struct Remedy {
     let token: [UInt8]
     let configuration: ServiceConfiguration
-    /// The time for which the token was judged.
     let now: NumericDate
 
     /// A further sentence with a space before it; empty if there is none.

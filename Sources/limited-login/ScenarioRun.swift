@@ -54,8 +54,6 @@ struct ScenarioRun {
     }
 
     /// Logs in as the app and its backend do; the token has the entry's fault.
-    ///
-    /// For a good login without a nonce of its own, the service issues a nonce and accepts it once.
     mutating func login(_ entry: CatalogueEntry? = nil) throws {
         let (token, proofs) = try logIn(entry)
         try verify(token, Self.request(token, proofs))
@@ -75,8 +73,7 @@ struct ScenarioRun {
         [("id_token", JSON(token))] + proofs.map { ($0.name, JSON($0.value)) }
     }
 
-    /// Has the service issue a nonce.
-    /// - Parameter name: The nonce's variable in a terminal.
+    /// Has the service issue a nonce. `name` is the nonce's variable in a terminal.
     private mutating func issueNonce(_ name: String, _ sentence: String) throws -> String {
         let answer = try call("/nonces", .json(([:] as JSON).bytes), sentence)
         return try keep(name, "nonce", of: answer, "The service issued no nonce: it")
@@ -159,7 +156,6 @@ struct ScenarioRun {
         meaning = "Facebook says that the token is \(userID)'s, and this app's. It is tied to no login."
     }
 
-    /// Makes the service refuse every token of the person issued until now.
     mutating func revoke() throws {
         let sentence = "The backend ends every login of \(userID), as on \"log out everywhere\"."
         let body: JSON = ["user_id": JSON(userID), "app_id": JSON(appID)]
@@ -185,7 +181,6 @@ struct ScenarioRun {
         try verify(verdict.token, request, sentence)
     }
 
-    /// Makes Facebook refresh the last token, and sends the new one for the same login and person.
     mutating func refresh() throws {
         guard let verdict, let request = verdict.request else { return }
         let answer = try facebook("/refresh", JSON([("id_token", JSON(verdict.token))]).text)

@@ -7,7 +7,6 @@ internal import Logging
 
 /// Turns events of the service's parts into log lines and metrics.
 enum ServiceEvents {
-    /// One line for each change of state and of the key set.
     static func ofKeys(_ logger: Logger) -> JWKSetCache.EventHandler {
         { event in
             logger.log(
@@ -18,7 +17,6 @@ enum ServiceEvents {
         }
     }
 
-    /// One line for each change of state, and the duration of answers.
     static func ofReplayStore(
         _ logger: Logger,
         _ registry: PrometheusRegistry

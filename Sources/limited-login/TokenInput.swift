@@ -59,7 +59,6 @@ enum TokenInput {
     }
 }
 
-/// Reads the address of a listener that only this machine reaches.
 enum Loopback {
     static func read(_ text: String) throws -> SocketAddress {
         guard !text.hasPrefix(ListenAddress.unixPrefix) else {
@@ -93,9 +92,7 @@ struct PastedText {
         return claims.string("jkt", of: confirmation)
     }
 
-    /// The claims of such a token as a JSON object; empty for other texts.
-    ///
-    /// They prove nothing and only hint at a token's origin; the service never reads them.
+    /// The claims of such a token as a JSON object; empty for other texts. They prove nothing: the service never reads them.
     var unprovenPayload: [UInt8] {
         var payload: [UInt8] = []
         guard let jws = try? JWSCompactSerialization(splitting: bytes.span),

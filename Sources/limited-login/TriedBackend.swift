@@ -19,7 +19,6 @@ enum TrialOutcome: Error, Equatable {
     }
 }
 
-/// A backend that is asked by HTTP.
 struct TriedRoutes {
     let login: HTTPURL
     /// The route that begins a login; a backend with one keeps state, so that a sequence can be tried.
@@ -33,11 +32,9 @@ struct TriedRoutes {
     /// The name under which a login's cookies are kept; no template can contain it.
     private static let cookie = "}cookie"
 
-    /// True if a try can tell the backend this value.
     func takes(_ name: String) -> Bool { template.contains("{\(name)}") }
 
-    /// Begins a login.
-    /// - Returns: The values that stand for the login; `nonce` among them if the backend makes it.
+    /// The values that stand for a new login; `nonce` among them if the backend makes it.
     func begun() throws(TrialOutcome) -> [String: String] {
         guard let url = begin else { return [:] }
         let response = try post(url, [:], "{}")
@@ -88,7 +85,6 @@ struct TriedRoutes {
         }
     }
 
-    /// The cookies that the response sets; nil if it sets none.
     private static func cookies(_ response: HTTPSResponse) -> String? {
         let cookies = response.fields.filter { $0.name == "set-cookie" }.map { $0.value.prefix { $0 != ";" } }
             .joined(separator: "; ")
@@ -100,7 +96,6 @@ struct TriedRoutes {
     }
 }
 
-/// A backend that is a program: a verifier.
 struct TriedProgram {
     /// The longest run in seconds, with the start of an interpreter on a slow machine.
     private static let seconds = 60

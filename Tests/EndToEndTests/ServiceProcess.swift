@@ -169,14 +169,15 @@ struct FinishedRun {
         get throws { try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any]) }
     }
 
-    /// - Parameter seconds: the time after which the run is killed; far more than a sanitizer needs on a busy machine.
+    /// The time after which a run is killed; far more than a sanitizer needs on a busy machine.
+    private static let patience = 180.0
+
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
         program: String = ServiceProcess.executable,
         input: String? = nil,
-        directory: String? = nil,
-        endedAfter seconds: Double = 180
+        directory: String? = nil
     ) throws {
         let process = try ServiceProcess(
             arguments,
@@ -188,7 +189,7 @@ struct FinishedRun {
         let identifier = process.identifier
         // Kill a script that waits without end; the exit code is then the signal's.
         let overdue = DispatchWorkItem { _ = kill(identifier, SIGKILL) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: overdue)
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience, execute: overdue)
         exitCode = process.waitForExit()
         overdue.cancel()
         output = process.outputText

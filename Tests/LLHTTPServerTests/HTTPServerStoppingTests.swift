@@ -19,10 +19,10 @@ struct HTTPServerStoppingTests {
         load.start(persistent: 6, single: 4)
         #expect(server.waitUntil { $0.requests > 2_000 })
         let cutOff = await server.server.stop(drainDelay: .zero, grace: .seconds(600))
-        load.waitForEnd()
+        let counts = load.end()
         #expect(cutOff == 0)
-        #expect(load.unanswered == 0 && load.refused == 0)
-        #expect(load.answered >= 2_000)
+        #expect(counts.unanswered == 0 && counts.refused == 0)
+        #expect(counts.answered >= 2_000)
         #expect(server.server.counters.open == 0)
     }
 

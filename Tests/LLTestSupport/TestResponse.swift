@@ -37,18 +37,6 @@ package struct TestResponse: Equatable, Sendable {
         return responses
     }
 
-    /// The number of responses that begin in `bytes`. Use it for long streams with no body that looks like a response.
-    package static func count(_ bytes: [UInt8]) -> Int {
-        let mark = Array("HTTP/1.1 ".utf8)
-        var count = 0
-        var index = 0
-        while index + mark.count <= bytes.count {
-            if bytes[index] == mark[0], bytes[index..<index + mark.count].elementsEqual(mark) { count += 1 }
-            index += 1
-        }
-        return count
-    }
-
     private static func parse(_ bytes: inout ArraySlice<UInt8>, headRequests: Bool) -> TestResponse? {
         guard let end = headEnd(bytes) else { return nil }
         let head = String(decoding: bytes[bytes.startIndex..<end], as: UTF8.self)

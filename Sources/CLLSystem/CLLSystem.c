@@ -64,18 +64,19 @@ static socklen_t to_system(const struct platform_address *address, struct sockad
     return sizeof *ipv4;
 }
 
-static int from_system(const struct sockaddr_storage *system, struct platform_address *out) {
+int platform_read_address(const void *system, struct platform_address *out) {
     memset(out, 0, sizeof *out);
-    if (system->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)system;
+    int family = ((const struct sockaddr *)system)->sa_family;
+    if (family == AF_INET6) {
+        const struct sockaddr_in6 *ipv6 = system;
         out->is_ipv6 = 1;
         out->port = ntohs(ipv6->sin6_port);
         out->scope = ipv6->sin6_scope_id;
         memcpy(out->address, &ipv6->sin6_addr, 16);
         return 0;
     }
-    if (system->ss_family == AF_INET) {
-        const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)system;
+    if (family == AF_INET) {
+        const struct sockaddr_in *ipv4 = system;
         out->port = ntohs(ipv4->sin_port);
         memcpy(out->address, &ipv4->sin_addr, 4);
         return 0;
@@ -111,7 +112,7 @@ int platform_accept(int fd, struct platform_address *peer) {
     int accepted = accept4(fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (accepted < 0)
         return -errno;
-    from_system(&storage, peer);
+    platform_read_address(&storage, peer);
     return accepted;
 }
 
@@ -135,7 +136,7 @@ static int get_address(int get(int, struct sockaddr *, socklen_t *), int fd, str
     socklen_t length = sizeof storage;
     if (get(fd, (struct sockaddr *)&storage, &length) < 0)
         return -errno;
-    return from_system(&storage, address);
+    return platform_read_address(&storage, address);
 }
 
 int platform_local_address(int fd, struct platform_address *address) { return get_address(getsockname, fd, address); }

@@ -41,7 +41,7 @@ extension StandInIssuer {
     private func send(_ signed: String, _ url: HTTPURL) -> StandInAnswer {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = Self.patience
-        do throws(HTTPSClientError) {
+        do throws(ClientError) {
             let form = HTTPSRequest(.post, url, body: .form([("signed_request", signed)]))
             let response = try client.send(form, limits: limits)
             let body = String(decoding: response.body, as: UTF8.self)

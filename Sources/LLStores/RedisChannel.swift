@@ -31,7 +31,7 @@ final class RedisChannel {
 
     /// Sends as many bytes as the connection accepts now.
     func flush() throws(RedisFailure) {
-        do throws(StreamError) {
+        do throws(ClientError) {
             while sent < output.count {
                 guard case .bytes(let count) = try stream.send(output, from: sent) else { return }
                 sent += count
@@ -45,7 +45,7 @@ final class RedisChannel {
 
     /// Takes the received bytes, at most as many as the longest answer. The next wait reports any more.
     func receive() throws(RedisFailure) {
-        do throws(StreamError) {
+        do throws(ClientError) {
             while reader.waitingCount < RESPReader.byteLimit {
                 let count: Int
                 switch try stream.receive(into: &input) {

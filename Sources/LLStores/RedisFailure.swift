@@ -96,7 +96,7 @@ extension RedisFailure {
     }
 
     /// - Parameter node: the server's place if the URL names several.
-    init(_ error: StreamError, at node: RedisNode? = nil) {
+    init(_ error: ClientError, at node: RedisNode? = nil) {
         switch error {
         case .timedOut(.handshaking): self = .perhapsPlain
         case .timedOut: self = .timedOut

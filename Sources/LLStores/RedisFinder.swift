@@ -79,7 +79,7 @@ final class RedisFinder {
         through start: RedisNode?,
         until deadline: MonotonicInstant
     ) throws(RedisFailure) -> RedisChannel {
-        do throws(StreamError) {
+        do throws(ClientError) {
             let stream =
                 node.isSocket
                 ? try ClientStream.open(socket: node.host)

@@ -76,7 +76,7 @@ struct TriedRoutes {
             text.replacing("{\(value.key)}", with: JSONText.quoted(value.value).dropFirst().dropLast())
         }
         let cookies = values[Self.cookie].map { [(name: "Cookie", value: $0)] } ?? []
-        do throws(HTTPSClientError) {
+        do throws(ClientError) {
             return try client.send(
                 HTTPSRequest(.post, url, headers: fields + cookies, body: .json(Array(body.utf8)))
             )

@@ -13,7 +13,7 @@ struct HTTPSClientDeadlineTests {
         var isTLS = true
         var manner: ScriptedIssuer.Manner?
         var script: ScriptedIssuer.Script = { _, peer in peer.waitUntilClosed() }
-        let phase: StreamError.Phase
+        let phase: ClientError.Phase
     }
 
     @Test(
@@ -55,9 +55,9 @@ struct HTTPSClientDeadlineTests {
         limits.fetchTimeout = .milliseconds(500)
         let began = MonotonicClock.now()
         let url = try HTTPURL(parsing: "\(slowness.isTLS ? "https" : "http")://127.0.0.1:\(issuer.port)/")
-        let error = #expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) }
+        let error = #expect(throws: ClientError.self) { try client.get(url, limits: limits) }
         let elapsed = MonotonicClock.now().duration(since: began)
-        guard case .stream(.timedOut(let phase)) = error else {
+        guard case .timedOut(let phase) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -76,10 +76,10 @@ struct HTTPSClientDeadlineTests {
         limits.race.timeout = .milliseconds(150)
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
-        let error = #expect(throws: HTTPSClientError.self) {
+        let error = #expect(throws: ClientError.self) {
             try HTTPSClient().get(HTTPURL(parsing: "https://\(full.address)/"), limits: limits)
         }
-        #expect(error == .stream(.timedOut(phase: .connecting)))
+        #expect(error == .timedOut(phase: .connecting))
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 
@@ -99,7 +99,7 @@ struct HTTPSClientDeadlineTests {
         let number = client.descriptor
         let stream = ClientStream(client)
         let context = try TLSContext(clientTrusting: .system)
-        #expect(throws: StreamError.timedOut(phase: .handshaking)) {
+        #expect(throws: ClientError.timedOut(phase: .handshaking)) {
             try stream.secure(context, hostName: "localhost", until: MonotonicClock.now())
         }
         var left = [UInt8](repeating: 0, count: 1)
@@ -129,7 +129,7 @@ struct HTTPSClientDeadlineTests {
         // The body is larger than the socket buffers of both sides.
         let body = HTTPSRequest.Body.json([UInt8](repeating: 0x20, count: 64 << 20))
         let request = HTTPSRequest(.post, try HTTPURL(parsing: "http://127.0.0.1:\(port)/"), body: body)
-        #expect(throws: HTTPSClientError.stream(.timedOut(phase: .sending))) {
+        #expect(throws: ClientError.timedOut(phase: .sending)) {
             try HTTPSClient().send(request, limits: limits)
         }
         isOver.signal()
@@ -148,13 +148,13 @@ struct HTTPSClientDeadlineTests {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .milliseconds(50)
         let url = try HTTPURL(parsing: "https://issuer.test/")
-        var errors: [HTTPSClientError?] = []
+        var errors: [ClientError?] = []
         for _ in 0..<10 {
-            errors.append(#expect(throws: HTTPSClientError.self) { try client.get(url, limits: limits) })
+            errors.append(#expect(throws: ClientError.self) { try client.get(url, limits: limits) })
         }
         for _ in 0..<10 { release.signal() }
-        #expect(errors.first == .stream(.timedOut(phase: .resolving)))
-        #expect(errors.last == .stream(.nameNotResolved(host: "issuer.test", reason: "the resolver does not answer")))
+        #expect(errors.first == .timedOut(phase: .resolving))
+        #expect(errors.last == .nameNotResolved(host: "issuer.test", reason: "the resolver does not answer"))
     }
 
     @Test("A resolver serves many callers at once, and no call hangs")
@@ -184,10 +184,10 @@ struct HTTPSClientDeadlineTests {
     @Test("The error for a resolver's failure has the resolver's own words")
     func resolverFails() throws {
         let client = HTTPSClient(names: NameResolver { .failure(.nameNotResolved(host: $0, reason: "no such name")) })
-        let error = #expect(throws: HTTPSClientError.self) {
+        let error = #expect(throws: ClientError.self) {
             try client.get(HTTPURL(parsing: "https://issuer.test/"))
         }
-        #expect(error == .stream(.nameNotResolved(host: "issuer.test", reason: "no such name")))
+        #expect(error == .nameNotResolved(host: "issuer.test", reason: "no such name"))
     }
 
     @Test("Cancelling from another thread ends a fetch that hangs, and every later one")
@@ -207,8 +207,8 @@ struct HTTPSClientDeadlineTests {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
-        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
-        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.get(url, limits: limits) }
+        #expect(throws: ClientError.cancelled) { try client.get(url, limits: limits) }
+        #expect(throws: ClientError.cancelled) { try client.get(url, limits: limits) }
         #expect(MonotonicClock.now().duration(since: began) < .seconds(60))
     }
 }

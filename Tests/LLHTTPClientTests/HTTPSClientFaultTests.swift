@@ -8,9 +8,9 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var manner: @Sendable (TestCertificates) -> ScriptedIssuer.Manner = { .tls($0.good) }
     var script: ScriptedIssuer.Script = { _, peer in try peer.answer("x") }
-    let expected: HTTPSClientError
+    let expected: ClientError
 
-    static func raw(_ name: String, _ text: String, _ expected: HTTPSClientError) -> ClientFault {
+    static func raw(_ name: String, _ text: String, _ expected: ClientError) -> ClientFault {
         ClientFault(testDescription: name, script: { _, peer in try peer.send(text) }, expected: expected)
     }
 
@@ -22,7 +22,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: name,
             manner: { .tls(identity($0)) },
-            expected: .stream(.tls(reason: "the certificate was refused: \(reason)"))
+            expected: .tls(reason: "the certificate was refused: \(reason)")
         )
     }
 
@@ -41,12 +41,12 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
         ClientFault(
             testDescription: "reset",
             manner: { _ in .resetting },
-            expected: .stream(.failed(reason: "Connection reset by peer"))
+            expected: .failed(reason: "Connection reset by peer")
         ),
         ClientFault(
             testDescription: "closed without an answer",
             script: { _, _ in },
-            expected: .stream(.closed)
+            expected: .closed
         ),
         ClientFault(
             testDescription: "a body that ends with the connection is cut without notice",
@@ -54,11 +54,11 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
                 try peer.send("HTTP/1.1 200 OK\r\n\r\nhal")
                 peer.cut()
             },
-            expected: .stream(.closed)
+            expected: .closed
         ),
-        raw("length not reached", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", .stream(.closed)),
-        raw("chunks not ended", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhal\r\n", .stream(.closed)),
-        raw("head not ended", "HTTP/1.1 200 OK\r\nContent-", .stream(.closed)),
+        raw("length not reached", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", .closed),
+        raw("chunks not ended", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhal\r\n", .closed),
+        raw("head not ended", "HTTP/1.1 200 OK\r\nContent-", .closed),
     ]
 
     static let heads: [ClientFault] = [
@@ -142,7 +142,7 @@ struct HTTPSClientFaultTests {
         let issuer = try ScriptedIssuer(fault.manner(certificates), script: fault.script)
         defer { issuer.stop() }
         let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
-        let error = #expect(throws: HTTPSClientError.self) {
+        let error = #expect(throws: ClientError.self) {
             try client.get(HTTPURL(parsing: "https://localhost:\(issuer.port)/keys"))
         }
         #expect(error == fault.expected)
@@ -153,10 +153,10 @@ struct HTTPSClientFaultTests {
     func refused() throws {
         let issuer = try ScriptedIssuer(.plain) { _, _ in }
         issuer.stop()
-        let error = #expect(throws: HTTPSClientError.self) {
+        let error = #expect(throws: ClientError.self) {
             try HTTPSClient().get(HTTPURL(parsing: issuer.url))
         }
-        guard case .stream(.connectFailed) = error else {
+        guard case .connectFailed = error else {
             Issue.record("\(String(describing: error))")
             return
         }
@@ -168,14 +168,12 @@ struct HTTPSClientFaultTests {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in try peer.answer("x") }
         defer { issuer.stop() }
         for trust in [TLSContext.Trust.system, .authorities(file: certificates.otherAuthorityFile)] {
-            let error = #expect(throws: HTTPSClientError.self) {
+            let error = #expect(throws: ClientError.self) {
                 try HTTPSClient(trust: trust).get(HTTPURL(parsing: issuer.url))
             }
             #expect(
                 error
-                    == .stream(
-                        .tls(reason: "the certificate was refused: certificate is not issued by a trusted authority")
-                    )
+                    == .tls(reason: "the certificate was refused: certificate is not issued by a trusted authority")
             )
         }
     }
@@ -191,7 +189,7 @@ struct HTTPSClientFaultTests {
 
     @Test("A header that would split the request is never sent", arguments: ["a\r\nb: c", "a\nb", "a\0"])
     func splitting(_ value: String) throws {
-        let error = #expect(throws: HTTPSClientError.self) {
+        let error = #expect(throws: ClientError.self) {
             try HTTPSClient().get(
                 HTTPURL(parsing: "http://127.0.0.1:1/"),
                 headers: [(name: "x", value: value)]

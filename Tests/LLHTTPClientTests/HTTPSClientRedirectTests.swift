@@ -47,7 +47,7 @@ struct HTTPSClientRedirectTests {
         }
         defer { issuer.stop() }
         let client = HTTPSClient(trust: .authorities(file: certificates.authorityFile))
-        #expect(throws: HTTPSClientError.redirectRefused(reason: reason)) {
+        #expect(throws: ClientError.redirectRefused(reason: reason)) {
             try client.get(HTTPURL(parsing: issuer.url))
         }
         #expect(issuer.connectionCount == 1)
@@ -57,7 +57,7 @@ struct HTTPSClientRedirectTests {
     func upwards() throws {
         let url = try HTTPURL(parsing: "http://localhost:8080/keys")
         for location in ["https://localhost:8080/keys", "https://localhost/keys"] {
-            #expect(throws: HTTPSClientError.redirectRefused(reason: "it leads from http to https")) {
+            #expect(throws: ClientError.redirectRefused(reason: "it leads from http to https")) {
                 try url.redirected(to: location)
             }
         }
@@ -70,11 +70,11 @@ struct HTTPSClientRedirectTests {
             try peer.answer(status: "302 Found", fields: fields, "")
         }
         defer { issuer.stop() }
-        #expect(throws: HTTPSClientError.redirectRefused(reason: "there are more than 3 in a row")) {
+        #expect(throws: ClientError.redirectRefused(reason: "there are more than 3 in a row")) {
             try HTTPSClient().get(HTTPURL(parsing: issuer.url))
         }
         #expect(issuer.requestCount == 4)
-        #expect(throws: HTTPSClientError.redirectRefused(reason: "it names no place")) {
+        #expect(throws: ClientError.redirectRefused(reason: "it names no place")) {
             try HTTPSClient().get(HTTPURL(parsing: "http://localhost:\(issuer.port)/nowhere"))
         }
     }

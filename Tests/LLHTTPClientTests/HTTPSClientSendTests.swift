@@ -54,16 +54,16 @@ struct HTTPSClientSendTests {
         }
         defer { issuer.stop() }
         let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
-        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request) }
+        #expect(throws: ClientError.closed) { try client().send(request) }
         #expect(issuer.requestCount == 1)
         let response = try client().send(request, needsBody: false)
         #expect(response.status == 200)
-        #expect(response.bodyFault == .stream(.closed))
+        #expect(response.bodyFault == .closed)
         #expect(response.body.isEmpty)
         issuer.setScript { _, peer in try peer.answer("whole") }
         #expect(try client().send(request, needsBody: false).body == Array("whole".utf8))
         issuer.setScript { _, peer in try peer.send("HTTP/1.1 200 OK\r\n") }
-        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request, needsBody: false) }
+        #expect(throws: ClientError.closed) { try client().send(request, needsBody: false) }
     }
 
     @Test(
@@ -87,7 +87,7 @@ struct HTTPSClientSendTests {
         let issuer = try ScriptedIssuer { _, _ in }
         defer { issuer.stop() }
         let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
-        #expect(throws: HTTPSClientError.stream(.closed)) { try client().send(request) }
+        #expect(throws: ClientError.closed) { try client().send(request) }
         #expect(issuer.requestCount == 1)
     }
 
@@ -103,7 +103,7 @@ struct HTTPSClientSendTests {
         }
         defer { issuer.stop() }
         let request = HTTPSRequest(.delete, try HTTPURL(parsing: issuer.url))
-        #expect(throws: HTTPSClientError.bodyTooLarge(limit: 65_536)) { try client().send(request) }
+        #expect(throws: ClientError.bodyTooLarge(limit: 65_536)) { try client().send(request) }
     }
 
     @Test("The caller's deadline ends a call whose answer drips")
@@ -115,7 +115,7 @@ struct HTTPSClientSendTests {
         // The URL holds an address, so only the answer takes time.
         let request = HTTPSRequest(.get, try HTTPURL(parsing: "http://127.0.0.1:\(issuer.port)/"))
         let began = MonotonicClock.now()
-        #expect(throws: HTTPSClientError.stream(.timedOut(phase: .receiving))) {
+        #expect(throws: ClientError.timedOut(phase: .receiving)) {
             try client().send(request, until: began + .milliseconds(200))
         }
         #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
@@ -128,6 +128,6 @@ struct HTTPSClientSendTests {
         try client.pause(until: moment)
         #expect(MonotonicClock.now() >= moment)
         client.cancel()
-        #expect(throws: HTTPSClientError.stream(.cancelled)) { try client.pause(until: .never) }
+        #expect(throws: ClientError.cancelled) { try client.pause(until: .never) }
     }
 }

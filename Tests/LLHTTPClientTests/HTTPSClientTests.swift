@@ -131,7 +131,7 @@ struct HTTPSClientTests {
         defer { issuer.stop() }
         let url = try HTTPURL(parsing: issuer.url)
         #expect(try client.get(url).body == Array("inner".utf8))
-        let error = #expect(throws: HTTPSClientError.self) { try client.get(url) }
+        let error = #expect(throws: ClientError.self) { try client.get(url) }
         #expect("\(String(describing: error))".contains("the trusted authorities"))
     }
 

@@ -69,6 +69,8 @@ int platform_accept(int fd, struct platform_address *peer);
 int platform_connect(int fd, const struct platform_address *address);
 /* The pending error of a socket, as an errno not negated (0: none). */
 int platform_socket_error(int fd);
+/* Reads a sockaddr of the system; -EAFNOSUPPORT if it is none of IPv4 or IPv6. */
+int platform_read_address(const void *system, struct platform_address *address);
 int platform_local_address(int fd, struct platform_address *address);
 int platform_peer_address(int fd, struct platform_address *address);
 

@@ -2,8 +2,7 @@ internal import LLBytes
 
 /// A minimal HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size
 /// against any peer. Concurrent connections share the trust store, which takes about 10 ms to read. It is read again
-/// after 60 s, and after all connections that share it have ended. A renewed authority is therefore noticed, and an
-/// idle client holds no memory for it.
+/// after 60 s, so that a renewed authority is noticed, and freed with the last of them.
 package final class HTTPSClient: Sendable {
     private let trust: TLSContext.Trust
     private let shared = Locked(SharedContext())
@@ -11,9 +10,7 @@ package final class HTTPSClient: Sendable {
     let names: NameResolver
     let cancellation = WakeSignal()
 
-    /// - Parameters:
-    ///   - trust: The authorities to trust. Verification itself cannot be turned off.
-    ///   - proxy: The proxy that receives CONNECT. Plain `http` to loopback never goes through a proxy.
+    /// Verification itself cannot be turned off. Plain `http` to loopback never goes through a proxy.
     package init(
         trust: TLSContext.Trust = .system,
         proxy: ProxySettings = .none,
@@ -29,12 +26,12 @@ package final class HTTPSClient: Sendable {
         _ url: HTTPURL,
         headers: [HTTPSResponse.Field] = [],
         limits: HTTPSClientLimits = .init()
-    ) throws(HTTPSClientError) -> HTTPSResponse {
+    ) throws(ClientError) -> HTTPSResponse {
         let deadline = MonotonicClock.now() + limits.fetchTimeout
         var url = url
         for _ in 0...max(limits.redirectCount, 0) {
             let request = HTTPSRequest(.get, url, headers: headers)
-            let response = try perform(request, limits, deadline) { (200..<300).contains($0) }
+            let response = try send(request, limits: limits, until: deadline, bodyOf: { (200..<300).contains($0) })
             // RFC 9110, 15.4: only these redirects name another location of the same resource.
             guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
             guard let location = response.value(of: "location") else {
@@ -45,32 +42,22 @@ package final class HTTPSClient: Sendable {
         throw .redirectRefused(reason: "there are more than \(limits.redirectCount) in a row")
     }
 
-    /// Sends one request once and reads the body of the response, whatever its status. Redirects are not followed.
+    /// Sends one request once. Redirects are not followed.
     /// - Parameters:
     ///   - deadline: The latest end of the call; ``HTTPSClientLimits/fetchTimeout`` bounds it too.
     ///   - needsBody: False if the status is enough: a fault of the body is then reported in
     ///     ``HTTPSResponse/bodyFault``.
     ///   - sent: Called once the whole request is sent. After a later error the server may have acted on the request.
+    ///   - wanted: Whether to read the body of a response with this status.
     package func send(
         _ request: HTTPSRequest,
         limits: HTTPSClientLimits = .init(),
         until deadline: MonotonicInstant = .never,
         needsBody: Bool = true,
-        sent: () -> Void = {}
-    ) throws(HTTPSClientError) -> HTTPSResponse {
-        let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
-        return try perform(request, limits, deadline, needsBody: needsBody, sent: sent) { _ in true }
-    }
-
-    /// - Parameter wanted: Whether to read the body of a response with this status.
-    private func perform(
-        _ request: HTTPSRequest,
-        _ limits: HTTPSClientLimits,
-        _ deadline: MonotonicInstant,
-        needsBody: Bool = true,
         sent: () -> Void = {},
-        bodyOf wanted: (_ status: Int) -> Bool
-    ) throws(HTTPSClientError) -> HTTPSResponse {
+        bodyOf wanted: (_ status: Int) -> Bool = { _ in true }
+    ) throws(ClientError) -> HTTPSResponse {
+        let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
         let bytes = try request.encoded()
         let exchange = try HTTPSExchange(with: request.url, client: self, limits: limits, deadline: deadline)
         try exchange.write(bytes, .sending)
@@ -85,7 +72,7 @@ package final class HTTPSClient: Sendable {
         var isOldAt = MonotonicInstant(nanoseconds: 0)
     }
 
-    func context() throws(StreamError) -> TLSContext {
+    func context() throws(ClientError) -> TLSContext {
         do throws(TLSError) {
             // Other connections wait meanwhile, because they need the context too.
             return try shared.withLock { shared throws(TLSError) in
@@ -101,8 +88,8 @@ package final class HTTPSClient: Sendable {
     }
 
     /// Waits until the moment. Cancelling the client ends the wait at once.
-    package func pause(until moment: MonotonicInstant) throws(HTTPSClientError) {
-        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .stream(.cancelled) }
+    package func pause(until moment: MonotonicInstant) throws(ClientError) {
+        if BlockingWait.wait(for: [], or: cancellation, until: moment) == .signal { throw .cancelled }
     }
 
     /// Ends the running request and every later one at once, from any thread.
@@ -124,28 +111,4 @@ package struct HTTPSClientLimits: Sendable, Equatable {
     package var redirectCount = 3
 
     package init() {}
-}
-
-/// Why a fetch yielded no response. `description` is one sentence fit for a log line. It quotes nothing from the peer.
-package enum HTTPSClientError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The connection could not be made, or it broke.
-    case stream(StreamError)
-    case proxyFailed(reason: String)
-    case malformedRequest
-    case malformedResponse(reason: String)
-    case headTooLarge(limit: Int)
-    case bodyTooLarge(limit: Int)
-    case redirectRefused(reason: String)
-
-    package var description: String {
-        switch self {
-        case .stream(let error): error.description
-        case .proxyFailed(let reason): "the proxy did not open a tunnel: \(reason)"
-        case .malformedRequest: "a header field holds a byte that is not allowed"
-        case .malformedResponse(let reason): "the answer is not HTTP: \(reason)"
-        case .headTooLarge(let limit): "the answer's head is larger than \(DecimalNumber.grouped(limit)) bytes"
-        case .bodyTooLarge(let limit): "the answer's body is larger than \(DecimalNumber.grouped(limit)) bytes"
-        case .redirectRefused(let reason): "the redirect was not followed: \(reason)"
-        }
-    }
 }

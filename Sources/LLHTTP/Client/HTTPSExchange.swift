@@ -13,9 +13,9 @@ struct HTTPSExchange {
         client: HTTPSClient,
         limits: HTTPSClientLimits,
         deadline: MonotonicInstant
-    ) throws(HTTPSClientError) {
+    ) throws(ClientError) {
         let proxy = client.proxy.server(for: url)
-        do throws(StreamError) {
+        do throws(ClientError) {
             stream = try ClientStream.open(
                 proxy?.host ?? url.host,
                 port: proxy?.port ?? url.port,
@@ -26,17 +26,19 @@ struct HTTPSExchange {
             )
         } catch {
             if proxy != nil, case .connectFailed(let reason) = error { throw .proxyFailed(reason: reason) }
-            throw .stream(error)
+            throw error
         }
         self.client = client
         self.limits = limits
         self.deadline = deadline
         if let proxy { try openTunnel(to: url, authorization: proxy.authorization) }
-        if url.scheme == .https { try secure(hostName: url.host) }
+        if url.scheme == .https {
+            try stream.secure(client.context(), hostName: url.host, cancelledBy: client.cancellation, until: deadline)
+        }
     }
 
     /// RFC 9110, 9.3.6: asks the proxy for a tunnel. TLS runs inside it, so the proxy sees only the host's name.
-    private func openTunnel(to url: HTTPURL, authorization: String?) throws(HTTPSClientError) {
+    private func openTunnel(to url: HTTPURL, authorization: String?) throws(ClientError) {
         // The target of CONNECT always includes the port, unlike `Host`.
         let place = "\(url.bracketedHost):\(url.port)"
         var lines = ["CONNECT \(place) HTTP/1.1", "Host: \(place)"]
@@ -51,46 +53,28 @@ struct HTTPSExchange {
         }
     }
 
-    private func secure(hostName: String) throws(HTTPSClientError) {
-        do throws(StreamError) {
-            let context = try client.context()
-            try stream.secure(context, hostName: hostName, cancelledBy: client.cancellation, until: deadline)
-        } catch {
-            throw .stream(error)
-        }
-    }
-
-    func write(_ bytes: [UInt8], _ phase: StreamError.Phase) throws(HTTPSClientError) {
-        do throws(StreamError) {
-            var sent = 0
-            while sent < bytes.count {
-                if case .bytes(let count) = try stream.send(bytes, from: sent) {
-                    sent += count
-                } else {
-                    try stream.wait(phase, cancelledBy: client.cancellation, until: deadline)
-                }
+    func write(_ bytes: [UInt8], _ phase: ClientError.Phase) throws(ClientError) {
+        var sent = 0
+        while sent < bytes.count {
+            if case .bytes(let count) = try stream.send(bytes, from: sent) {
+                sent += count
+            } else {
+                try stream.wait(phase, cancelledBy: client.cancellation, until: deadline)
             }
-        } catch {
-            throw .stream(error)
         }
     }
 
     /// Reads the next bytes, at least one. Returns 0 at the end of the stream; under TLS the peer must have announced
     /// the end.
-    func read(into buffer: inout [UInt8]) throws(HTTPSClientError) -> Int {
-        do throws(StreamError) {
-            while true {
-                // The deadline is checked before each read: a peer that always has a byte ready would never cause a
-                // wait.
-                guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
-                switch try stream.receive(into: &buffer) {
-                case .bytes(let count): return count
-                case .closed: return 0
-                default: try stream.wait(.receiving, cancelledBy: client.cancellation, until: deadline)
-                }
+    func read(into buffer: inout [UInt8]) throws(ClientError) -> Int {
+        while true {
+            // The deadline is checked before each read: a peer that always has a byte ready would never cause a wait.
+            guard MonotonicClock.now() < deadline else { throw .timedOut(phase: .receiving) }
+            switch try stream.receive(into: &buffer) {
+            case .bytes(let count): return count
+            case .closed: return 0
+            default: try stream.wait(.receiving, cancelledBy: client.cancellation, until: deadline)
             }
-        } catch {
-            throw .stream(error)
         }
     }
 }
@@ -101,7 +85,7 @@ extension HTTPSExchange {
     func readResponse(
         bodyOf wanted: (_ status: Int) -> Bool,
         needsBody: Bool
-    ) throws(HTTPSClientError) -> HTTPSResponse {
+    ) throws(ClientError) -> HTTPSResponse {
         var received: [UInt8] = []
         let head = try readHead(into: &received, answersConnect: false)
         let fields = head.fields.map { field in
@@ -112,7 +96,7 @@ extension HTTPSExchange {
         }
         var response = HTTPSResponse(status: head.status, fields: fields)
         guard wanted(head.status) else { return response }
-        do throws(HTTPSClientError) {
+        do throws(ClientError) {
             // RFC 9110, 8.4: the request offered no coding, so every coding is refused. 8.4.1: the case of a coding
             // does not matter.
             if fields.contains(where: { $0.name == "content-encoding" && $0.value.lowercased() != "identity" }) {
@@ -129,7 +113,7 @@ extension HTTPSExchange {
     private func readHead(
         into received: inout [UInt8],
         answersConnect: Bool
-    ) throws(HTTPSClientError) -> ResponseHead {
+    ) throws(ClientError) -> ResponseHead {
         let (bytes, fields) = (limits.headBytes, limits.fieldCount)
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)
@@ -141,15 +125,15 @@ extension HTTPSExchange {
                 throw .malformedResponse(reason: error.clause)
             }
             let count = try read(into: &buffer)
-            guard count > 0 else { throw .stream(.closed) }
+            guard count > 0 else { throw .closed }
             received.append(contentsOf: buffer[..<count])
         }
     }
 
     private func readBody(
-        _ framing: ResponseHead.Framing,
+        _ framing: BodyFraming,
         begun: ArraySlice<UInt8>
-    ) throws(HTTPSClientError) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         let limit = limits.bodyBytes
         var length = Int.max
         if case .length(let declared) = framing { length = declared }
@@ -172,7 +156,7 @@ extension HTTPSExchange {
             count = try read(into: &piece)
             if count == 0 {
                 // The end of the stream completes only a body without a declared length (RFC 9112, 8).
-                guard framing == .untilClose else { throw .stream(.closed) }
+                guard framing == .undeclared else { throw .closed }
                 return body
             }
         }
@@ -183,7 +167,7 @@ extension HTTPSExchange {
         _ bytes: Span<UInt8>,
         by decoder: inout ChunkedDecoder,
         into body: inout [UInt8]
-    ) throws(HTTPSClientError) -> Bool {
+    ) throws(ClientError) -> Bool {
         var position = 0
         do throws(HTTPRefusal) {
             while true {

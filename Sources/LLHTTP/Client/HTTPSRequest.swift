@@ -35,7 +35,7 @@ package struct HTTPSRequest: Sendable {
     }
 
     /// The bytes of the request. A field that could split the request is refused (RFC 9110, 5.5).
-    func encoded() throws(HTTPSClientError) -> [UInt8] {
+    func encoded() throws(ClientError) -> [UInt8] {
         var lines = [
             "\(method.name) \(url.target) HTTP/1.1",
             "Host: \(url.authority)",
@@ -68,7 +68,7 @@ package struct HTTPSResponse: Sendable {
     package var body: [UInt8] = []
     /// Why the body could not be read. It is set only for a caller that does not need the body, and the body is then
     /// empty.
-    package internal(set) var bodyFault: HTTPSClientError?
+    package internal(set) var bodyFault: ClientError?
 
     /// The value of a field; repeated field lines are joined with commas (RFC 9110, 5.3).
     package func value(of name: String) -> String? {

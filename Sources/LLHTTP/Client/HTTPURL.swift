@@ -86,7 +86,7 @@ extension HTTPURL {
 extension HTTPURL {
     /// Resolves a `Location` value against this URL (RFC 9110, 10.2.2): an absolute URL or a path from the root. Other
     /// relative references are refused, because no key server needs one.
-    func redirected(to location: String) throws(HTTPSClientError) -> HTTPURL {
+    func redirected(to location: String) throws(ClientError) -> HTTPURL {
         // RFC 9110, 10.2.2: the value may have a fragment, which is never sent.
         let reference = String(location.prefix { $0 != "#" })
         let text: String

@@ -28,7 +28,7 @@ package struct ProxySettings: Sendable, Equatable {
     /// The proxy for a URL. Loopback hosts and plain `http` URLs never use a proxy.
     func server(for url: HTTPURL) -> Server? {
         guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
-        return exceptions.contains { $0.matches(host: url.host, port: url.port) } ? nil : server
+        return exceptions.contains { $0.matches(url.host) } ? nil : server
     }
 }
 
@@ -89,52 +89,33 @@ extension ProxySettings.Server {
 }
 
 /// One element of `NO_PROXY`: `*`, a domain, an address or a CIDR block. A domain includes its subdomains, and a
-/// leading dot changes nothing. A domain or address may have a port.
+/// leading dot changes nothing.
 enum ProxyException: Sendable, Equatable {
     case everything
-    case domain(String, port: UInt16?)
-    case block(AddressPrefix, port: UInt16?)
+    case domain(String)
+    case block(AddressPrefix)
 
     init?(_ text: String) {
         let text = text.lowercased().filter { $0 != " " && $0 != "\t" }
+        let domain = text.hasPrefix(".") ? String(text.dropFirst()) : text
         if text == "*" {
             self = .everything
-            return
+        } else if let block = AddressPrefix(text, isStrict: false) {
+            self = .block(block)
+        } else if !domain.isEmpty {
+            self = .domain(domain)
+        } else {
+            return nil
         }
-        let isBlock = text.contains("/")
-        let (host, port) = isBlock ? (text, nil) : Self.split(text)
-        if let block = AddressPrefix(host, isStrict: false) {
-            self = .block(block, port: port)
-            return
-        }
-        if isBlock { return nil }
-        let domain = host.hasPrefix(".") ? String(host.dropFirst()) : host
-        guard !domain.isEmpty else { return nil }
-        self = .domain(domain, port: port)
     }
 
-    func matches(host: String, port: UInt16) -> Bool {
+    func matches(_ host: String) -> Bool {
         switch self {
-        case .everything:
-            return true
-        case .domain(let domain, let only):
+        case .everything: return true
+        case .domain(let domain):
             let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-            return (only == nil || only == port) && (name == domain || name.hasSuffix("." + domain))
-        case .block(let block, let only):
-            guard only == nil || only == port, let address = SocketAddress(host: host) else { return false }
-            return block.contains(address)
+            return name == domain || name.hasSuffix("." + domain)
+        case .block(let block): return SocketAddress(host: host).map(block.contains) ?? false
         }
-    }
-
-    /// Splits off a port. An IPv6 address with a port must have brackets.
-    private static func split(_ text: String) -> (host: String, port: UInt16?) {
-        var host = Substring(text)
-        var port: UInt16?
-        if let colon = text.lastIndex(of: ":"), text.hasPrefix("[") || text.filter({ $0 == ":" }).count == 1 {
-            port = DecimalNumber.parse(text[text.index(after: colon)...].utf8).flatMap(UInt16.init(exactly:))
-            if port != nil { host = text[..<colon] }
-        }
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        return (String(host), port)
     }
 }

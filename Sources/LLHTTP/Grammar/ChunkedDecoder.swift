@@ -1,8 +1,7 @@
 internal import LLBytes
 
-/// Removes chunked coding (RFC 9112 §7.1) from bytes that may arrive in any pieces.
-///
-/// It reads each byte once and copies nothing: it returns the ranges of the content.
+/// Removes chunked coding (RFC 9112 §7.1) from bytes that may arrive in any pieces. It copies no content, but returns its
+/// ranges.
 package struct ChunkedDecoder: Sendable {
     package enum Event: Equatable, Sendable {
         /// Content in this range of the given bytes.
@@ -13,29 +12,26 @@ package struct ChunkedDecoder: Sendable {
         case complete
     }
 
-    enum State {
+    private enum State {
         case sizeStart, size, sizeLineFeed
         case data, dataReturn, dataLineFeed
         case extensionPadding, extensionStart, extensionText, extensionQuoted, extensionEscape
         case trailer, complete
     }
 
-    let bodyLimit: Int
-    let limits: HTTPLimits
-    var state = State.sizeStart
-    var sizeDigits = 0
-    var remaining = 0
-    var total = 0
-    var chunks = 0
-    var extensionBytes = 0
+    private let bodyLimit: Int
+    private let limits: HTTPLimits
+    private var state = State.sizeStart
+    private var sizeDigits = 0
+    private var remaining = 0
+    private var total = 0
+    private var chunks = 0
+    private var extensionBytes = 0
     /// The trailer section so far. Its fields are checked and dropped.
-    var trailer: [UInt8] = []
-    var trailerPosition = 0
-    var trailerLines: FieldLines
+    private var trailer: [UInt8] = []
+    private var trailerPosition = 0
+    private var trailerLines: FieldLines
 
-    /// - Parameters:
-    ///   - limits: Bounds extensions, trailers and the number of chunks.
-    ///   - bodyLimit: The greatest content length accepted, in bytes.
     package init(limits: HTTPLimits, bodyLimit: Int) {
         self.limits = limits
         self.bodyLimit = bodyLimit
@@ -44,45 +40,36 @@ package struct ChunkedDecoder: Sendable {
         trailerLines.begin(countingFrom: 0)
     }
 
-    /// Continues from `position` to the next event.
-    /// - Parameters:
-    ///   - bytes: Any bytes; earlier calls used up those before `position`.
-    ///   - position: The first unused byte. The call moves it past the bytes it uses.
-    /// - Throws: If the coding is broken or a limit is exceeded.
+    /// Continues from `position`, which it moves past the bytes it uses, to the next event.
     package mutating func next(in bytes: Span<UInt8>, from position: inout Int) throws(HTTPRefusal) -> Event {
-        while position < bytes.count {
+        while position < bytes.count, state != .complete {
             switch state {
             case .data:
-                let count = min(remaining, bytes.count - position)
-                let range = position..<position + count
-                position += count
-                remaining -= count
+                let range = position..<position + min(remaining, bytes.count - position)
+                position = range.upperBound
+                remaining -= range.count
                 if remaining == 0 { state = .dataReturn }
                 return .data(range)
-            case .complete:
-                return .complete
-            case .trailer: try receiveTrailer(bytes[position])
-            case .sizeStart, .size, .sizeLineFeed, .dataReturn, .dataLineFeed:
-                try receiveFrame(bytes[position])
+            case .trailer: try receiveTrailer(bytes, &position)
             default:
-                try receiveExtension(bytes[position])
+                try receiveFrame(bytes[position])
+                position += 1
             }
-            position += 1
         }
         return state == .complete ? .complete : .needMore
     }
 
-    /// Reads the size, and the line ends around the data.
+    /// Reads the size, its extensions, and the line ends around the data.
     private mutating func receiveFrame(_ byte: UInt8) throws(HTTPRefusal) {
-        switch state {
-        case .sizeStart:
+        switch (state, byte) {
+        case (.sizeStart, _):
             guard let digit = Hexadecimal.value(byte) else { throw .malformedChunk }
             chunks += 1
             guard chunks <= limits.chunkCount else { throw .tooManyChunks }
             sizeDigits = 1
             remaining = Int(digit)
             state = .size
-        case .size:
+        case (.size, _):
             if let digit = Hexadecimal.value(byte) {
                 // RFC 9112 §7.1: the size must not overflow. Below 2^58 another four bits fit, even after leading
                 // zeros.
@@ -92,16 +79,13 @@ package struct ChunkedDecoder: Sendable {
             } else {
                 try endSize(byte)
             }
-        case .sizeLineFeed:
-            guard byte == ASCII.lineFeed else { throw .malformedLineEnd }
-            state = remaining == 0 ? .trailer : .data
-        case .dataReturn:
-            // RFC 9112 §7.1: CRLF follows the data.
-            guard byte == ASCII.carriageReturn else { throw .malformedChunk }
-            state = .dataLineFeed
-        default:
-            guard byte == ASCII.lineFeed else { throw .malformedChunk }
-            state = .sizeStart
+        case (.sizeLineFeed, ASCII.lineFeed): state = remaining == 0 ? .trailer : .data
+        case (.sizeLineFeed, _): throw .malformedLineEnd
+        // RFC 9112 §7.1: CRLF follows the data.
+        case (.dataReturn, ASCII.carriageReturn): state = .dataLineFeed
+        case (.dataLineFeed, ASCII.lineFeed): state = .sizeStart
+        case (.dataReturn, _), (.dataLineFeed, _): throw .malformedChunk
+        default: try receiveExtension(byte)
         }
     }
 
@@ -109,53 +93,56 @@ package struct ChunkedDecoder: Sendable {
         // remaining < 2^62 and total <= bodyLimit, so the difference is at least 0 and the sum at most bodyLimit.
         guard remaining <= bodyLimit - total else { throw .bodyTooLarge }
         total += remaining
-        switch byte {
-        case ASCII.carriageReturn: state = .sizeLineFeed
-        case UInt8(ascii: ";"), ASCII.space, ASCII.tab:
+        if byte == ASCII.carriageReturn {
+            state = .sizeLineFeed
+        } else {
             state = .extensionPadding
             try receiveExtension(byte)
-        default: throw .malformedChunk
         }
     }
-}
 
-extension ChunkedDecoder {
     /// RFC 9112 §7.1.1: extensions are ignored. Their length is bounded over the whole message. Each is a semicolon and a
     /// text of token bytes, `=` and quoted strings, with white space around the semicolon only.
-    mutating func receiveExtension(_ byte: UInt8) throws(HTTPRefusal) {
+    private mutating func receiveExtension(_ byte: UInt8) throws(HTTPRefusal) {
+        let isSpace = byte == ASCII.space || byte == ASCII.tab
+        if state == .extensionPadding, !isSpace, byte != UInt8(ascii: ";") { throw .malformedChunk }
         extensionBytes += 1
         guard extensionBytes <= limits.chunkExtensionBytes else { throw .chunkExtensionsTooLong }
         switch (state, byte) {
-        case (.extensionPadding, ASCII.space), (.extensionPadding, ASCII.tab): break
-        case (.extensionStart, ASCII.space), (.extensionStart, ASCII.tab): break
-        case (.extensionPadding, UInt8(ascii: ";")), (.extensionText, UInt8(ascii: ";")): state = .extensionStart
-        case (.extensionText, ASCII.space), (.extensionText, ASCII.tab): state = .extensionPadding
+        case (.extensionPadding, _), (.extensionText, UInt8(ascii: ";")): if !isSpace { state = .extensionStart }
+        case (.extensionStart, _) where isSpace: break
+        case (.extensionText, _) where isSpace: state = .extensionPadding
         case (.extensionText, ASCII.carriageReturn): state = .sizeLineFeed
         case (.extensionText, UInt8(ascii: "=")): break
         case (.extensionText, UInt8(ascii: "\"")): state = .extensionQuoted
-        case (.extensionStart, _), (.extensionText, _):
-            guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
-            state = .extensionText
         case (.extensionQuoted, UInt8(ascii: "\"")): state = .extensionText
         case (.extensionQuoted, _), (.extensionEscape, _):
             // RFC 9110 §5.6.4: tab is the only control byte allowed, so a line end cannot hide in a string.
             guard FieldGrammar.isValueByte(byte) else { throw .malformedChunk }
             state = state == .extensionQuoted && byte == UInt8(ascii: "\\") ? .extensionEscape : .extensionQuoted
-        default: throw .malformedChunk
+        default:
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedChunk }
+            state = .extensionText
         }
     }
 
     /// RFC 9112 §7.1.2 and RFC 9110 §6.5.1: trailer fields are checked, bounded and dropped, never merged into the
     /// header section. A trailer field that would frame or route the message is refused.
-    mutating func receiveTrailer(_ byte: UInt8) throws(HTTPRefusal) {
-        trailer.append(byte)
-        // A second reference during the call: the bytes do not change meanwhile, so nothing is copied.
-        let bytes = trailer
+    private mutating func receiveTrailer(_ bytes: Span<UInt8>, _ position: inout Int) throws(HTTPRefusal) {
+        let start = position - trailer.count
+        trailer.append(bytes, position..<bytes.count)
+        position = bytes.count
+        // A second reference during the calls: the bytes do not change meanwhile, so nothing is copied.
+        let section = trailer
         do throws(HTTPRefusal) {
-            switch try trailerLines.next(bytes.span, from: &trailerPosition) {
-            case .needMore: break
-            case .field(let field): if Self.isForbidden(bytes.span, field.name) { throw .malformedTrailer }
-            case .end: state = .complete
+            while true {
+                switch try trailerLines.next(section.span, from: &trailerPosition) {
+                case .needMore: return
+                case .field(let field): if Self.isForbidden(section.span, field.name) { throw .malformedTrailer }
+                case .end:
+                    position = start + trailerPosition
+                    return state = .complete
+                }
             }
         } catch {
             switch error {

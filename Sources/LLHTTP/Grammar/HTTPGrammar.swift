@@ -133,8 +133,9 @@ package struct HTTPLimits: Sendable, Equatable {
     package init() {}
 }
 
-/// Why the grammar refuses a message. Each reason has its sentence for the client and the status of the answer.
-package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
+/// Why the grammar refuses a message, or the server a request. Each reason has its sentence for the client and the status
+/// of the answer.
+package enum HTTPRefusal: String, Error {
     case malformedRequestLine = "The request line is malformed."
     case malformedStatusLine = "The status line is malformed."
     case malformedTarget = "The request target is malformed."
@@ -150,7 +151,7 @@ package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
     case chunkExtensionsTooLong = "The chunk extensions are too long."
     case malformedTrailer = "A trailer field is malformed or not allowed."
     case duplicateField = "A field that may occur once is repeated."
-    case bodyTooLarge = "The body is too large."
+    case bodyTooLarge = "The body is larger than this path takes."
     case targetTooLong = "The request line is too long."
     case expectationFailed = "The expectation cannot be met."
     case headerSectionTooLarge = "The header section is too large."
@@ -160,14 +161,22 @@ package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
     case connectUnsupported = "CONNECT is not supported."
     case unexpectedUpgrade = "It switches protocols unasked."
     case unsupportedVersion = "The HTTP version is not supported."
+    case timedOut = "The request did not arrive whole in time."
+    /// Requests wait too long, or there are too many connections.
+    case overloaded = "Too many requests are waiting; try again shortly."
+    /// The handler broke its contract (a status out of range, parking for ever).
+    case handlerFailed = "The service failed to answer."
 
     package var status: UInt16 {
         switch self {
+        case .timedOut: 408
         case .bodyTooLarge: 413
         case .targetTooLong: 414
         case .expectationFailed: 417
         case .headerSectionTooLarge, .tooManyFields, .trailersTooLarge: 431
+        case .handlerFailed: 500
         case .unsupportedTransferCoding, .connectUnsupported: 501
+        case .overloaded: 503
         case .unsupportedVersion: 505
         default: 400
         }
@@ -184,38 +193,47 @@ package enum HTTPRefusal: String, Error, Equatable, Sendable, CaseIterable {
 }
 
 /// The four forms of a request target (RFC 9112 §3.2).
-extension RequestParser {
+extension RequestHead {
     /// Checks the form of the target and records its parts.
-    func splitTarget(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        if head.method == .connect {
-            // RFC 9112 §3.2.3 and RFC 9110 §9.3.6: CONNECT requires authority-form with a port, and no other method
-            // allows it.
-            guard Authority.isValid(bytes, target, needsPort: true) else { throw .malformedTarget }
-            // RFC 9110 §15.6.2: this server does not support tunnels.
-            throw .connectUnsupported
-        }
+    mutating func splitTarget(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
+        // RFC 9112 §3.2.3: authority-form is for CONNECT alone. RFC 9110 §15.6.2: this server does not support tunnels.
+        if method == .connect { throw .connectUnsupported }
         if bytes[target.lowerBound] == UInt8(ascii: "/") {
-            try splitPath(bytes, target, &head)
-        } else if target.count == 1, bytes[target.lowerBound] == UInt8(ascii: "*") {
+            try splitPath(bytes, target)
+        } else if bytes.equal(target, "*") {
             // RFC 9112 §3.2.4: asterisk-form is for OPTIONS alone.
-            guard head.method == .options else { throw .malformedTarget }
-            head.path = target
+            guard method == .options else { throw .malformedTarget }
+            path = target
         } else {
-            try splitAbsolute(bytes, &head)
+            try splitAbsolute(bytes, target)
         }
     }
 
-    /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority.
-    private func splitPath(_ bytes: Span<UInt8>, _ range: Range<Int>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        if targetNeedsCheck { try checkPercentEncoding(bytes, range) }
-        var pathEnd = range.lowerBound
-        while pathEnd < range.upperBound, bytes[pathEnd] != UInt8(ascii: "?") { pathEnd += 1 }
-        head.path = range.lowerBound..<pathEnd
-        head.query = pathEnd < range.upperBound ? pathEnd + 1..<range.upperBound : nil
+    /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority. RFC 3986 §2.1: two
+    /// hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server has one, and it could
+    /// deceive code that decodes it later. Only IP literals have brackets.
+    private mutating func splitPath(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
+        (path, query) = (range, nil)
+        var index = range.lowerBound
+        while index < range.upperBound {
+            switch bytes[index] {
+            case UInt8(ascii: "?") where query == nil:
+                path = range.lowerBound..<index
+                query = index + 1..<range.upperBound
+            case UInt8(ascii: "["), UInt8(ascii: "]"): throw .malformedTarget
+            case UInt8(ascii: "%"):
+                guard let value = PercentEncoding.byte(bytes, at: index, before: range.upperBound),
+                    value != 0, value != ASCII.lineFeed, value != ASCII.carriageReturn
+                else { throw .malformedTarget }
+                index += 2
+            default: break
+            }
+            index += 1
+        }
     }
 
     /// RFC 9112 §3.2.2: absolute-form must be accepted by every server.
-    private func splitAbsolute(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
+    private mutating func splitAbsolute(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
         var start = target.lowerBound
         if target.count > 7, bytes.equalIgnoringCase(start..<start + 7, "http://") {
             start += 7
@@ -228,34 +246,15 @@ extension RequestParser {
         let end = rest.first { bytes[$0] == UInt8(ascii: "/") || bytes[$0] == UInt8(ascii: "?") } ?? rest.upperBound
         // RFC 9110 §4.2.1: an empty host is invalid. §4.2.4: user information is an error. Both fail this check.
         guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
-        head.authority = start..<end
-        try splitPath(bytes, end..<target.upperBound, &head)
-    }
-
-    /// RFC 3986 §2.1: two hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server
-    /// has one, and it could deceive code that decodes it later. Only IP literals have brackets.
-    private func checkPercentEncoding(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
-        var index = range.lowerBound
-        while index < range.upperBound {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") { throw .malformedTarget }
-            if byte == UInt8(ascii: "%") {
-                guard let value = PercentEncoding.byte(bytes, at: index, before: range.upperBound),
-                    value != 0, value != ASCII.lineFeed, value != ASCII.carriageReturn
-                else { throw .malformedTarget }
-                index += 3
-            } else {
-                index += 1
-            }
-        }
+        authority = start..<end
+        try splitPath(bytes, end..<target.upperBound)
     }
 }
 
 /// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
 enum Authority {
     /// True if `range` of `bytes` is a host that is not empty, optionally with a port of at most 65,535.
-    /// - Parameter needsPort: whether a port other than 0 is required.
-    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, needsPort: Bool = false) -> Bool {
+    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return false }
         var index = range.lowerBound
         if bytes[index] == UInt8(ascii: "[") {
@@ -270,18 +269,17 @@ enum Authority {
             }
             if index == range.lowerBound { return false }
         }
-        if index == range.upperBound { return !needsPort }
+        if index == range.upperBound { return true }
         guard bytes[index] == UInt8(ascii: ":") else { return false }
+        // RFC 3986 §3.2.3: the digits may be missing.
         let port = index + 1..<range.upperBound
-        // RFC 3986 §3.2.3: the digits may be missing. RFC 9112 §3.2.3: CONNECT requires them.
-        if port.isEmpty { return !needsPort }
         guard port.count <= 5 else { return false }
         var value = 0
         for index in port {
             guard let digit = ASCII.digit(bytes[index]) else { return false }
             value = value * 10 + digit
         }
-        return value <= 65_535 && (value > 0 || !needsPort)
+        return value <= 65_535
     }
 
     /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none. RFC 3986 allows a comma, but
@@ -298,38 +296,28 @@ enum Authority {
 
 /// The bytes of request targets (RFC 3986, as used by RFC 9112 §3.2).
 package enum URIGrammar {
-    package enum Kind {
-        /// Allowed at every position.
-        case plain
-        /// Allowed at some positions only: `%`, `[`, `]`.
-        case needsCheck
-        /// Never allowed: controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on.
-        case forbidden
-    }
-
+    /// False for controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on. `%`,
+    /// `[` and `]` are allowed at some positions only.
     @inlinable
-    package static func kind(_ byte: UInt8) -> Kind {
-        if byte < 64 {
-            if plainLow >> UInt64(byte) & 1 == 1 { return .plain }
-            return byte == 0x25 ? .needsCheck : .forbidden
-        }
-        if byte < 128 {
-            if plainHigh >> UInt64(byte - 64) & 1 == 1 { return .plain }
-            return byte == 0x5B || byte == 0x5D ? .needsCheck : .forbidden
-        }
-        return .forbidden
+    package static func isTargetByte(_ byte: UInt8) -> Bool {
+        if byte < 64 { return low >> UInt64(byte) & 1 == 1 }
+        return byte < 128 && high >> UInt64(byte - 64) & 1 == 1
     }
 
-    /// The bits of `! $ & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
+    /// The bits of `! $ % & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
     @usableFromInline
-    static let plainLow: UInt64 = 0xAFFF_FFD2_0000_0000
-    /// The bits of `@ A-Z _ a-z ~` among the bytes 64 … 127.
+    static let low: UInt64 = 0xAFFF_FFF2_0000_0000
+    /// The bits of `@ A-Z [ ] _ a-z ~` among the bytes 64 … 127.
     @usableFromInline
-    static let plainHigh: UInt64 = 0x47FF_FFFE_87FF_FFFF
+    static let high: UInt64 = 0x47FF_FFFE_AFFF_FFFF
 
     /// True for `unreserved / sub-delims`, the bytes of a `reg-name` apart from percent-encodings.
     static func isNameByte(_ byte: UInt8) -> Bool {
-        kind(byte) == .plain && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?") && byte != UInt8(ascii: ":")
-            && byte != UInt8(ascii: "@")
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "%"),
+            UInt8(ascii: "["), UInt8(ascii: "]"):
+            false
+        default: isTargetByte(byte)
+        }
     }
 }

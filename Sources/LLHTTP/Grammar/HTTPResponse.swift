@@ -59,8 +59,7 @@ package struct HTTPResponse: ~Copyable {
     }
 
     /// Adds a field with a value made at run time.
-    /// - Returns: False if the value holds a control byte other than a tab and could split the response (RFC 9112
-    ///   §11.1). Nothing is added then.
+    /// - Returns: False, and nothing is added, if a control byte in the value could split the response (RFC 9112 §11.1).
     @discardableResult
     package mutating func addField(_ name: StaticString, _ value: [UInt8]) -> Bool {
         guard FieldGrammar.isValue(value.span) else { return false }
@@ -74,10 +73,8 @@ package struct HTTPResponse: ~Copyable {
         return true
     }
 
-    /// Adds a field with a configured name. The value is written directly into the response.
-    /// - Parameters:
-    ///   - byteCount: the greatest length of the value.
-    ///   - write: appends the value, or returns false if there is none; nothing is added then.
+    /// Adds a field with a configured name.
+    /// - Parameter write: Appends a value of at most `byteCount` bytes, or returns false if there is none.
     @discardableResult
     package mutating func addField(
         _ name: FieldName,
@@ -110,13 +107,10 @@ package struct ResponseEncoder: ~Copyable {
 
     package init() {}
 
-    /// Appends a whole response. A shared body is not appended.
+    /// Appends a whole response; a shared body is not appended.
     /// - Parameters:
-    ///   - method: The request's method. An answer to HEAD has no content.
     ///   - minorVersion: The request's version. An HTTP/1.0 client is told if the connection persists.
-    ///   - keepAlive: True if the connection serves further requests.
     ///   - unixSeconds: The present, for `Date`.
-    ///   - output: The buffer to which the response is appended.
     package mutating func encode(
         _ response: borrowing HTTPResponse,
         method: HTTPMethod,

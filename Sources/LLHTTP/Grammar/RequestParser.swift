@@ -2,89 +2,49 @@ internal import LLBytes
 
 /// Parses one request head from bytes that may arrive in any pieces.
 ///
-/// The parser keeps its position, so each byte is read once, however the bytes are split. Its decisions depend on the
-/// bytes alone: a request refused in one piece is refused, for the same reason, in any other pieces. Octets are parsed
-/// as octets, never as text (RFC 9112 §2.2).
+/// The parser keeps the position of the first incomplete line. Its decisions depend on the bytes alone: a request
+/// refused in one piece is refused, for the same reason, in any other pieces. Octets are parsed as octets, never as
+/// text (RFC 9112 §2.2).
 package struct RequestParser: ~Copyable {
-    enum State {
-        case start, startLineFeed
-        case method, target, version, requestLineFeed
-        case fields, complete
-    }
+    private enum State { case requestLine, fields, complete }
 
     package let limits: HTTPLimits
+    /// True after the first byte of the request line; empty lines before it do not count.
+    package private(set) var hasBegun = false
 
-    var state = State.start
-    var position = 0
-    var emptyLines = 0
-    var lineStart = 0
-    var tokenStart = 0
-    var target = 0..<0
-    /// True if the target holds `%`, `[` or `]`.
-    var targetNeedsCheck = false
-    var lines: FieldLines
-    var framing = Framing()
+    private var state = State.requestLine
+    private var position = 0
+    private var emptyLines = 0
+    private var lines: FieldLines
+    private var framing = Framing()
 
     package init(limits: HTTPLimits) {
         self.limits = limits
         lines = FieldLines(countLimit: limits.fieldCount, byteLimit: limits.headerSectionBytes)
     }
 
-    /// True after the first byte of the request line; empty lines before it do not count.
-    package var hasBegun: Bool { state != .start && state != .startLineFeed }
-
     /// Prepares for the next request and keeps the storage of the head.
     package mutating func reset(_ head: inout RequestHead) {
-        if state == .start, position == 0 { return }
+        if !hasBegun, position == 0 { return }
         head.reset()
-        state = .start
+        hasBegun = false
+        state = .requestLine
         position = 0
         emptyLines = 0
-        targetNeedsCheck = false
         framing = Framing()
     }
 
-    /// Parses the bytes that arrived since the last call.
-    /// - Parameters:
-    ///   - bytes: All bytes of the request from its first one on; at least as many as at the last call.
-    ///   - head: The head of the same request at each call.
+    /// - Parameter bytes: All bytes of the request from its first one on; at least as many as at the last call.
     /// - Returns: True once the head is complete; false if the bytes so far may become a request.
     package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) -> Bool {
-        while position < bytes.count {
-            switch state {
-            case .start: try parseStart(bytes)
-            case .startLineFeed:
-                try FieldLines.expectLineFeed(bytes, &position)
-                state = .start
-            case .method: try parseMethod(bytes, &head)
-            case .target: try parseTarget(bytes)
-            case .version: try parseVersion(bytes)
-            case .requestLineFeed: try endRequestLine(bytes, &head)
-            case .fields: try parseFields(bytes, &head)
-            case .complete: return true
-            }
+        if state == .requestLine {
+            guard try skipEmptyLines(bytes), try readRequestLine(bytes, &head) else { return false }
+            lines.begin(countingFrom: position)
+            state = .fields
         }
-        return state == .complete
-    }
-
-    /// RFC 9112 §2.2: a bounded number of empty lines before the request line is ignored.
-    private mutating func parseStart(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        if bytes[position] == ASCII.carriageReturn {
-            guard emptyLines < limits.leadingEmptyLines else { throw .malformedRequestLine }
-            emptyLines += 1
-            position += 1
-            state = .startLineFeed
-            return
-        }
-        lineStart = position
-        tokenStart = position
-        state = .method
-    }
-
-    private mutating func parseFields(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        while true {
+        while state == .fields {
             switch try lines.next(bytes, from: &position) {
-            case .needMore: return
+            case .needMore: return false
             case .field(let field):
                 try framing.receive(bytes, field)
                 head.fields.append(field)
@@ -93,87 +53,78 @@ package struct RequestParser: ~Copyable {
                 try framing.judge(bytes, into: &head)
                 head.byteCount = position
                 state = .complete
-                return
             }
         }
-    }
-}
-
-extension RequestParser {
-    /// RFC 9112 §3.1: the method is a token, followed by exactly one space.
-    mutating func parseMethod(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        let method = try parsePart(bytes, .malformedRequestLine) { byte, _ in FieldGrammar.isTokenByte(byte) }
-        guard let method else { return }
-        head.method = HTTPMethod(bytes, method)
-        state = .target
+        return true
     }
 
-    /// RFC 9112 §3.2: the target has no white space and no byte outside the grammar of URIs. An invalid target is
-    /// refused with 400, not repaired.
-    mutating func parseTarget(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        let target = try parsePart(bytes, .malformedTarget) { byte, needsCheck in
-            let kind = URIGrammar.kind(byte)
-            if kind == .needsCheck { needsCheck = true }
-            return kind != .forbidden
+    /// RFC 9112 §2.2: a bounded number of empty lines before the request line is ignored.
+    /// - Returns: True if another byte follows them.
+    private mutating func skipEmptyLines(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Bool {
+        while position < bytes.count, bytes[position] == ASCII.carriageReturn {
+            guard emptyLines < limits.leadingEmptyLines else { throw .malformedRequestLine }
+            guard try FieldLines.endLine(bytes, position, &position) else { return false }
+            emptyLines += 1
         }
-        guard let target else { return }
-        self.target = target
-        state = .version
+        if position < bytes.count { hasBegun = true }
+        return hasBegun
+    }
+
+    /// RFC 9112 §3.1 and §3.2: the method is a token, and the target holds no byte outside the grammar of URIs. One space
+    /// follows each. An invalid target is refused with 400, not repaired.
+    /// - Returns: False if it needs more bytes.
+    private mutating func readRequestLine(
+        _ bytes: Span<UInt8>,
+        _ head: inout RequestHead
+    ) throws(HTTPRefusal) -> Bool {
+        let limit = position + limits.requestLineBytes
+        let end = min(bytes.count, limit)
+        var index = position
+        let method = try readPart(bytes, &index, end, .malformedRequestLine, FieldGrammar.isTokenByte)
+        if let method { head.method = HTTPMethod(bytes, method) }
+        guard method != nil, let target = try readPart(bytes, &index, end, .malformedTarget, URIGrammar.isTargetByte)
+        else {
+            // RFC 9112 §3: a request line longer than the server is willing to parse is 414.
+            if end == limit { throw .targetTooLong }
+            return false
+        }
+        // RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, directly followed by the line end.
+        let version = index
+        while index < min(bytes.count, version + 8) {
+            guard FieldGrammar.isVersionByte(bytes[index], at: index - version) else { throw .malformedRequestLine }
+            index += 1
+        }
+        guard index < bytes.count else { return false }
+        guard bytes[index] == ASCII.carriageReturn else { throw .malformedRequestLine }
+        guard index <= limit else { throw .targetTooLong }
+        guard try FieldLines.endLine(bytes, index, &position) else { return false }
+        // RFC 9110 §15.6.6: a request of another major version is 505. The version has the form `HTTP/1.1`.
+        guard bytes[version + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
+        // RFC 9110 §2.5: a higher minor version is handled as the highest that this server knows.
+        head.minorVersion = bytes[version + 7] == UInt8(ascii: "0") ? 0 : 1
+        try head.splitTarget(bytes, target)
+        return true
     }
 
     /// Reads a part of the request line, and the space behind it.
-    /// - Returns: The part; nil if it needs more bytes.
+    /// - Returns: The part; nil if it does not end before `end`.
     @inline(__always)
-    private mutating func parsePart(
+    private func readPart(
         _ bytes: Span<UInt8>,
+        _ index: inout Int,
+        _ end: Int,
         _ refusal: HTTPRefusal,
-        _ isAllowed: (_ byte: UInt8, _ targetNeedsCheck: inout Bool) -> Bool
+        _ isAllowed: (UInt8) -> Bool
     ) throws(HTTPRefusal) -> Range<Int>? {
-        let end = min(bytes.count, lineStart + limits.requestLineBytes)
-        while position < end {
-            let byte = bytes[position]
-            position += 1
-            if byte == ASCII.space {
-                let part = tokenStart..<position - 1
-                guard !part.isEmpty else { throw refusal }
-                tokenStart = position
-                return part
-            }
-            guard isAllowed(byte, &targetNeedsCheck) else { throw refusal }
+        let start = index
+        while index < end, bytes[index] != ASCII.space {
+            guard isAllowed(bytes[index]) else { throw refusal }
+            index += 1
         }
-        // RFC 9112 §3: a request line longer than the server is willing to parse is 414.
-        if position - lineStart >= limits.requestLineBytes { throw .targetTooLong }
-        return nil
-    }
-
-    /// RFC 9112 §2.3: `HTTP/` digit `.` digit, in upper case, directly followed by the line end.
-    mutating func parseVersion(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        while position < bytes.count {
-            let byte = bytes[position]
-            let offset = position - tokenStart
-            let isRight =
-                offset == 8 ? byte == ASCII.carriageReturn : FieldGrammar.isVersionByte(byte, at: offset)
-            guard isRight else { throw .malformedRequestLine }
-            if offset == 8 {
-                guard position - lineStart <= limits.requestLineBytes else { throw .targetTooLong }
-                position += 1
-                state = .requestLineFeed
-                return
-            }
-            position += 1
-        }
-    }
-
-    /// Checks the version and the form of the target at the end of the request line.
-    mutating func endRequestLine(_ bytes: Span<UInt8>, _ head: inout RequestHead) throws(HTTPRefusal) {
-        try FieldLines.expectLineFeed(bytes, &position)
-        // RFC 9110 §15.6.6: a request of another major version is 505. The version has the form `HTTP/1.1`.
-        guard bytes[tokenStart + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
-        // RFC 9110 §2.5: a higher minor version is handled as the highest that this server knows.
-        head.minorVersion = bytes[tokenStart + 7] == UInt8(ascii: "0") ? 0 : 1
-        try splitTarget(bytes, &head)
-        lines.begin(countingFrom: position)
-        state = .fields
+        if index == end { return nil }
+        guard index > start else { throw refusal }
+        index += 1
+        return start..<index - 1
     }
 }
 
@@ -224,10 +175,7 @@ package struct RequestHead: ~Copyable {
         fields = storage
     }
 
-    /// The value of the first field named `name`.
-    /// - Parameters:
-    ///   - name: The field name in lower case.
-    ///   - bytes: The bytes this head was parsed from.
+    /// The value of the first field with this name, given in lower case.
     package func value(of name: StaticString, in bytes: Span<UInt8>) -> Range<Int>? {
         fields.first { bytes.equalIgnoringCase($0.name, name) }?.value
     }

@@ -3,22 +3,17 @@ internal import LLBytes
 /// Parses a response head from bytes that may arrive in any pieces. Interim responses (1xx) are skipped. Its decisions
 /// depend on the bytes alone.
 package struct ResponseParser: Sendable {
-    private enum State { case statusLine, lineFeed, fields }
-
     private let headLimit: Int
     /// True if the request was CONNECT: a 2xx then has no body, and the tunnel follows (RFC 9112 §6.3).
     private let answersConnect: Bool
-    private var state = State.statusLine
+    /// The start of the first incomplete line.
     private var position = 0
-    /// The start of the current head, after any interim responses.
-    private var start = 0
+    private var hasStatus = false
     private var lines: FieldLines
     private var framing = Framing()
     private var head = ResponseHead()
 
-    /// - Parameters:
-    ///   - headLimit: Bytes of all heads together, including interim responses.
-    ///   - fieldLimit: Field lines of one head.
+    /// - Parameter headLimit: Bytes of all heads together, including interim responses.
     package init(headLimit: Int, fieldLimit: Int, answersConnect: Bool = false) {
         self.headLimit = headLimit
         self.answersConnect = answersConnect
@@ -28,65 +23,58 @@ package struct ResponseParser: Sendable {
     /// Reads all bytes of the response so far, from its first one on; at least as many as at the last call.
     /// - Returns: The head; nil if it needs more bytes.
     package mutating func parse(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> ResponseHead? {
-        while position < bytes.count {
-            switch state {
-            case .statusLine: try readStatusLine(bytes)
-            case .lineFeed:
-                try FieldLines.expectLineFeed(bytes, &position)
-                try endStatusLine(bytes)
-            case .fields:
-                switch try lines.next(bytes, from: &position) {
-                case .needMore: return nil
-                case .field(let field):
-                    try framing.receive(bytes, field)
-                    head.fields.append(field)
-                case .end:
-                    try endHead()
-                    // RFC 9110 §15.2: interim responses come before the final one. 101 is only allowed after a request
-                    // for it.
-                    guard head.status < 200 else { return head }
-                    guard head.status != 101 else { throw .unexpectedUpgrade }
-                    start = position
-                    state = .statusLine
-                }
+        while true {
+            if !hasStatus {
+                guard try readStatusLine(bytes) else { return nil }
+                hasStatus = true
+                framing = Framing()
+                lines.begin(countingFrom: 0)
+            }
+            switch try lines.next(bytes, from: &position) {
+            case .needMore: return nil
+            case .field(let field):
+                try framing.receive(bytes, field)
+                head.fields.append(field)
+            case .end:
+                try endHead()
+                // RFC 9110 §15.2: interim responses come before the final one. 101 is only allowed after a request for
+                // it.
+                guard head.status < 200 else { return head }
+                guard head.status != 101 else { throw .unexpectedUpgrade }
+                hasStatus = false
             }
         }
-        return nil
     }
 
     /// RFC 9112 §4: `HTTP/1.x SP 3DIGIT SP reason`. The space before an empty reason may be missing, because many
     /// servers leave it out.
-    private mutating func readStatusLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        while position < min(bytes.count, headLimit) {
-            let (byte, offset) = (bytes[position], position - start)
+    /// - Returns: False if it needs more bytes.
+    private mutating func readStatusLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) -> Bool {
+        let start = position
+        let rest = start..<max(start, min(bytes.count, headLimit))
+        for index in rest {
+            let (byte, offset) = (bytes[index], index - start)
+            if offset >= 12, byte == ASCII.carriageReturn {
+                guard try FieldLines.endLine(bytes, index, &position) else { return false }
+                guard bytes[start + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
+                head = ResponseHead()
+                head.minorVersion = bytes[start + 7] == UInt8(ascii: "0") ? 0 : 1
+                head.status = (start + 9..<start + 12).reduce(0) { $0 * 10 + Int(bytes[$1] - UInt8(ascii: "0")) }
+                return true
+            }
             let isRight =
                 switch offset {
                 case 0..<8: FieldGrammar.isVersionByte(byte, at: offset)
-                case 8: byte == ASCII.space
+                case 8, 12: byte == ASCII.space
                 // RFC 9110 §15: the first digit is 1 … 5.
                 case 9: (UInt8(ascii: "1")...UInt8(ascii: "5")).contains(byte)
                 case 10, 11: ASCII.digit(byte) != nil
-                case 12: byte == ASCII.space || byte == ASCII.carriageReturn
-                default: FieldGrammar.isValueByte(byte) || byte == ASCII.carriageReturn
+                default: FieldGrammar.isValueByte(byte)
                 }
             guard isRight else { throw byte == ASCII.lineFeed ? .malformedLineEnd : .malformedStatusLine }
-            position += 1
-            if byte == ASCII.carriageReturn {
-                state = .lineFeed
-                return
-            }
         }
-        if position >= headLimit { throw .headerSectionTooLarge }
-    }
-
-    private mutating func endStatusLine(_ bytes: Span<UInt8>) throws(HTTPRefusal) {
-        guard bytes[start + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
-        head = ResponseHead()
-        head.minorVersion = bytes[start + 7] == UInt8(ascii: "0") ? 0 : 1
-        head.status = (start + 9..<start + 12).reduce(0) { $0 * 10 + Int(bytes[$1] - UInt8(ascii: "0")) }
-        framing = Framing()
-        lines.begin(countingFrom: 0)
-        state = .fields
+        guard rest.upperBound < headLimit else { throw .headerSectionTooLarge }
+        return false
     }
 
     private mutating func endHead() throws(HTTPRefusal) {
@@ -96,30 +84,17 @@ package struct ResponseParser: Sendable {
             head.framing = .length(0)
             return
         }
-        head.framing =
-            switch try framing.length(minorVersion: head.minorVersion) {
-            case .undeclared: .untilClose
-            case .bytes(let count): .length(count)
-            case .chunked: .chunked
-            }
+        head.framing = try framing.length(minorVersion: head.minorVersion)
     }
 }
 
 /// The head of a response as ranges of the bytes it was parsed from.
 package struct ResponseHead: Sendable, Equatable {
-    /// The way in which the body ends (RFC 9112 §6.3).
-    package enum Framing: Sendable, Equatable {
-        /// The body has this many bytes; 0 means no body.
-        case length(Int)
-        case chunked
-        case untilClose
-    }
-
     /// The status, 200 … 599. Interim responses are skipped.
     package internal(set) var status = 0
     package internal(set) var minorVersion: UInt8 = 1
     package internal(set) var fields: [HeadField] = []
-    package internal(set) var framing = Framing.untilClose
+    package internal(set) var framing = BodyFraming.undeclared
     /// The start of the body: the length of the head and of the interim responses before it, in bytes.
     package internal(set) var byteCount = 0
 }

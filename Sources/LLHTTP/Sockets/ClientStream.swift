@@ -1,3 +1,5 @@
+internal import LLBytes
+
 /// A connection to a server, plain or TLS, for a thread that has nothing else to do. Sends and receives return at once;
 /// one wait ends with readiness, a signal or a deadline.
 package final class ClientStream {
@@ -16,7 +18,7 @@ package final class ClientStream {
         hostName: String,
         cancelledBy cancellation: WakeSignal? = nil,
         until deadline: MonotonicInstant
-    ) throws(StreamError) {
+    ) throws(ClientError) {
         do {
             let tls = try TLSConnection(client: context, descriptor: socket.descriptor, hostName: hostName)
             while let wanted = try tls.handshake() {
@@ -29,13 +31,13 @@ package final class ClientStream {
         }
     }
 
-    /// Sends as many of `bytes`, from `offset` (0 … `bytes.count`) on, as the connection takes now.
-    package func send(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Socket.Transfer {
+    /// Sends as many bytes as the connection takes now.
+    package func send(_ bytes: [UInt8], from offset: Int) throws(ClientError) -> Socket.Transfer {
         do {
             guard let tls else { return noted(try socket.send(bytes, from: offset)) }
             guard offset >= 0, offset < bytes.count else { return .bytes(0) }
             let transfer = noted(try tls.write(bytes.span.extracting(offset..<bytes.count)))
-            if transfer == .closed { throw StreamError.closed }
+            if transfer == .closed { throw ClientError.closed }
             return transfer
         } catch {
             throw Self.translated(error)
@@ -43,7 +45,7 @@ package final class ClientStream {
     }
 
     /// Receives the available bytes into the start of `buffer`; an end without close_notify under TLS is an error.
-    package func receive(into buffer: inout [UInt8]) throws(StreamError) -> Socket.Transfer {
+    package func receive(into buffer: inout [UInt8]) throws(ClientError) -> Socket.Transfer {
         do {
             guard let tls else { return try socket.receive(into: &buffer) }
             var target = buffer.mutableSpan
@@ -74,10 +76,10 @@ package final class ClientStream {
 
     /// Waits only for the readiness that the last transfer or handshake needs.
     package func wait(
-        _ phase: StreamError.Phase,
+        _ phase: ClientError.Phase,
         cancelledBy cancellation: WakeSignal?,
         until deadline: MonotonicInstant
-    ) throws(StreamError) {
+    ) throws(ClientError) {
         switch wait(or: cancellation, until: deadline, hearsPeer: false) {
         // The deadline holds even if the peer makes the stream ready again and again.
         case .ready: if MonotonicClock.now() >= deadline { throw .timedOut(phase: phase) }
@@ -92,9 +94,9 @@ package final class ClientStream {
         tls = nil
     }
 
-    private static func translated(_ error: any Error) -> StreamError {
+    private static func translated(_ error: any Error) -> ClientError {
         switch error {
-        case let error as StreamError: error
+        case let error as ClientError: error
         case TLSError.truncated: .closed
         case TLSError.system(let errno): .failed(reason: SystemReason.sentence(for: errno))
         case let error as TLSError: .tls(reason: error.description)
@@ -117,7 +119,7 @@ extension ClientStream {
         package init() {}
     }
 
-    package static func open(socket path: String) throws(StreamError) -> ClientStream {
+    package static func open(socket path: String) throws(ClientError) -> ClientStream {
         do {
             let path = try UnixSocketPath(path)
             let socket = try Socket.makeUnix(for: path)
@@ -129,10 +131,7 @@ extension ClientStream {
     }
 
     /// Connects to the first of a host's addresses that accepts, each with a head start over the next (RFC 8305, 5).
-    /// The other attempts are closed.
-    /// - Parameters:
-    ///   - cancellation: Ends the call from other threads.
-    ///   - deadline: Bounds the name look-up and the connection together.
+    /// - Parameter deadline: Bounds the name look-up and the connection together.
     package static func open(
         _ host: String,
         port: UInt16,
@@ -140,7 +139,7 @@ extension ClientStream {
         limits: RaceLimits = .init(),
         cancelledBy cancellation: WakeSignal? = nil,
         until deadline: MonotonicInstant
-    ) throws(StreamError) -> ClientStream {
+    ) throws(ClientError) -> ClientStream {
         let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
         let deadline = min(deadline, MonotonicClock.now() + limits.timeout)
         var untried = addresses.prefix(limits.addressCount)
@@ -181,15 +180,22 @@ extension ClientStream {
     }
 }
 
-/// The reason why an outbound stream could not be opened, or broke.
-package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
+/// Why a connection to another server could not be made or broke, or why a fetch yielded no response. `description` is one
+/// sentence fit for a log line. It quotes nothing from the peer.
+package enum ClientError: Error, Equatable, CustomStringConvertible {
     case nameNotResolved(host: String, reason: String)
     case connectFailed(reason: String)
+    case proxyFailed(reason: String)
     case tls(reason: String)
     case timedOut(phase: Phase)
     case closed
     case failed(reason: String)
     case cancelled
+    case malformedRequest
+    case malformedResponse(reason: String)
+    case headTooLarge(limit: Int)
+    case bodyTooLarge(limit: Int)
+    case redirectRefused(reason: String)
 
     /// The step during which the time ran out.
     package enum Phase: String, Sendable { case resolving, connecting, handshaking, sending, receiving }
@@ -198,11 +204,17 @@ package enum StreamError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .nameNotResolved(let host, let reason): "the name \(host) could not be resolved: \(reason)"
         case .connectFailed(let reason): "no connection could be made: \(reason)"
+        case .proxyFailed(let reason): "the proxy did not open a tunnel: \(reason)"
         case .tls(let reason): reason
         case .timedOut(let phase): "the time ran out while \(phase.rawValue)"
         case .closed: "the connection was closed before the answer was whole"
         case .failed(let reason): "the connection failed: \(reason)"
         case .cancelled: "the fetch was cancelled"
+        case .malformedRequest: "a header field holds a byte that is not allowed"
+        case .malformedResponse(let reason): "the answer is not HTTP: \(reason)"
+        case .headTooLarge(let limit): "the answer's head is larger than \(DecimalNumber.grouped(limit)) bytes"
+        case .bodyTooLarge(let limit): "the answer's body is larger than \(DecimalNumber.grouped(limit)) bytes"
+        case .redirectRefused(let reason): "the redirect was not followed: \(reason)"
         }
     }
 }

@@ -2,13 +2,11 @@ internal import CLLSystem
 internal import Dispatch
 internal import Synchronization
 
-/// Finds the addresses of hosts and never blocks its caller beyond a deadline.
-///
-/// The system's resolver has no deadline, so it runs on a queue of its own. A look-up that takes too long is left to
-/// end by itself.
+/// Finds the addresses of hosts and never blocks its caller beyond a deadline. The system's resolver has none, so it runs
+/// on a queue of its own, and a look-up that takes too long is left to end by itself.
 package final class NameResolver: Sendable {
     /// Finds a host's addresses, or fails with `nameNotResolved`; it may block for any time.
-    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], StreamError>
+    package typealias Lookup = @Sendable (_ host: String) -> Result<[SocketAddress], ClientError>
 
     /// The limit of look-ups that have not ended and that their callers have left: 8, so that a resolver without an
     /// answer gathers no threads. Look-ups with a waiting caller do not count: each caller has a thread of its own
@@ -28,7 +26,7 @@ package final class NameResolver: Sendable {
         port: UInt16,
         cancelledBy cancellation: WakeSignal?,
         until deadline: MonotonicInstant
-    ) throws(StreamError) -> [SocketAddress] {
+    ) throws(ClientError) -> [SocketAddress] {
         if let address = SocketAddress(host: host, port: port) { return [address] }
         guard left.load(ordering: .relaxed) < Self.leftLimit else {
             throw .nameNotResolved(host: host, reason: "the resolver does not answer")
@@ -38,7 +36,7 @@ package final class NameResolver: Sendable {
             throw .nameNotResolved(host: host, reason: SystemReason.sentence(for: error.errorNumber))
         }
         // The outcome of the look-up, and a flag for a caller that has left.
-        let progress = Locked<(result: Result<[SocketAddress], StreamError>?, isLeft: Bool)>((nil, false))
+        let progress = Locked<(result: Result<[SocketAddress], ClientError>?, isLeft: Bool)>((nil, false))
         DispatchQueue(label: "name-resolution").async { [self] in
             let result = lookup(host)
             progress.withLock { progress in
@@ -79,8 +77,11 @@ extension NameResolver {
         var addresses: [SocketAddress] = []
         var next = unsafe list
         while let entry = unsafe next {
-            if let address = unsafe address(of: entry.pointee), !addresses.contains(address) {
-                addresses.append(address)
+            // The entry has a whole address of the family that the address names; it is copied at once.
+            var system = platform_address()
+            if unsafe platform_read_address(entry.pointee.ai_addr, &system) >= 0 {
+                let address = SocketAddress(system)
+                if !addresses.contains(address) { addresses.append(address) }
             }
             unsafe next = entry.pointee.ai_next
         }
@@ -99,26 +100,5 @@ extension NameResolver {
     private static func sentence(for code: Int32) -> String {
         guard let text = unsafe gai_strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text).lowercased()
-    }
-
-    /// Copies the address from the system's list.
-    private static func address(of entry: addrinfo) -> SocketAddress? {
-        guard let pointer = unsafe entry.ai_addr else { return nil }
-        let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: Int(entry.ai_addrlen))
-        // `ai_addrlen` bytes are valid; each structure is read only if it fits wholly.
-        switch unsafe entry.ai_family {
-        case AF_INET where bytes.count >= MemoryLayout<sockaddr_in>.size:
-            let system = unsafe bytes.loadUnaligned(as: sockaddr_in.self)
-            // The number is in network order in memory: most significant byte first.
-            return unsafe withUnsafeBytes(of: system.sin_addr) { unsafe SocketAddress(bytes: Array($0), port: 0) }
-        case AF_INET6 where bytes.count >= MemoryLayout<sockaddr_in6>.size:
-            let system = unsafe bytes.loadUnaligned(as: sockaddr_in6.self)
-            let scope = system.sin6_scope_id
-            return unsafe withUnsafeBytes(of: system.sin6_addr) {
-                unsafe SocketAddress(bytes: Array($0), port: 0, scope: scope)
-            }
-        default:
-            return nil
-        }
     }
 }

@@ -41,9 +41,7 @@ package struct ControlGroup {
     private let root: String
     private let path: Substring
 
-    /// - Parameters:
-    ///   - root: The directory of the mounted control groups (version 2).
-    ///   - membership: The file that names the process's own group.
+    /// - Parameter root: The directory of the mounted control groups (version 2).
     package init(root: String = "/sys/fs/cgroup", membership: String = "/proc/self/cgroup") {
         self.root = root
         // `0::/system.slice/x.service`.

@@ -33,9 +33,9 @@ package struct ServiceManager: Sendable {
         return .microseconds(time / 2)
     }
 
-    /// Sends the state, with a status line for people.
-    /// - Parameter time: The time that the step may take, if it may exceed the manager's timeout.
-    /// - Throws: An error if the manager does not listen; the service continues.
+    /// - Parameters:
+    ///   - status: A line for people.
+    ///   - time: The time that the step may take, if it may exceed the manager's timeout.
     package func notify(_ state: State, status: String? = nil, within time: Duration? = nil) throws(SocketError) {
         var text = state.rawValue
         // The manager uses the time to tell this reload from an older one (systemd.service(5), Type=notify-reload).

@@ -158,22 +158,13 @@ extension TLSContext {
         unsafe SSL_CTX_set_alpn_select_cb(
             pointer,
             { _, chosen, chosenCount, offered, offeredCount, _ in
-                guard let chosen = unsafe chosen, let chosenCount = unsafe chosenCount, let offered = unsafe offered
-                else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-                // In bounds: `offered` holds `offeredCount` bytes, and each step checks its index before it reads.
-                let names = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
-                var index = 0
-                while index < names.count {
-                    let count = unsafe Int(names[index])
-                    guard index + count < names.count else { break }
-                    if count == 8, unsafe names[index...(index + 8)].elementsEqual(http1) {
-                        unsafe chosen.pointee = offered + index + 1
-                        unsafe chosenCount.pointee = 8
-                        return SSL_TLSEXT_ERR_OK
-                    }
-                    index += count + 1
-                }
-                return SSL_TLSEXT_ERR_ALERT_FATAL
+                // Each list is read within its own count. The choice is a part of the client's list, which OpenSSL keeps.
+                var choice: UnsafeMutablePointer<UInt8>?
+                let count = UInt32(http1.count)
+                let result = unsafe SSL_select_next_proto(&choice, chosenCount, offered, offeredCount, http1, count)
+                guard result == OPENSSL_NPN_NEGOTIATED else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                unsafe chosen?.pointee = unsafe UnsafePointer(choice)
+                return SSL_TLSEXT_ERR_OK
             },
             nil
         )

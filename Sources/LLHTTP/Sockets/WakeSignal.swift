@@ -55,7 +55,7 @@ package enum BlockingWait {
     /// deadline.
     package enum Event: Equatable, Sendable { case ready(Int), signal, deadline }
 
-    /// Waits for the first event. The signal is checked before the descriptors and is not taken.
+    /// The signal is checked before the descriptors and is not taken.
     package static func wait(
         for interests: [Interest],
         or signal: WakeSignal? = nil,

@@ -40,15 +40,15 @@ package struct WebhookFailure: Error, Sendable, Equatable {
 }
 
 extension WebhookFailure {
-    init(_ error: HTTPSClientError) {
+    init(_ error: ClientError) {
         let (reason, isTransient): (Reason, Bool) =
             switch error {
-            case .stream(.timedOut): (.timedOut, true)
-            case .stream(.tls): (.tlsFailed, false)
-            case .stream(.cancelled): (.unreachable, false)
-            case .stream, .proxyFailed: (.unreachable, true)
+            case .timedOut: (.timedOut, true)
+            case .tls: (.tlsFailed, false)
+            case .cancelled: (.unreachable, false)
             case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
                 (.unreadable, false)
+            default: (.unreachable, true)
             }
         self.init(reason: reason, sentence: error.description, isTransient: isTransient)
     }
@@ -144,7 +144,7 @@ package final class WebhookSender: Sendable {
         var limits = HTTPSClientLimits()
         limits.fetchTimeout = self.limits.attemptTime
         let response: HTTPSResponse
-        do throws(HTTPSClientError) {
+        do throws(ClientError) {
             // The status alone tells that the backend accepted it.
             response = try client.send(request, limits: limits, until: deadline, needsBody: false)
         } catch {

@@ -190,7 +190,7 @@ package final class GraphClient: Sendable {
         httpLimits.bodyBytes = bodyBytes
         var isSent = false
         let response: HTTPSResponse
-        do throws(HTTPSClientError) {
+        do throws(ClientError) {
             response = try client.send(request, limits: httpLimits, until: deadline) { isSent = true }
         } catch {
             var failure = GraphFailure(Self.error(of: error), reason: error.description)
@@ -211,12 +211,12 @@ package final class GraphClient: Sendable {
         }
     }
 
-    private static func error(of error: HTTPSClientError) -> GraphError {
+    private static func error(of error: ClientError) -> GraphError {
         switch error {
-        case .stream(.timedOut): .timedOut
-        case .stream(.tls): .tlsFailed
-        case .stream, .proxyFailed: .unreachable
+        case .timedOut: .timedOut
+        case .tls: .tlsFailed
         case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
+        default: .unreachable
         }
     }
 }

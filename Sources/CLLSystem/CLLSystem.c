@@ -245,8 +245,6 @@ int platform_event_clear(int fd) {
     NEGATED(read(fd, &value, sizeof value));
 }
 
-int platform_spare_descriptor(void) { NEGATED(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
-
 /* glibc gives the arguments to each constructor; other C libraries do not. They are found elsewhere only in /proc, if it is
  * mounted, and below the environment, if no other library has moved it. */
 static int argument_count;

@@ -218,9 +218,9 @@ private struct Need {
     /// file, the store, the signals and a reload.
     var threads: Int { workers + 1 + 2 * calls + 5 }
 
-    /// A worker has an epoll set, a wake-up signal, a listener and a spare descriptor. A call has a connection and a
-    /// wake-up signal, and two more for its look-up. 16 are for Redis, files, and the check that an address is free.
-    private var descriptors: Int { 4 * (workers + 1) + 4 * calls + 16 }
+    /// A worker has an epoll set, a wake-up signal and a listener. A call has a connection and a wake-up signal, and two
+    /// more for its look-up. 16 are for Redis, files, and the check that an address is free.
+    private var descriptors: Int { 3 * (workers + 1) + 4 * calls + 16 }
 
     /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
     private static let leastConnections = 64

@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -116,14 +114,4 @@ int epoll_wait(int poll, struct epoll_event *events, int most, int milliseconds)
 
 int eventfd(unsigned int value, int flags) {
     return fails(plan, FAULT_CREATE_EVENT_DESCRIPTOR) ? -1 : opened(plan, ORIGINAL(eventfd)(value, flags));
-}
-
-int open(const char *path, int flags, ...) {
-    va_list rest;
-    va_start(rest, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
-    va_end(rest);
-    if (!plan || strcmp(path, "/dev/null") != 0)
-        return ORIGINAL(open)(path, flags, mode);
-    return fails(plan, FAULT_CREATE_SPARE_DESCRIPTOR) ? -1 : opened(plan, ORIGINAL(open)(path, flags, mode));
 }

@@ -45,45 +45,50 @@ struct ConnectionTableTests {
         table.insert(next, from: nil)
         #expect(next.slot == 0 && table.find(tag: table.tag(of: next)) === next)
     }
-}
 
-@Suite("Deadlines")
-struct DeadlineListTests {
     private func moment(_ nanoseconds: UInt64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
 
-    @Test("An entry that is set again with its past deadline comes up once for each search")
+    @Test("A connection scheduled again with its past deadline comes up once for each search")
     func unmovedDeadline() {
-        var list = DeadlineList()
-        list.schedule(3, at: moment(5))
+        var table = ConnectionTable()
+        let connection = connection()
+        table.insert(connection, from: nil)
+        connection.phaseDeadline = moment(5)
+        table.schedule(connection)
         for now in 10...20 as ClosedRange<UInt64> {
-            let first = list.popDue(now: moment(now))
-            list.schedule(3, at: moment(5))
-            let second = list.popDue(now: moment(now))
-            #expect(first == 3 && second == nil)
+            let first = table.popDue(now: moment(now))
+            table.schedule(connection)
+            let second = table.popDue(now: moment(now))
+            #expect(first === connection && second == nil)
         }
     }
 
-    @Test("Entries set, moved and removed at random come up at their time", arguments: 1...20 as ClosedRange<UInt64>)
-    func random(seed: UInt64) {
+    @Test("Deadlines set, moved and removed at random come up at their time", arguments: 1...20 as ClosedRange<UInt64>)
+    func randomDeadlines(seed: UInt64) {
         var generator = RepeatableGenerator(seed: seed)
-        var list = DeadlineList()
+        var table = ConnectionTable()
+        let connections = (0..<50).map { _ in connection() }
+        for connection in connections { table.insert(connection, from: nil) }
         var deadlines: [Int: UInt64] = [:]
         var now: UInt64 = 1_000
         for _ in 0..<3_000 {
-            let entry = Int.random(in: 0..<50, using: &generator)
+            let connection = connections[Int.random(in: 0..<50, using: &generator)]
             switch Int.random(in: 0..<10, using: &generator) {
             case 0..<6:
-                deadlines[entry] = now + UInt64.random(in: 0...300, using: &generator)
-                list.schedule(entry, at: moment(deadlines[entry] ?? 0))
+                let deadline = now + UInt64.random(in: 0...300, using: &generator)
+                deadlines[connection.slot] = deadline
+                connection.phaseDeadline = moment(deadline)
+                table.schedule(connection)
             case 6:
-                deadlines[entry] = nil
-                list.remove(entry)
+                deadlines[connection.slot] = nil
+                table.remove(connection)
+                table.insert(connection, from: nil)
             default:
-                let next = list.nextDeadline()?.nanoseconds ?? now
-                #expect(deadlines.values.allSatisfy { $0 >= next })
-                now = max(now, Bool.random(using: &generator) ? next : now + 150)
+                let next = table.nextDeadline
+                #expect(deadlines.values.allSatisfy { moment($0) >= next })
+                now = max(now, next != .never && Bool.random(using: &generator) ? next.nanoseconds : now + 150)
                 var due: Set<Int> = []
-                while let found = list.popDue(now: moment(now)) { due.insert(found) }
+                while let found = table.popDue(now: moment(now)) { due.insert(found.slot) }
                 #expect(due == Set(deadlines.filter { $0.value <= now }.keys))
                 deadlines = deadlines.filter { $0.value > now }
             }

@@ -56,8 +56,8 @@ struct SharedListenerTests {
     @Test("A connection that was handed over and not taken is closed when its worker ends")
     func handedOver() throws {
         let handle = try WorkerHandle([])
-        let configuration = HTTPServerConfiguration(addresses: [])
-        var worker = Worker(handle, 0, configuration, WorkerShared(), handler: TestHandler.probe())
+        let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [])) { _ in TestHandler.probe() }
+        var worker = Worker(handle, 0, of: server, handler: TestHandler.probe())
         var pair: [Int32] = [0, 0]
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
         defer { _ = close(pair[1]) }

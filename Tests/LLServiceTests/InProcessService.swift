@@ -149,7 +149,7 @@ final class InProcessService {
     }
 
     /// The answer to a request that the server itself refuses.
-    func fail(_ failure: HTTPFailure, _ method: String, _ target: String) throws -> TestResponse {
+    func fail(_ failure: HTTPRefusal, _ method: String, _ target: String) throws -> TestResponse {
         let bytes = Array("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\r\n".utf8)
         var exchange = try exchange(2, bytes.span)
         handler.renderFailure(failure, &exchange, bytes: bytes.span)

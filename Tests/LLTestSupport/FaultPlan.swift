@@ -4,7 +4,7 @@ internal import CLLTestProcess
 /// workers, and the descriptors that the server has opened.
 @safe package final class FaultPlan: Sendable {
     package enum Call: UInt32, CaseIterable, Sendable {
-        case accept, receive, send, shutdown, createPoll, control, wait, createEventDescriptor, createSpareDescriptor
+        case accept, receive, send, shutdown, createPoll, control, wait, createEventDescriptor
     }
 
     /// The plan in C is never freed and changes by atomic operations alone.

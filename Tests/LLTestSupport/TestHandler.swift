@@ -42,7 +42,7 @@ package final class TestHandler: HTTPRequestHandler {
         answer(&exchange, bytes)
     }
 
-    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+    package func renderFailure(_ failure: HTTPRefusal, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         guard writesFailures else { return }
         exchange.response.addField("Content-Type: text/plain")
         exchange.response.body += Array("\(failure)\n".utf8)

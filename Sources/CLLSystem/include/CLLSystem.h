@@ -97,8 +97,6 @@ int platform_epoll_wait(int epoll, struct platform_event *events, int count, int
 int platform_event_descriptor(void);
 int platform_event_signal(int fd);
 int platform_event_clear(int fd);
-/* Opens /dev/null, closed on exec. Close the descriptor to free one when the process has run out. */
-int platform_spare_descriptor(void);
 /* Sets the size of the stacks of threads that start later; does nothing without glibc. */
 void platform_set_stack_size(size_t bytes);
 /* Returns free memory of this process to the system. */

@@ -1,9 +1,8 @@
 /// Jobs on other threads, and the requests of one worker that wait for them.
 ///
-/// A request begins a job and is parked. The job ends on another thread. Its outcome is kept here, and its request
-/// alone is woken and takes it. Results that the request had before it parked are kept with the job, so that no work is
-/// done twice. The outcome is dropped if no request waits for it any more (its client disconnected, or its time was
-/// over).
+/// A request begins a job and is parked. The job ends on another thread. Its outcome is kept here, and its request alone
+/// is woken and takes it, with the results that it had before it parked. The outcome is dropped if no request waits for
+/// it any more (its client disconnected, or its time was over).
 package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
     package enum Visit {
         case none

@@ -8,7 +8,7 @@ extension Connection {
     }
 
     /// Reads requests from the buffer and answers them in order, until the bytes are used up, a request is incomplete,
-    /// or other connections must be served. The caller has taken the buffer; it is put back if it is still needed.
+    /// or other connections must be served. The buffer is put back if it is still needed.
     func process(_ held: HeldBuffer, _ host: inout ConnectionHost) {
         if process(&held.content, &host) {
             buffer = held
@@ -49,17 +49,17 @@ extension Connection {
                         isNeeded = true
                     }
                 } catch {
-                    fail(&buffer, .refused(error), .refused, &host)
+                    fail(&buffer, error, .refused, &host)
                 }
             case .body:
                 do throws(HTTPRefusal) {
                     if try buffer.receiveBody() { decide(&buffer, .first, &host) } else { isNeeded = true }
                 } catch {
-                    fail(&buffer, .refused(error), .refused, &host)
+                    fail(&buffer, error, .refused, &host)
                 }
             case .discarding:
                 do throws(HTTPRefusal) {
-                    if try buffer.discardBody() { phase = .idle } else { isNeeded = true }
+                    if try buffer.receiveBody() { endRequest(&buffer, at: buffer.requestEnd) } else { isNeeded = true }
                 } catch {
                     // The request is answered already, so the connection ends without a second answer.
                     close(.refused)
@@ -72,7 +72,6 @@ extension Connection {
         return isNeeded == true
     }
 
-    /// The head is complete: refuses it for overload, or asks the handler.
     private func receiveHead(
         _ buffer: inout RequestBuffer,
         arrivedAfter earliest: MonotonicInstant,
@@ -82,7 +81,7 @@ extension Connection {
         if host.isOverdue(arrivedAfter: earliest) || isOverLimit,
             !buffer.call({ handler.isExemptFromOverload($0.head, bytes: $1) })
         {
-            host.overloadedCount += 1
+            host.counters.overloaded += 1
             return fail(&buffer, .overloaded, .limit, &host)
         }
         buffer.exchange.prepare(context(.first, host))
@@ -109,7 +108,6 @@ extension Connection {
         }
     }
 
-    /// The request is complete: asks the handler.
     private func decide(_ buffer: inout RequestBuffer, _ visit: RequestVisit, _ host: inout ConnectionHost) {
         let handler = host.handler
         buffer.exchange.prepare(context(visit, host), body: buffer.bodyRange)
@@ -146,26 +144,30 @@ extension Connection {
         // may or may not send its body now, so its connection is closed, even if some bytes have already come.
         if bodyFollows,
             buffer.exchange.head.expectsContinue
-                || (buffer.exchange.head.contentLength ?? 0) > host.limits.discardedBodyBytes
+                || (buffer.exchange.head.contentLength ?? 0) > host.limits.http.bodyBytes
         {
             buffer.exchange.response.closesConnection = true
         }
         if !encodeResponse(&buffer, &host) {
             close(host.isDraining ? .stopped : .finished)
         } else if bodyFollows {
-            buffer.beginDiscarding(atMost: host.limits.discardedBodyBytes)
+            buffer.beginBody(atMost: host.limits.http.bodyBytes)
             phase = .discarding
             phaseDeadline = host.now + host.limits.bodyDeadline
         } else {
-            buffer.advance(by: bodyIsRead ? buffer.requestEnd : buffer.exchange.head.byteCount)
-            phase = .idle
+            endRequest(&buffer, at: bodyIsRead ? buffer.requestEnd : buffer.exchange.head.byteCount)
         }
+    }
+
+    private func endRequest(_ buffer: inout RequestBuffer, at end: Int) {
+        buffer.advance(by: end)
+        phase = .idle
     }
 
     /// Refuses the request and ends the connection: the bytes behind the request cannot be trusted to be another one.
     func fail(
         _ buffer: inout RequestBuffer,
-        _ failure: HTTPFailure,
+        _ failure: HTTPRefusal,
         _ cause: ConnectionCloseCause,
         _ host: inout ConnectionHost
     ) {
@@ -179,37 +181,35 @@ extension Connection {
         close(cause)
     }
 
-    /// Answers a request that has begun because memory is short, and ends its connection. The answer is 503, or 408 if
-    /// the client takes too long with its request.
-    /// - Returns: False if there is no request, or if an earlier answer still waits: the caller then only closes the
-    ///   connection.
+    /// Memory is short: answers a request that has begun, with 503, or with 408 if its client is slow, and ends its
+    /// connection.
+    /// - Returns: False if there is no request, or if an earlier answer still waits.
     package func giveUp(_ host: inout ConnectionHost) -> Bool {
         guard !isWriting, [.head, .body, .parked].contains(phase), let buffer, buffer.content.hasBegun else {
             return false
         }
         let isLate = phase != .parked && isSlow(host.limits, at: host.now)
         if phase == .parked { host.handler.didAbandon(request) }
-        if !isLate { host.overloadedCount += 1 }
+        if !isLate { host.counters.overloaded += 1 }
         render(isLate ? .timedOut : .overloaded, &buffer.content, host)
         _ = encodeResponse(&buffer.content, &host)
         close(.memory)
         return true
     }
 
-    private func render(_ failure: HTTPFailure, _ buffer: inout RequestBuffer, _ host: borrowing ConnectionHost) {
+    private func render(_ failure: HTTPRefusal, _ buffer: inout RequestBuffer, _ host: borrowing ConnectionHost) {
         buffer.exchange.prepare(context(.first, host))
         buffer.exchange.response.status = failure.status
         // RFC 9110 §15.6.4.
-        if failure == .overloaded {
-            buffer.exchange.response.addField("Retry-After", String(host.limits.retryAfterSeconds))
+        if failure == .overloaded { buffer.exchange.response.addField("Retry-After: 1") }
+        // The handler sees nothing but the method of a head that was not read completely.
+        if buffer.exchange.head.byteCount == 0 {
+            let method = buffer.exchange.head.method
+            buffer.exchange.head.reset()
+            buffer.exchange.head.method = method
         }
         let handler = host.handler
-        // The handler sees no head that was not read completely.
-        var unfinished = RequestHead()
-        let isUnfinished = buffer.exchange.head.byteCount == 0
-        if isUnfinished { swap(&unfinished, &buffer.exchange.head) }
         buffer.call { handler.renderFailure(failure, &$0, bytes: $1) }
-        if isUnfinished { swap(&unfinished, &buffer.exchange.head) }
         buffer.exchange.response.status = failure.status
         buffer.exchange.response.closesConnection = true
     }
@@ -232,7 +232,7 @@ extension Connection {
         if buffer.exchange.response.bodyIsShared, buffer.exchange.response.hasContent(for: method) {
             host.sharedOutput = buffer.exchange.response.body
         }
-        host.requestCount += 1
+        host.counters.requests += 1
         host.handler.didRespond(status: buffer.exchange.response.status, context: context(.first, host))
         return keepAlive
     }

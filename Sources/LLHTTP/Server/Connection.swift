@@ -46,7 +46,7 @@ package final class Connection {
         case close(ConnectionCloseCause)
     }
 
-    /// The connection's number; no other connection of the process has had it.
+    /// No other connection of the process has had this number.
     package let id: UInt64
     let descriptor: Int32
     /// True for a connection beyond the limit: it gets one answer.
@@ -61,6 +61,7 @@ package final class Connection {
     // run time.
     private var currentPhase = Phase.idle
     private var servedCount = 0
+    /// The socket did not take all response bytes yet.
     private var writeIsBlocked = false
 
     package internal(set) var phase: Phase {
@@ -71,7 +72,6 @@ package final class Connection {
         get { servedCount }
         set { servedCount = newValue }
     }
-    /// The socket did not take all response bytes yet.
     package var isWriting: Bool { writeIsBlocked }
     var phaseDeadline: MonotonicInstant
     private var writeDeadline = MonotonicInstant.never
@@ -99,7 +99,8 @@ package final class Connection {
     /// The bytes that ``ConnectionHost/account(_:)`` last counted for this connection.
     package internal(set) var accountedBytes = 0
     var registeredEvents: UInt32 = 0
-    var isQueuedToResume = false
+    /// True while it is among those that continue once others were served.
+    var isQueued = false
 
     package init(id: UInt64, descriptor: Int32, isOverLimit: Bool, _ host: borrowing ConnectionHost) {
         self.id = id
@@ -137,7 +138,7 @@ package final class Connection {
     /// True if a part of a request has come, or if whole requests wait.
     var hasPartialInput: Bool { hasBufferedInput || tls?.holdsPartialInput == true }
 
-    /// The number of bytes that may be received now: 0 if the connection holds as much as it may.
+    /// The number of bytes that may be received now.
     package func room(_ limits: HTTPServerLimits) -> Int {
         max(0, min(limits.receiveBytes, limits.requestBytes - (buffer?.content.count ?? 0)))
     }
@@ -237,9 +238,8 @@ package final class Connection {
         }
     }
 
-    /// The TLS handshake is over: the connection waits for its first request. An old connection would not notice that
-    /// its client's certificate has expired, so the events after the last answer that keeps it open must fit into its
-    /// age.
+    /// The TLS handshake is over. An old connection would not notice that its client's certificate has expired, so the
+    /// events after the last answer that keeps it open must fit into its age.
     package func secured(clientIsVerified: Bool, _ host: borrowing ConnectionHost) {
         if clientIsVerified {
             let limits = host.limits
@@ -284,10 +284,8 @@ package final class Connection {
     }
 }
 
-/// The part of a worker that its connections use: limits, handler, clock, and the output of the current event.
-///
-/// It is a value, not a class: an event has exclusive access to it from the first byte to the answer, without a check
-/// at each use.
+/// The part of a worker that its connections use: limits, handler, clock, and the output of the current event. As a
+/// value it needs no check of exclusive access at each use.
 package struct ConnectionHost: ~Copyable {
     package let limits: HTTPServerLimits
     let worker: Int
@@ -296,7 +294,7 @@ package struct ConnectionHost: ~Copyable {
     package var output: [UInt8] = []
     /// A shared body that follows ``output``; the worker takes it. No further request is answered before it is sent.
     package var sharedOutput: [UInt8]?
-    package private(set) var heldBytes = 0
+    var counters = HTTPServerCounters()
     package var now: MonotonicInstant
     /// The wall clock for `Date`, in seconds since 1970.
     package var unixSeconds: Int64 = 0
@@ -307,8 +305,6 @@ package struct ConnectionHost: ~Copyable {
     /// The start of the lateness: every turn since then had a late request. Nil while no request is late.
     private var lateSince: MonotonicInstant?
     private var sawLateRequest = false
-    package var requestCount: UInt64 = 0
-    package var overloadedCount: UInt64 = 0
 
     var encoder = ResponseEncoder()
     /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
@@ -345,7 +341,7 @@ package struct ConnectionHost: ~Copyable {
 
     mutating func account(_ connection: Connection) {
         let held = connection.slot >= 0 ? connection.heldBytes : 0
-        heldBytes += held - connection.accountedBytes
+        counters.heldBytes += held - connection.accountedBytes
         connection.accountedBytes = held
     }
 

@@ -10,10 +10,10 @@ package struct Peer: Hashable, Sendable {
     }
 }
 
-/// The connections of one worker in numbered slots, with the list and the peer of each.
+/// The connections of one worker in numbered slots, with the list, the peer and the deadline of each.
 ///
 /// A served request costs a few stores. A search for the oldest connection of a list goes through all slots, some 20 µs
-/// for 10,000; only connections that must make room and TLS handshakes that wait cause one.
+/// for 10,000; only connections that must make room, TLS handshakes that wait and deadlines cause one.
 struct ConnectionTable: ~Copyable {
     enum List: Int, CaseIterable {
         /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
@@ -28,6 +28,7 @@ struct ConnectionTable: ~Copyable {
         /// The number of moves before the connection came into its list.
         var order: UInt64 = 0
         var peer: Peer?
+        var deadline = MonotonicInstant.never
     }
 
     private var slots: [Slot] = []
@@ -35,6 +36,10 @@ struct ConnectionTable: ~Copyable {
     private var moves: UInt64 = 0
     private var listCounts = [Int](repeating: 0, count: List.allCases.count)
     private var peerCounts: [Peer: Int] = [:]
+    /// The moment of the next call of ``popDue(now:)``. No deadline is earlier.
+    private(set) var nextDeadline = MonotonicInstant.never
+    /// The next slot of the search for due connections; each comes up once at most.
+    private var searchedSlot = 0
 
     var count: Int { slots.count - free.count }
 
@@ -113,6 +118,29 @@ struct ConnectionTable: ~Copyable {
         slots[slot].order = moves
     }
 
+    /// Makes the connection come up at its deadline, and no more at an earlier one.
+    mutating func schedule(_ connection: Connection) {
+        guard connection.slot >= 0 else { return }
+        let deadline = connection.deadline
+        slots[connection.slot].deadline = deadline
+        nextDeadline = min(nextDeadline, deadline)
+    }
+
+    /// One due connection, which comes up no more; nil if there is none (any more) at `now`.
+    mutating func popDue(now: MonotonicInstant) -> Connection? {
+        guard nextDeadline <= now else { return nil }
+        while searchedSlot < slots.count {
+            searchedSlot += 1
+            if slots[searchedSlot - 1].deadline <= now {
+                slots[searchedSlot - 1].deadline = .never
+                return slots[searchedSlot - 1].connection
+            }
+        }
+        searchedSlot = 0
+        nextDeadline = slots.lazy.map(\.deadline).min() ?? .never
+        return nil
+    }
+
     func list(for connection: Connection) -> List {
         if connection.isWriting { return .busy }
         switch connection.phase {
@@ -143,49 +171,4 @@ struct ConnectionTable: ~Copyable {
         guard connection.slot >= 0, let peer = slots[connection.slot].peer else { return 0 }
         return peerCounts[peer] ?? 0
     }
-}
-
-/// Deadlines of numbered entries: a list that is searched when the earliest of them may have come.
-///
-/// Setting a deadline costs two stores. A search goes through all entries, 10 µs for 10,000.
-package struct DeadlineList: ~Copyable {
-    private var deadlines: [MonotonicInstant] = []
-    private var earliest = MonotonicInstant.never
-    /// The next entry of the search; each comes up once at most.
-    private var position = 0
-
-    package init() {}
-
-    /// Makes the entry come up at `deadline`, and no more at an earlier one.
-    package mutating func schedule(_ entry: Int, at deadline: MonotonicInstant) {
-        while deadlines.count <= entry { deadlines.append(.never) }
-        deadlines[entry] = deadline
-        earliest = min(earliest, deadline)
-    }
-
-    package mutating func remove(_ entry: Int) {
-        guard entry < deadlines.count, deadlines[entry] != .never else { return }
-        let wasEarliest = deadlines[entry] == earliest
-        deadlines[entry] = .never
-        // Nothing wakes the worker for an entry that is gone.
-        if wasEarliest { earliest = deadlines.min() ?? .never }
-    }
-
-    /// Removes and returns one due entry; nil if there is none (any more) at `now`.
-    package mutating func popDue(now: MonotonicInstant) -> Int? {
-        guard earliest <= now else { return nil }
-        while position < deadlines.count {
-            position += 1
-            if deadlines[position - 1] <= now {
-                deadlines[position - 1] = .never
-                return position - 1
-            }
-        }
-        position = 0
-        earliest = deadlines.min() ?? .never
-        return nil
-    }
-
-    /// The moment of the next call of ``popDue(now:)``; nil if there is no deadline.
-    package func nextDeadline() -> MonotonicInstant? { earliest == .never ? nil : earliest }
 }

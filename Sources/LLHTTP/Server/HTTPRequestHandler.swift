@@ -7,28 +7,22 @@ package protocol HTTPRequestHandler: AnyObject {
 
     /// The head is complete and valid, the body not yet read.
     ///
-    /// Answer at once if the head decides (404, 405, 413, 415, 401 …), or ask for the body. A request without a body
-    /// may be answered here too. The body of a request answered here is read and dropped, or the connection is closed.
-    /// - Parameter exchange: Its response is empty; filled in by the handler for ``HeadDecision/respond``.
+    /// Fill in the empty response if the head decides (404, 405, 413, 415, 401 …), or ask for the body. The body of a
+    /// request answered here is read and dropped, or the connection is closed.
     func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision
 
-    /// The whole request is there. Called again on the same bytes after parking, with another
-    /// ``RequestContext/visit``.
-    /// - Parameter exchange: Its response is empty; filled in by the handler for ``RequestDecision/respond``.
+    /// The whole request is there: fill in the empty response, or park. Called again on the same bytes after parking,
+    /// with another ``RequestContext/visit``.
     func receiveRequest(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> RequestDecision
 
-    /// The server itself refuses the request. The response has its status set and the fields that the status needs
-    /// (`Retry-After` …); the handler adds the body and its `Content-Type`.
-    /// - Parameter exchange: Its head is empty if it was not read completely.
-    func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>)
+    /// The server itself refuses the request. The response has its status and the fields that the status needs
+    /// (`Retry-After` …); the handler adds the body and its `Content-Type`. A head that was not read completely is empty.
+    func renderFailure(_ failure: HTTPRefusal, _ exchange: inout HTTPExchange, bytes: Span<UInt8>)
 
     /// True for requests that are answered even while the server refuses others for overload: health checks.
     func isExemptFromOverload(_ head: borrowing RequestHead, bytes: Span<UInt8>) -> Bool
 
     /// The response to a request of this handler has been encoded and is sent next; for durations and metrics.
-    /// - Parameters:
-    ///   - status: The status sent.
-    ///   - context: The context of the request's first call, with `now` set to the present moment.
     func didRespond(status: UInt16, context: RequestContext)
 
     /// The connection of a parked request is closed: no client waits for its answer any more.
@@ -42,8 +36,7 @@ package protocol HTTPRequestHandler: AnyObject {
     func didReceiveNoTLS(at now: MonotonicInstant)
 
     /// The worker calls it before it waits for events. The handler does the work that is due without a request.
-    /// - Returns: The moment at which the worker calls again even if no event comes; ``MonotonicInstant/never`` if
-    ///   nothing is due.
+    /// - Returns: The moment at which the worker calls again even if no event comes.
     func willWait(at now: MonotonicInstant) -> MonotonicInstant
 }
 
@@ -56,9 +49,9 @@ extension HTTPRequestHandler {
     package func didReceiveNoTLS(at now: MonotonicInstant) {}
     package func willWait(at now: MonotonicInstant) -> MonotonicInstant { .never }
 
-    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+    package func renderFailure(_ failure: HTTPRefusal, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         exchange.response.addField("Content-Type: text/plain; charset=utf-8")
-        exchange.response.body.append(contentsOf: "\(failure.sentence)\n".utf8)
+        exchange.response.body.append(contentsOf: "\(failure.rawValue)\n".utf8)
     }
 }
 
@@ -123,46 +116,15 @@ package struct RequestContext: Sendable {
     package var peerAddress: SocketAddress? { Socket.peerAddress(of: descriptor) }
 }
 
-/// A refusal by the server itself, before or instead of its handler.
-package enum HTTPFailure: Equatable, Sendable {
-    /// The grammar refuses the request: 400, 413, 414, 417, 431, 501 or 505.
-    case refused(HTTPRefusal)
-    /// The body exceeds the length that the handler asked for: 413.
-    case bodyTooLarge
-    case timedOut
-    /// Requests wait too long, or there are too many connections: 503 with Retry-After.
-    case overloaded
-    /// The handler broke its contract (a status out of range, parking for ever): 500.
-    case handlerFailed
-
-    package var status: UInt16 { facts.status }
-    package var sentence: String { facts.sentence }
-
-    private var facts: (status: UInt16, sentence: String) {
-        switch self {
-        case .refused(let refusal): (refusal.status, refusal.rawValue)
-        case .bodyTooLarge: (413, "The body is larger than this path takes.")
-        case .timedOut: (408, "The request did not arrive whole in time.")
-        case .overloaded: (503, "Too many requests are waiting; try again shortly.")
-        case .handlerFailed: (500, "The service failed to answer.")
-        }
-    }
-}
-
 /// The identity of one parked request: no other request of this server has or had the same.
 package struct ParkedRequest: Hashable, Sendable {
-    /// The number of the connection it came on; no other connection of the process has had it.
     package let connectionID: UInt64
     package let requestsBefore: Int
-    /// The slot in which the worker finds the connection without a search. Another connection may use the slot later,
-    /// hence the two numbers above.
+    /// The worker finds the connection in this slot. Another one may use it later, hence the two numbers above.
     var slot = -1
 }
 
 /// Wakes single parked requests of one worker, from any thread: the worker calls the handler again with
-/// ``RequestVisit/woken`` for this request and no other.
-///
-/// Requests that are never parked have no cost. A wake has no effect if the request was answered meanwhile or its
-/// client disconnected. A wake before the request has been parked (its handler has not returned yet) is kept until
-/// then.
+/// ``RequestVisit/woken``, unless the request was answered meanwhile or its client disconnected. A wake before the
+/// request has been parked (its handler has not returned yet) is kept until then.
 package typealias RequestWaker = @Sendable (ParkedRequest) -> Void

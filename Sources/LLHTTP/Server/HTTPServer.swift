@@ -7,13 +7,17 @@ internal import Synchronization
 package final class HTTPServer: Sendable {
     package let configuration: HTTPServerConfiguration
     private let makeHandler: @Sendable (Int) -> any HTTPRequestHandler
-    private let shared = WorkerShared()
     private let addresses = Locked<[ListenAddress]>([])
     private let workers = DispatchGroup()
+    private let stopHasBegun = Atomic<Bool>(false)
+    /// All workers, as other threads see them; empty before the start.
+    let handles = Locked<[WorkerHandle]>([])
+    let openConnections = Atomic<Int>(0)
+    let cutOff = Atomic<Int>(0)
+    /// Source of connection numbers, for all servers of the process: they identify requests.
+    static let nextConnectionID = Atomic<UInt64>(1)
 
-    /// - Parameters:
-    ///   - makeHandler: Makes the handler of the worker with the given number, from 0. It is called on that worker's
-    ///     queue.
+    /// - Parameter makeHandler: Makes the handler of the worker with the given number, on that worker's queue.
     package init(
         configuration: HTTPServerConfiguration,
         makeHandler: @escaping @Sendable (Int) -> any HTTPRequestHandler
@@ -25,9 +29,8 @@ package final class HTTPServer: Sendable {
         self.makeHandler = makeHandler
     }
 
-    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once.
-    /// - Throws: The error of an address that cannot be bound, or of a descriptor that cannot be created. Nothing is
-    ///   left open then, and the server may be started again.
+    /// Binds, listens and starts the workers; returns once connections are accepted. A server starts once. After an error
+    /// nothing is left open, and it may be started again.
     package func start() throws(SocketError) {
         let listening = try ListenerSet(configuration, workerCount: configuration.plannedWorkers)
         var handles: [WorkerHandle] = []
@@ -35,21 +38,16 @@ package final class HTTPServer: Sendable {
             for listeners in listening.listeners { handles.append(try WorkerHandle(listeners)) }
         } catch {
             for listener in listening.listeners.joined() { listener.close() }
-            for handle in handles {
-                platform_close(handle.poll)
-                if handle.spareDescriptor >= 0 { platform_close(handle.spareDescriptor) }
-            }
+            for handle in handles { platform_close(handle.poll) }
             throw error
         }
-        shared.runningWorkers.store(handles.count, ordering: .relaxed)
-        shared.handles.withLock { $0 = handles }
+        self.handles.withLock { $0 = handles }
         addresses.withLock { $0 = listening.addresses }
         for (index, handle) in handles.enumerated() {
             // A queue of its own for each worker, which keeps one of Dispatch's threads until the worker ends.
             DispatchQueue(label: "http-worker-\(index)").async(group: workers) { [self] in
-                var worker = Worker(handle, index, configuration, shared, handler: makeHandler(index))
+                var worker = Worker(handle, index, of: self, handler: makeHandler(index))
                 worker.run()
-                shared.runningWorkers.wrappingSubtract(1, ordering: .relaxed)
             }
         }
     }
@@ -58,19 +56,19 @@ package final class HTTPServer: Sendable {
     package var localAddresses: [ListenAddress] { addresses.withLock { $0 } }
 
     /// The number of workers; 0 before ``start()``.
-    package var workerCount: Int { shared.handles.withLock { $0.count } }
+    package var workerCount: Int { handles.withLock { $0.count } }
 
     /// Makes every worker visit its parked requests; may be called on any thread.
     package func wakeParked() {
-        for handle in shared.handles.withLock({ $0 }) { handle.send(.wakeParked) }
+        for handle in handles.withLock({ $0 }) { handle.send(.wakeParked) }
     }
 
     /// True once ``stop(drainDelay:grace:)`` was called.
-    package var isDraining: Bool { shared.isDraining.load(ordering: .acquiring) }
+    package var isDraining: Bool { stopHasBegun.load(ordering: .acquiring) }
 
     /// Stops in order: draining at once, listeners closed after `drainDelay` with their queues emptied, then requests
-    /// under way get `grace` to end. Returns when every connection is closed and every worker has ended.
-    /// - Returns: The number of connections that were cut off within a request; 0 if all were answered.
+    /// under way get `grace` to end. Returns when every worker has ended.
+    /// - Returns: The number of connections that were cut off within a request.
     @discardableResult
     package func stop(drainDelay: Duration, grace: Duration) -> Int {
         beginStop(drainDelay: drainDelay, grace: grace)
@@ -82,14 +80,13 @@ package final class HTTPServer: Sendable {
     /// the listeners close; the last call sets the end of the grace.
     package func beginStop(drainDelay: Duration, grace: Duration) {
         let listenersCloseAt = MonotonicClock.now() + drainDelay
-        shared.listenersCloseAt.store(listenersCloseAt.nanoseconds, ordering: .relaxed)
-        shared.cutOffAt.store((listenersCloseAt + grace).nanoseconds, ordering: .relaxed)
-        shared.isDraining.store(true, ordering: .releasing)
-        for handle in shared.handles.withLock({ $0 }) { handle.wake.set() }
+        stopHasBegun.store(true, ordering: .releasing)
+        let stop = WorkerTask.stop(listenersCloseAt: listenersCloseAt, cutOffAt: listenersCloseAt + grace)
+        for handle in handles.withLock({ $0 }) { handle.send(stop) }
     }
 
     /// The number of connections cut off within a request, known once the server has ended.
-    package var cutOffRequests: Int { shared.cutOffRequests.load(ordering: .relaxed) }
+    package var cutOffRequests: Int { cutOff.load(ordering: .relaxed) }
 
     package func waitUntilEnded() { workers.wait() }
 
@@ -97,20 +94,19 @@ package final class HTTPServer: Sendable {
     package func stuckWorker(at now: MonotonicInstant, within limit: Duration) -> Int? {
         // Stopped workers end one after the other, so a silent worker is not a fault.
         if isDraining { return nil }
-        return shared.handles.withLock { $0 }.firstIndex { handle in
+        return handles.withLock { $0 }.firstIndex { handle in
             !handle.isRunning(at: now, within: limit)
         }
     }
 
     package var counters: HTTPServerCounters {
         var sum = HTTPServerCounters()
-        for handle in shared.handles.withLock({ $0 }) { handle.counters.withLock { sum.add($0) } }
+        for handle in handles.withLock({ $0 }) { handle.counters.withLock { sum.add($0) } }
         return sum
     }
 }
 
-/// The listeners of a server. Each worker has one on each TCP port, with its own queue. The first worker has those on Unix
-/// sockets.
+/// The listeners of each worker: one on each TCP port, with its own queue; the first worker has those on Unix sockets.
 struct ListenerSet {
     private(set) var listeners: [[Listener]]
     private(set) var addresses: [ListenAddress] = []
@@ -167,7 +163,8 @@ struct Listener: Sendable {
     }
 }
 
-/// Counts of a server, summed over its workers. Each worker's count is exact at the moment it was read.
+/// Counts of a server, summed over its workers. Each worker publishes its own at the end of a turn, and when a connection
+/// closes.
 package struct HTTPServerCounters: Equatable, Sendable {
     package var accepted: UInt64 = 0
     /// Requests with a response encoded since the start.

@@ -48,8 +48,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Waiting for the peer's close after ours: 5 s and 256 KiB, so that the last answer is not lost to a reset.
     package var lingerTimeout: Duration = .seconds(5)
     package var lingerBytes = 262_144
-    /// The rest of an unread body: up to 64 KiB is read and dropped; beyond it the connection closes.
-    package var discardedBodyBytes = 65_536
     /// Requests on one connection: 10,000; the last is answered with `Connection: close`.
     package var requestsPerConnection = 10_000
     /// Age of a connection: 1 h; the next response carries `Connection: close`.
@@ -74,8 +72,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// A request that has waited longer than this before the worker handles it is refused with 503: 100 ms, the time a
     /// caller notices.
     package var queueDelay: Duration = .milliseconds(100)
-    /// Seconds in the Retry-After of a 503 for overload: 1.
-    package var retryAfterSeconds = 1
     /// Requests that one connection may send before other connections are served: 32.
     package var pipelineBudget = 32
     /// Response bytes gathered before they are sent: 32 KiB; parsing stops while they wait.
@@ -90,9 +86,6 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// The memory of all connections of the server: 32 MiB, half of the 64 MiB promised for the process. Each worker
     /// has an equal share. Beyond it connections are closed in the order of ``MemoryRank``.
     package var connectionBytes = 32 * 1_048_576
-    /// Parked requests are closed last, unless they hold more than this part of a worker's share, a half. Then their
-    /// large ones are closed like fresh requests, so that clients with parked requests leave room for all others.
-    package var parkedShare = 2
     /// The size of one receive: 16 KiB, more than any usual request.
     package var receiveBytes = 16_384
     /// Accepts per wake-up: 16, so that a flood of connections does not starve requests.
@@ -119,12 +112,7 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package static let workerDescriptors = 8
 
     /// Cuts ``connections``, so that descriptors are left for probes, calls and files, however many connections clients
-    /// open.
-    /// - Parameters:
-    ///   - descriptors: The number that the process may open.
-    ///   - workers: The number of this server's workers.
-    ///   - free: The number of descriptors that no other part needs; each kind of connection gets at least a quarter of
-    ///     them.
+    /// open. Each kind of connection gets at least a quarter of the `free` ones, which no other part needs.
     package mutating func leaveDescriptors(of descriptors: Int, workers: Int, free: Int) {
         let others = Self.otherDescriptors + Self.workerDescriptors * workers
         connections = min(connections, max(descriptors - others, free / 4))

@@ -1,9 +1,8 @@
 internal import LLBytes
 
 /// The received bytes of a connection, with their parser and the exchange of the current request. A connection has one
-/// only while a request is incomplete or parked, or while requests wait.
-///
-/// It is a value, so that one check of exclusive access covers all of an event's uses; ``HeldBuffer`` keeps it.
+/// only while a request is incomplete or parked, or while requests wait. As a value it needs one check of exclusive access
+/// for all of an event's uses.
 package struct RequestBuffer: ~Copyable {
     /// Storage; the bytes before `start` belong to answered requests.
     private(set) var bytes: [UInt8] = []
@@ -15,8 +14,6 @@ package struct RequestBuffer: ~Copyable {
     private var decodedCount = 0
     /// Chunked: the offset from `start` of the first byte not yet decoded.
     private var rawOffset = 0
-    /// Discarding a body of known length: the number of bytes still to come; below 0 for a chunked one.
-    private var discardCount = 0
 
     init(limits: HTTPLimits, _ exchange: consuming HTTPExchange) {
         self.exchange = exchange
@@ -40,11 +37,11 @@ package struct RequestBuffer: ~Copyable {
         exchange.head.isChunked ? rawOffset : exchange.head.byteCount + (exchange.head.contentLength ?? 0)
     }
 
-    /// The memory of the storage, with the parser's list of fields if the buffer is a connection's own.
+    /// The memory of the storage and of the head's list of fields.
     var heldBytes: Int { bytes.capacity + Self.parserBytes }
 
-    /// The greatest list of fields a parser keeps: 100 of 16 bytes each, rounded up as arrays grow.
-    private static let parserBytes = 2_048
+    /// The greatest list of fields: 100 of 32 bytes each, rounded up as arrays grow.
+    private static let parserBytes = 4_096
 
     /// Adds received bytes. Answered requests are removed first, which moves each byte at most once: the next request
     /// then begins at the front.
@@ -88,7 +85,6 @@ package struct RequestBuffer: ~Copyable {
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         start = 0
-        discardCount = 0
         advance(by: 0)
     }
 
@@ -98,7 +94,7 @@ package struct RequestBuffer: ~Copyable {
         return try parser.parse(bytes.span.extracting(start..<bytes.count), into: &exchange.head)
     }
 
-    /// Calls a function with the exchange and the bytes of the request up to `end`, which is counted from `start`.
+    /// - Parameter end: The end of the bytes that the function gets, counted from `start`.
     @inline(__always)
     mutating func call<Answer>(upTo end: Int? = nil, _ function: (inout HTTPExchange, Span<UInt8>) -> Answer) -> Answer
     {
@@ -121,27 +117,18 @@ package struct RequestBuffer: ~Copyable {
         if exchange.head.isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
     }
 
-    mutating func beginDiscarding(atMost limit: Int) {
-        let isChunked = exchange.head.isChunked
-        discardCount = isChunked ? -1 : exchange.head.contentLength ?? 0
-        advance(by: exchange.head.byteCount)
-        if isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
-    }
-
     /// - Returns: True if the body is complete.
     mutating func receiveBody() throws(HTTPRefusal) -> Bool {
-        exchange.head.isChunked ? try decodeBody(keepsContent: true) : count >= requestEnd
+        exchange.head.isChunked ? try decodeBody() : count >= requestEnd
     }
 
     /// Decodes the received bytes, and moves the content together right behind the head. It never moves forward, since
     /// coding only adds bytes.
-    /// - Parameter keepsContent: False if the content is dropped.
     /// - Returns: True if the body is complete; it ends at ``rawOffset``.
-    private mutating func decodeBody(keepsContent: Bool) throws(HTTPRefusal) -> Bool {
+    private mutating func decodeBody() throws(HTTPRefusal) -> Bool {
         while true {
             switch try nextEvent() {
             case .data(let range):
-                guard keepsContent else { continue }
                 moveDown(range, to: start + exchange.head.byteCount + decodedCount)
                 decodedCount += range.count
             case .needMore:
@@ -152,22 +139,6 @@ package struct RequestBuffer: ~Copyable {
             case .complete: return true
             }
         }
-    }
-
-    /// Drops the received bytes of a body that is not read.
-    /// - Returns: True if the whole body is dropped.
-    mutating func discardBody() throws(HTTPRefusal) -> Bool {
-        if discardCount < 0 {
-            guard try decodeBody(keepsContent: false) else { return false }
-            advance(by: rawOffset)
-        } else {
-            let count = min(self.count, discardCount)
-            advance(by: count)
-            discardCount -= count
-            if discardCount > 0 { return false }
-        }
-        discardCount = 0
-        return true
     }
 
     private mutating func moveDown(_ range: Range<Int>, to target: Int) {

@@ -3,7 +3,6 @@ internal import Synchronization
 
 extension Worker {
     /// Adds the listeners and the wake descriptor of a worker to its epoll set.
-    /// - Returns: The error if one could not be added.
     static func register(_ poll: Int32, wake: Int32, listeners: [Listener]) -> SocketError? {
         var result = platform_epoll_add(poll, wake, ReadyEvents.readable, wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
@@ -33,11 +32,9 @@ extension Worker {
             case ECONNABORTED, EPROTO, EINTR: continue
             case EMFILE, ENFILE:
                 if makeRoom(for: nil) { continue }
-                shedWithSpareDescriptor(listener.descriptor)
-                pauseAccepting(for: limits.acceptPause)
-                return false
+                fallthrough
             default:
-                pauseAccepting(for: limits.acceptPause)
+                pauseAccepting()
                 return false
             }
         }
@@ -48,7 +45,7 @@ extension Worker {
     /// the limit of connections does not count yet.
     /// - Returns: False if that is this worker, or if it takes no more.
     private func assign(_ descriptor: Int32) -> Bool {
-        let handles = shared.handles.withLock { $0 }
+        let handles = server.handles.withLock { $0 }
         let least = handles.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) }
         guard let least, least !== handle, !isDraining,
             least.send(.serve(descriptor), unless: limits.reservedConnections)
@@ -61,9 +58,9 @@ extension Worker {
     /// (503, or that of a health check). Beyond the reserve it gets 503 and is closed.
     mutating func admit(_ descriptor: Int32, from peer: Peer?) {
         now = MonotonicClock.now()
-        acceptedCount += 1
-        let open = shared.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        if open <= limits.connections || evictFromLargestPeer(for: peer, open) || makeRoom(for: peer) {
+        host.counters.accepted += 1
+        let open = server.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
+        if open <= limits.connections || makeRoom(for: peer) {
             add(descriptor, from: peer, isOverLimit: false)
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, from: peer, isOverLimit: true)
@@ -77,10 +74,11 @@ extension Worker {
     }
 
     /// A connection that was counted has ended.
-    func didClose(_ cause: ConnectionCloseCause) {
-        shared.openConnections.wrappingSubtract(1, ordering: .relaxed)
+    mutating func didClose(_ cause: ConnectionCloseCause) {
+        server.openConnections.wrappingSubtract(1, ordering: .relaxed)
         handle.load.wrappingSubtract(1, ordering: .relaxed)
-        handle.counters.withLock { $0.closed[cause, default: 0] += 1 }
+        host.counters.closed[cause, default: 0] += 1
+        publish()
     }
 
     /// RFC 9110 §15.6.4.
@@ -88,39 +86,13 @@ extension Worker {
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8
     )
 
-    /// Nil for a peer without a count of its connections: a trusted one, and one without an address.
+    /// Nil for a trusted peer, and for one without an address.
     private func countedPeer(_ address: SocketAddress?) -> Peer? {
         guard let address else { return nil }
         return limits.trustedPeers.contains { $0.contains(address) } ? nil : Peer(address)
     }
 
-    /// Asks another worker to close a connection of its largest peer for a new one here. The system chooses the worker of each
-    /// connection, so one peer's may all be on another worker. The new connection is admitted meanwhile, within the
-    /// reserve.
-    private func evictFromLargestPeer(for peer: Peer?, _ open: Int) -> Bool {
-        guard open <= limits.connections + limits.reservedConnections, !isOverShare(table.greatestPeer()?.count ?? 0)
-        else {
-            return false
-        }
-        let others = shared.handles.withLock { $0.filter { $0 !== handle } }
-        guard let other = others.first(where: { $0.hasPeerOverShare.load(ordering: .relaxed) }) else { return false }
-        return other.send(.makeRoom(peer), unless: limits.reservedConnections)
-    }
-
-    /// Another worker has admitted a connection of this peer: one of the largest peer's is closed here, if there are too
-    /// many in all.
-    mutating func makeRoomElsewhere(for peer: Peer?) {
-        now = MonotonicClock.now()
-        guard shared.openConnections.load(ordering: .relaxed) > limits.connections else { return }
-        guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
-            return handle.hasPeerOverShare.store(false, ordering: .relaxed)
-        }
-        let isOwn = greatest.peer == peer
-        if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
-    }
-
-    /// Closes one connection for a new one from `peer`. The first choice is a connection of the peer with the most,
-    /// then the oldest one before its TLS handshake, then the oldest one that is idle or too slow.
+    /// Closes one connection for a new one from `peer`: one of the peer with the most, or else one of any peer.
     /// - Returns: False if none may be closed.
     private mutating func makeRoom(for peer: Peer?) -> Bool {
         if let greatest = table.greatestPeer(), greatest.count > 1 {
@@ -145,52 +117,23 @@ extension Worker {
             .silent, .idle, .busy, .overShareWaiting, .waiting, .overShareHandshaking, .handshaking,
         ]
         for list in lists {
-            if let oldest = table.oldest(in: list, from: peer), list == .silent || isEvictable(oldest) { return oldest }
+            guard let oldest = table.oldest(in: list, from: peer) else { continue }
+            if list == .silent || list == .idle || oldest.isSlow(limits, at: now) { return oldest }
         }
         return evenBusy ? table.oldest(from: peer) : nil
-    }
-
-    /// True if the connection may be closed for a new one: it is idle, or too slow with its requests, its answers or
-    /// its handshake.
-    private func isEvictable(_ connection: Connection) -> Bool {
-        let isSlow = connection.isSlow(limits, at: now)
-        if connection.isWriting { return isSlow }
-        switch connection.phase {
-        case .idle: return !connection.hasBufferedInput || isSlow
-        case .head, .body, .discarding, .silent, .waiting, .handshaking: return isSlow
-        case .lingering: return true
-        case .parked, .closing, .ended: return false
-        }
     }
 
     /// True if this number of one peer's connections is more than its share of them all.
     func isOverShare(_ count: Int) -> Bool { count > max(limits.connections / limits.peerShare / workerCount, 1) }
 
-    private var workerCount: Int { max(shared.runningWorkers.load(ordering: .relaxed), 1) }
-
-    /// Without descriptors a queued connection could neither be served nor refused, and would keep the listener
-    /// readable. The worker closes its spare descriptor to accept that connection and close it.
-    private mutating func shedWithSpareDescriptor(_ listener: Int32) {
-        guard spareDescriptor >= 0 else { return }
-        platform_close(spareDescriptor)
-        var address: SocketAddress?
-        let result = SystemCalls.accept(listener, peer: &address)
-        if result >= 0 {
-            platform_close(result)
-            handle.counters.withLock { $0.closed[.limit, default: 0] += 1 }
-        }
-        spareDescriptor = platform_spare_descriptor()
-    }
-
-    private mutating func pauseAccepting(for time: Duration) {
+    private mutating func pauseAccepting() {
         if acceptPausedUntil != .never { return }
-        acceptPausedUntil = now + time
+        acceptPausedUntil = now + limits.acceptPause
         setListeners(watched: false)
     }
 
     mutating func resumeAccepting() {
         acceptPausedUntil = .never
-        if spareDescriptor < 0 { spareDescriptor = platform_spare_descriptor() }
         // A Unix socket that refuses connections would be readable for ever.
         if !listenersAreRefusing { setListeners(watched: true) }
     }

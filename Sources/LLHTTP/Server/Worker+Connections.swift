@@ -11,7 +11,7 @@ extension Worker {
         switch connection.interest {
         case .input:
             // Buffered bytes go first; epoll is level-triggered and will report again.
-            if !connection.isQueuedToResume || isGone { receive(connection) }
+            if !connection.isQueued || isGone { receive(connection) }
         case _ where isGone: close(connection, .disconnected)
         case .outputSpace: if events & ReadyEvents.writable != 0 { resumeSending(connection) }
         case .hangUp, .nothing:
@@ -22,14 +22,6 @@ extension Worker {
                 connection.visit(.expired, &host)
             }
             flush(connection)
-        }
-    }
-
-    /// Visits the next of all parked requests. 16: other requests then wait about a millisecond for them.
-    mutating func wakeQueued() {
-        for _ in 0..<min(wakeQueue.count, 16) {
-            let connection = wakeQueue.removeLast()
-            if connection.slot >= 0 { wake(connection) }
         }
     }
 
@@ -60,7 +52,9 @@ extension Worker {
             connection.inputEnded()
             flush(connection)
         } else if result == -Int(EAGAIN) || result == -Int(EINTR) {
-            if connection.tls != nil { receivedPartOfRecord(connection) }
+            guard connection.tls != nil else { return }
+            receivedPartOfRecord(connection)
+            updateInterest(connection)
         } else {
             // A reset of a lingering connection does not change its close cause.
             close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: result))
@@ -149,8 +143,7 @@ extension Worker {
     }
 
     /// - Parameter result: The result of a send.
-    /// - Returns: The number of bytes that the socket took, 0 if it has no space; nil if the connection was closed
-    ///   because of an error.
+    /// - Returns: The number of bytes that the socket took; nil if the connection was closed because of an error.
     private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
         if result >= 0 { return result }
         switch Int32(truncatingIfNeeded: -result) {
@@ -177,7 +170,7 @@ extension Worker {
                 close(connection, connection.closeCause)
                 return
             }
-        case .resume: queueToResume(connection)
+        case .resume: queue(connection)
         case .wait: break
         }
         let list = table.list(for: connection)
@@ -185,19 +178,19 @@ extension Worker {
         if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
             table.move(connection, to: list)
         }
-        deadlines.schedule(connection.slot, at: connection.deadline)
+        table.schedule(connection)
         updateInterest(connection)
         if connection.tls != nil {
             host.account(connection)
             // Decrypted bytes in memory do not make the socket readable.
-            if Self.hasReadableTLS(connection) { queueToResume(connection) }
+            if Self.hasReadableTLS(connection) { queue(connection) }
         }
     }
 
-    private mutating func queueToResume(_ connection: Connection) {
-        if connection.isQueuedToResume { return }
-        connection.isQueuedToResume = true
-        resumeQueue.append(connection)
+    mutating func queue(_ connection: Connection) {
+        if connection.isQueued { return }
+        connection.isQueued = true
+        continuing.append(connection)
     }
 
     mutating func updateInterest(_ connection: Connection) {
@@ -218,10 +211,9 @@ extension Worker {
     }
 
     mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
-        let id = WorkerShared.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
+        let id = HTTPServer.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
         table.insert(connection, from: peer)
-        if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
         let result = platform_epoll_add(handle.poll, descriptor, Self.readable, table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)
@@ -242,7 +234,6 @@ extension Worker {
     mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
         guard connection.slot >= 0 else { return }
         if connection.phase == .parked { host.handler.didAbandon(connection.request) }
-        deadlines.remove(connection.slot)
         connection.releaseBuffer(&host)
         table.remove(connection)
         host.account(connection)

@@ -13,7 +13,6 @@ enum MemoryRank: UInt64 {
 }
 
 extension Connection {
-    /// The memory that the connection holds: itself, its buffers, and OpenSSL's part.
     package var heldBytes: Int {
         var held = Self.ownBytes + pendingOutput.capacity
         held += buffer?.content.heldBytes ?? 0
@@ -63,7 +62,8 @@ extension Worker {
         let largest = table.greatestPeer().flatMap { isOverShare($0.count) ? $0.peer : nil }
         let all = ConnectionTable.List.allCases.map { table.all(in: $0) }
         let parkedBytes = all[ConnectionTable.List.parked.rawValue].reduce(0) { $0 + $1.accountedBytes }
-        let parkedAreMany = parkedBytes > memoryShare / limits.parkedShare
+        // Beyond half of the share, large parked requests are closed like fresh ones, which leaves room for all others.
+        let parkedAreMany = parkedBytes > memoryShare / 2
         var order: [(group: UInt64, size: Int, position: Int, slot: Int)] = []
         for connection in all.joined() {
             var rank = connection.memoryRank(limits, at: polledAt)
@@ -73,7 +73,7 @@ extension Worker {
             order.append((group, -connection.accountedBytes, order.count, connection.slot))
         }
         for (_, _, _, slot) in order.sorted(by: <) {
-            if host.heldBytes <= target { break }
+            if host.counters.heldBytes <= target { break }
             if let connection = table.connection(at: slot) { giveUp(connection) }
         }
     }

@@ -131,46 +131,47 @@ extension Worker {
     }
 
     /// Does the same as ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
-    mutating func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
+    func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
+        transfer(connection, .wantRead, atEnd: 0) { tls throws(TLSError) in
+            var span = buffer.mutableSpan
+            return try tls.read(into: &span, atMost: most)
+        }
+    }
+
+    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted: one record at most.
+    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int) -> Int {
+        transfer(connection, .wantWrite, atEnd: -Int(EPIPE)) { tls throws(TLSError) in
+            // 0 <= offset <= count, so the range is within the array.
+            try tls.write(bytes.span.extracting(offset..<bytes.count))
+        }
+    }
+
+    /// - Parameters:
+    ///   - usual: The event that the connection itself waits for if nothing can be transferred now.
+    ///   - atEnd: The result if the peer has ended its direction. Requests carry their length, so an end without
+    ///     close_notify truncates no request (RFC 9112 §9.8).
+    private func transfer(
+        _ connection: Connection,
+        _ usual: Socket.Transfer,
+        atEnd: Int,
+        _ call: (TLSConnection) throws(TLSError) -> Socket.Transfer
+    ) -> Int {
         guard let tls = connection.tls else { return 0 }
         do throws(TLSError) {
-            var span = buffer.mutableSpan
-            switch try tls.read(into: &span, atMost: most) {
+            switch try call(tls) {
             case .bytes(let count): return count
-            case .closed: return 0
-            case .wantRead: return -Int(EAGAIN)
-            case .wantWrite:
-                connection.tlsInterest = .outputSpace
-                updateInterest(connection)
+            case .closed: return atEnd
+            case let wanted:
+                if wanted != usual { connection.tlsInterest = wanted == .wantRead ? .input : .outputSpace }
                 return -Int(EAGAIN)
             }
         } catch {
             connection.tlsHasFailed = true
-            // Requests carry their length, so an end without close_notify truncates no request (RFC 9112 §9.8).
-            return error == .truncated ? 0 : Self.errorNumber(of: error)
-        }
-    }
-
-    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted.
-    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int {
-        guard let tls = connection.tls, offset >= 0 else { return 0 }
-        var sent = offset
-        do throws(TLSError) {
-            // 0 <= sent < count, so the range is within the array.
-            while sent < bytes.count {
-                switch try tls.write(bytes.span.extracting(sent..<bytes.count)) {
-                case .bytes(let count): sent += count
-                case .wantWrite: return sent > offset ? sent - offset : -Int(EAGAIN)
-                case .wantRead:
-                    connection.tlsInterest = .input
-                    return sent > offset ? sent - offset : -Int(EAGAIN)
-                case .closed: return -Int(EPIPE)
-                }
+            switch error {
+            case .system(let number): return -Int(number)
+            case .truncated: return atEnd
+            case .certificate, .protocolFailure, .configuration: return -Int(EPROTO)
             }
-            return sent - offset
-        } catch {
-            connection.tlsHasFailed = true
-            return Self.errorNumber(of: error)
         }
     }
 
@@ -193,13 +194,5 @@ extension Worker {
     static func hasReadableTLS(_ connection: Connection) -> Bool {
         guard let tls = connection.tls, !connection.isHandshaking, connection.interest == .input else { return false }
         return tls.hasPendingBytes
-    }
-
-    private static func errorNumber(of error: TLSError) -> Int {
-        switch error {
-        case .system(let number): -Int(number)
-        case .truncated: -Int(ECONNRESET)
-        case .certificate, .protocolFailure, .configuration: -Int(EPROTO)
-        }
     }
 }

@@ -2,8 +2,6 @@ internal import CLLSystem
 internal import Synchronization
 
 /// One serial queue of a server: its listeners, its epoll set, its connections. It shares nothing while requests are served.
-///
-/// It is a value for the same reason as ``ConnectionHost``.
 struct Worker: ~Copyable {
     static let wakeTag = UInt64.max
     /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
@@ -14,34 +12,30 @@ struct Worker: ~Copyable {
     private static let releaseThreshold = 128
 
     let limits: HTTPServerLimits
-    let shared: WorkerShared
+    let server: HTTPServer
     let handle: WorkerHandle
     var host: ConnectionHost
-    /// The memory that receives bytes, for one event at a time.
     var receiveBuffer: [UInt8]
     var listeners: [Listener]
     var table = ConnectionTable()
-    var deadlines = DeadlineList()
     var tls: Published<TLSContext>.Copy?
-    var resumeQueue: [Connection] = []
-    /// The connections with parked requests that are visited next.
-    var wakeQueue: [Connection] = []
-    var spareDescriptor: Int32
+    /// The connections that continue once others were served: with whole requests that wait, decrypted bytes, or a parked
+    /// request to visit.
+    var continuing: [Connection] = []
     var acceptPausedUntil = MonotonicInstant.never
-    var acceptedCount: UInt64 = 0
     var now: MonotonicInstant {
         get { host.now }
         set { host.now = newValue }
     }
     /// The moment at which the current events were reported.
     var polledAt: MonotonicInstant
-    /// The events of the last report, in memory that is reused.
     private var events = [platform_event](repeating: platform_event(), count: Worker.eventCapacity)
     private var drainedAt: MonotonicInstant
     var isDraining: Bool { host.isDraining }
     var listenersCloseAt = MonotonicInstant.never
     var cutOffAt = MonotonicInstant.never
     var listenersAreRefusing = false
+    let workerCount: Int
     /// The memory that this worker's connections may hold, in bytes.
     let memoryShare: Int
     /// The greatest number of connections since memory was last returned to the system.
@@ -52,24 +46,23 @@ struct Worker: ~Copyable {
     init(
         _ handle: WorkerHandle,
         _ index: Int,
-        _ configuration: HTTPServerConfiguration,
-        _ shared: WorkerShared,
+        of server: HTTPServer,
         handler: any HTTPRequestHandler
     ) {
         listeners = handle.listeners
         self.handle = handle
-        var limits = configuration.limits
-        memoryShare = limits.connectionBytes / max(shared.runningWorkers.load(ordering: .relaxed), 1)
+        var limits = server.configuration.limits
+        workerCount = max(server.handles.withLock { $0.count }, 1)
+        memoryShare = limits.connectionBytes / workerCount
         limits.fitHandshakes(into: memoryShare)
         self.limits = limits
-        self.shared = shared
-        tls = configuration.tls.map { Published.Copy($0) }
+        self.server = server
+        tls = server.configuration.tls.map { Published.Copy($0) }
         host = ConnectionHost(limits: limits, worker: index, handler: handler, now: MonotonicClock.now())
         receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
         handler.attach { handle.send(.wake($0)) }
         polledAt = host.now
         drainedAt = host.now
-        spareDescriptor = handle.spareDescriptor
     }
 
     /// Serves until stopped, then closes everything that belongs to the worker.
@@ -95,8 +88,7 @@ struct Worker: ~Copyable {
             handle(events[position])
             keepToShare()
         }
-        resumeQueued()
-        wakeQueued()
+        continueQueued()
         handleDeadlines()
         if handshakesWait { beginWaitingHandshakes() }
         host.endTurn()
@@ -108,11 +100,11 @@ struct Worker: ~Copyable {
     /// hold a sixteenth of the share more, because growing buffers leave holes.
     private mutating func releaseMemory() {
         peakCount = max(peakCount, table.count)
-        releasedBytes = min(releasedBytes, host.heldBytes)
+        releasedBytes = min(releasedBytes, host.counters.heldBytes)
         let halfIsGone = peakCount >= Self.releaseThreshold && table.count < peakCount / 2
-        guard halfIsGone || host.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        guard halfIsGone || host.counters.heldBytes > releasedBytes + memoryShare / 16 else { return }
         peakCount = table.count
-        releasedBytes = host.heldBytes
+        releasedBytes = host.counters.heldBytes
         platform_release_memory()
     }
 
@@ -131,9 +123,9 @@ struct Worker: ~Copyable {
 
     /// Milliseconds until the next due time, rounded up; -1 if there is none, so that an idle server sleeps.
     private func timeout() -> Int32 {
-        if !resumeQueue.isEmpty || !wakeQueue.isEmpty { return 0 }
+        if !continuing.isEmpty { return 0 }
         let next = min(
-            deadlines.nextDeadline() ?? .never,
+            table.nextDeadline,
             handshakesWait ? nextHandshakeTurn() : .never,
             min(acceptPausedUntil, listenersCloseAt, cutOffAt, host.handler.willWait(at: now))
         )
@@ -142,14 +134,15 @@ struct Worker: ~Copyable {
         return Int32(min(left / 1_000_000 + 1, 86_400_000))
     }
 
-    /// Continues with pipelined requests of connections that used up their share of the last turn.
-    private mutating func resumeQueued() {
-        if resumeQueue.isEmpty { return }
-        let queue = resumeQueue
-        resumeQueue.removeAll(keepingCapacity: true)
-        for connection in queue where connection.slot >= 0 {
-            connection.isQueuedToResume = false
-            if connection.tls == nil || !receivePendingTLS(connection) {
+    /// Continues with the first of the queued connections. 16: other requests then wait about a millisecond for them.
+    private mutating func continueQueued() {
+        let turn = Array(continuing.prefix(16))
+        continuing.removeFirst(turn.count)
+        for connection in turn where connection.slot >= 0 {
+            connection.isQueued = false
+            if connection.phase == .parked {
+                wake(connection)
+            } else if !receivePendingTLS(connection) {
                 connection.resume(&host)
                 flush(connection)
             }
@@ -159,35 +152,30 @@ struct Worker: ~Copyable {
 
     private mutating func handleDeadlines() {
         if now >= acceptPausedUntil { resumeAccepting() }
-        while let slot = deadlines.popDue(now: now) {
-            guard let connection = table.connection(at: slot) else { continue }
+        while let connection = table.popDue(now: now) {
             if connection.deadline <= now {
                 connection.deadlinePassed(&host)
                 flush(connection)
                 keepToShare()
             } else {
-                deadlines.schedule(slot, at: connection.deadline)
+                table.schedule(connection)
             }
         }
     }
 
     private var handshakesWait: Bool { table.count(of: .waiting) + table.count(of: .overShareWaiting) > 0 }
 
-    func publish() {
-        handle.counters.withLock { counters in
-            counters.accepted = acceptedCount
-            counters.requests = host.requestCount
-            counters.overloaded = host.overloadedCount
-            counters.open = table.count
-            counters.idle = table.count(of: .idle)
-            counters.parked = table.count(of: .parked)
-            counters.heldBytes = host.heldBytes
-        }
+    mutating func publish() {
+        host.counters.open = table.count
+        host.counters.idle = table.count(of: .idle)
+        host.counters.parked = table.count(of: .parked)
+        let counters = host.counters
+        handle.counters.withLock { $0 = counters }
     }
 
     /// Called after each step that may make a connection hold more: one turn can fill thousands of them.
     mutating func keepToShare() {
-        if host.heldBytes > memoryShare { freeMemory() }
+        if host.counters.heldBytes > memoryShare { freeMemory() }
     }
 }
 
@@ -203,22 +191,20 @@ extension Worker {
             switch task {
             case .wakeParked:
                 // All lists are searched: a parked request behind unsent output counts as busy.
-                wakeQueue = table.all().filter { $0.slot >= 0 && $0.phase == .parked }
+                for connection in table.all() where connection.phase == .parked { queue(connection) }
             case .wake(let request):
                 let connection = table.connection(at: request.slot)
                 if let connection, connection.request == request { wake(connection) }
             case .serve(let descriptor): admit(descriptor, from: nil)
-            case .makeRoom(let peer): makeRoomElsewhere(for: peer)
+            case .stop(let closeAt, let cutOffAt):
+                if !isDraining { listenersCloseAt = closeAt }
+                self.cutOffAt = cutOffAt
+                host.isDraining = true
             }
         }
         // The next wait may be long.
         if !tasks.isEmpty { publish() }
-        if !isDraining {
-            guard shared.isDraining.load(ordering: .acquiring) else { return true }
-            host.isDraining = true
-            listenersCloseAt = MonotonicInstant(nanoseconds: shared.listenersCloseAt.load(ordering: .relaxed))
-        }
-        cutOffAt = MonotonicInstant(nanoseconds: shared.cutOffAt.load(ordering: .relaxed))
+        if !isDraining { return true }
         now = MonotonicClock.now()
         if now >= listenersCloseAt {
             if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
@@ -241,7 +227,7 @@ extension Worker {
         listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
         for connection in table.all() {
             connection.beginDrain(host)
-            deadlines.schedule(connection.slot, at: connection.deadline)
+            table.schedule(connection)
         }
     }
 
@@ -268,33 +254,15 @@ extension Worker {
             if ![.idle, .lingering].contains(connection.phase), !connection.isHandshaking { cutOff += 1 }
             close(connection, .stopped)
         }
-        shared.cutOffRequests.wrappingAdd(cutOff, ordering: .relaxed)
+        server.cutOff.wrappingAdd(cutOff, ordering: .relaxed)
         while !handle.endTasks() {
             for case .serve(let descriptor) in handle.takeTasks() { platform_close(descriptor) }
         }
         for listener in listeners { listener.close() }
         listeners.removeAll()
-        if spareDescriptor >= 0 { platform_close(spareDescriptor) }
         platform_close(handle.poll)
         publish()
     }
-}
-
-/// The state shared by the workers of a server and its other threads. It is not touched while a
-/// request is served, except for the connection count when one opens or closes.
-final class WorkerShared: Sendable {
-    let openConnections = Atomic<Int>(0)
-    /// Source of connection numbers, for all servers of the process: they identify requests.
-    static let nextConnectionID = Atomic<UInt64>(1)
-    let runningWorkers = Atomic<Int>(0)
-    /// All workers, as other threads see them; empty before the start.
-    let handles = Locked<[WorkerHandle]>([])
-    let cutOffRequests = Atomic<Int>(0)
-    let isDraining = Atomic<Bool>(false)
-    /// The moments at which the listeners close and at which open requests are cut off; in nanoseconds of the monotonic
-    /// clock.
-    let listenersCloseAt = Atomic<UInt64>(.max)
-    let cutOffAt = Atomic<UInt64>(.max)
 }
 
 /// A task that another thread gives to a worker.
@@ -304,8 +272,7 @@ enum WorkerTask {
     case wake(ParkedRequest)
     /// Serve a connection that the first worker has accepted.
     case serve(Int32)
-    /// Close a connection of the largest peer: another worker has admitted one from this peer at the limit.
-    case makeRoom(Peer?)
+    case stop(listenersCloseAt: MonotonicInstant, cutOffAt: MonotonicInstant)
 }
 
 final class WorkerHandle: Sendable {
@@ -313,14 +280,10 @@ final class WorkerHandle: Sendable {
     /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
     let poll: Int32
     let listeners: [Listener]
-    let spareDescriptor: Int32
     /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
     private let checkedAt = Atomic<UInt64>(0)
     /// The tasks that the worker has not taken yet; nil once it ends.
     private let tasks = Locked<[WorkerTask]?>([])
-    private let hasTasks = Atomic<Bool>(false)
-    /// True if one peer had more connections here than its share at the last check.
-    let hasPeerOverShare = Atomic<Bool>(false)
     /// The worker's connections, with those that it has not taken yet.
     let load = Atomic<Int>(0)
     /// The worker's counts; it writes them once a turn.
@@ -335,7 +298,6 @@ final class WorkerHandle: Sendable {
             throw failure
         }
         self.listeners = listeners
-        spareDescriptor = platform_spare_descriptor()
     }
 
     /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later
@@ -358,20 +320,16 @@ final class WorkerHandle: Sendable {
             tasks?.append(task)
             return true
         }
-        guard isTaken else { return false }
-        hasTasks.store(true, ordering: .releasing)
-        wake.set()
-        return true
+        if isTaken { wake.set() }
+        return isTaken
     }
 
-    /// Takes the pending tasks in their order; one relaxed load if there are none.
+    /// Takes the pending tasks in their order.
     func takeTasks() -> [WorkerTask] {
-        guard hasTasks.load(ordering: .relaxed), hasTasks.exchange(false, ordering: .acquiringAndReleasing) else {
-            return []
-        }
-        return tasks.withLock { tasks in
-            defer { tasks = [] }
-            return tasks ?? []
+        tasks.withLock { tasks in
+            guard let taken = tasks else { return [] }
+            tasks = []
+            return taken
         }
     }
 

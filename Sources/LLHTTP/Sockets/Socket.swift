@@ -23,17 +23,13 @@ package struct Socket: ~Copyable {
         case closed
     }
 
-    /// Makes an unconnected socket for the family of `address`.
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
         let number = platform_tcp_socket(address.isIPv6 ? 1 : 0)
         try check(number, .createSocket, .network(address))
         return Socket(takingOwnershipOf: number)
     }
 
-    /// A listener bound to `address`.
-    /// - Parameters:
-    ///   - backlog: The greatest length of the accept queue; the system cuts it to `somaxconn`.
-    ///   - sharesPort: Lets several sockets of this process listen on the same port (`SO_REUSEPORT`).
+    /// - Parameter sharesPort: Lets several sockets of this process listen on the same port (`SO_REUSEPORT`).
     package static func listener(
         on address: SocketAddress,
         backlog: Int32,
@@ -59,10 +55,8 @@ package struct Socket: ~Copyable {
     }
 
     /// A socket that keeps other processes from `address` until sockets of this process that share the port listen
-    /// there.
-    ///
-    /// The call fails if any socket listens there. If two processes claim an address at the same time, the system lets
-    /// at most one of them listen. The claim accepts no connections; clients retry after a moment.
+    /// there. The call fails if any socket listens there: the system lets at most one of two claims listen. The claim
+    /// accepts no connections; clients retry after a moment.
     package static func claim(on address: SocketAddress) throws(SocketError) -> Socket {
         let socket = try bound(to: address)
         _ = platform_refuse_new_connections(socket.descriptor)
@@ -72,7 +66,7 @@ package struct Socket: ~Copyable {
         return socket
     }
 
-    /// Returns the descriptor without closing it: the caller closes it.
+    /// The caller closes the descriptor.
     package consuming func release() -> Int32 {
         let descriptor = descriptor
         discard self
@@ -122,14 +116,12 @@ package struct Socket: ~Copyable {
 }
 
 extension Socket {
-    /// Receives the available bytes, at most `buffer.count`, into the start of `buffer`.
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
         let transfer = try Self.transfer(.receive, .wantRead) { SystemCalls.receive(descriptor, into: &buffer) }
         return transfer == .bytes(0) ? .closed : transfer
     }
 
-    /// Sends from `bytes`, beginning at `offset` (0 … `bytes.count`); a disconnected peer causes an error, never a
-    /// signal.
+    /// A disconnected peer causes an error, never a signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
         try Self.transfer(.send, .wantWrite) { SystemCalls.send(descriptor, bytes, from: offset) }
     }

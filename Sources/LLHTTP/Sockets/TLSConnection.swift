@@ -7,11 +7,10 @@ internal import Musl
 internal import Glibc
 #endif
 
-/// One TLS connection over a non-blocking descriptor that the caller owns.
+/// One TLS connection over a non-blocking descriptor that the caller owns; it belongs to one thread at a time.
 ///
 /// Every call returns at once. After `wantRead` or `wantWrite`, wait until the descriptor is readable or writable, then
-/// repeat the same call. A connection belongs to one thread at a time. OpenSSL's error queue is empty when a call
-/// returns.
+/// repeat the same call. OpenSSL's error queue is empty when a call returns.
 @safe package final class TLSConnection {
     package typealias Transfer = Socket.Transfer
 
@@ -74,7 +73,6 @@ extension TLSConnection {
         return outcome
     }
 
-    /// Reads the available bytes, at most the buffer's size and at most `most` bytes.
     package func read(into buffer: inout MutableSpan<UInt8>, atMost most: Int = .max) throws(TLSError) -> Transfer {
         ERR_clear_error()
         // `SSL_read` of zero bytes has no defined outcome.
@@ -86,7 +84,7 @@ extension TLSConnection {
         return try outcome(of: result, errno: errno)
     }
 
-    /// Writes as many of the first bytes as possible, at most all of them.
+    /// Writes as many of the first bytes as possible, at most one record.
     package func write(_ bytes: Span<UInt8>) throws(TLSError) -> Transfer {
         ERR_clear_error()
         guard bytes.count > 0 else { return .bytes(0) }

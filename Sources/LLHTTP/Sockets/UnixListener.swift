@@ -62,12 +62,11 @@ extension Listener {
 }
 
 /// The file of a Unix socket that this process has bound.
-package final class UnixSocketFile: Sendable {
+package struct UnixSocketFile: Sendable {
     private let path: UnixSocketPath
     private let facts: platform_file
-    private let isRemoved = Locked(false)
 
-    package init?(at path: UnixSocketPath) {
+    init?(at path: UnixSocketPath) {
         guard let facts = Self.facts(of: path) else { return nil }
         (self.path, self.facts) = (path, facts)
     }
@@ -78,15 +77,11 @@ package final class UnixSocketFile: Sendable {
         return unsafe path.description.withCString { unsafe platform_file_facts($0, &facts) } >= 0 ? facts : nil
     }
 
-    /// Removes the file, unless another one has replaced it. The first call removes it, and the others return after
-    /// that. The system gives the inode to no other file while the socket is open.
-    package func remove() {
-        isRemoved.withLock { isRemoved in
-            guard !isRemoved else { return }
-            isRemoved = true
-            guard let now = Self.facts(of: path), now.device == facts.device, now.inode == facts.inode else { return }
-            // If this is not allowed, the next start finds that no process listens there.
-            _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
-        }
+    /// Removes the file, unless it is gone or another one has replaced it: the system gives the inode to no other file
+    /// while the socket is open.
+    func remove() {
+        guard let now = Self.facts(of: path), now.device == facts.device, now.inode == facts.inode else { return }
+        // If this is not allowed, the next start finds that no process listens there.
+        _ = unsafe path.description.withCString { unsafe platform_unlink($0) }
     }
 }

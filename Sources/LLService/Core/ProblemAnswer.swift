@@ -3,8 +3,8 @@ internal import LLJOSE
 package import LimitedLogin
 
 extension Rejection {
-    convenience init(_ failure: HTTPFailure) {
-        self.init(.ofServer(Int(failure.status)), failure.sentence)
+    convenience init(_ failure: HTTPRefusal) {
+        self.init(.ofServer(Int(failure.status)), failure.rawValue)
     }
 
     /// The remedy, with the service's settings for what the library names between grave accents.

@@ -90,7 +90,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         return .respond
     }
 
-    package func renderFailure(_ failure: HTTPFailure, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
+    package func renderFailure(_ failure: HTTPRefusal, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
         place = nil
         method = .unrecognized
         named = nil

@@ -276,7 +276,6 @@ package final class Connection {
         closeCause = cause
     }
 
-    /// Removes the connection's buffer: its content is no longer needed.
     func releaseBuffer(_ host: inout ConnectionHost) {
         guard let buffer = buffer.take() else { return }
         host.release(buffer)

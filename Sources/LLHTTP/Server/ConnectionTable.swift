@@ -45,7 +45,6 @@ struct ConnectionTable: ~Copyable {
 
     func count(of list: List) -> Int { listCounts[list.rawValue] }
 
-    /// Puts a connection into a slot of its own.
     /// - Parameter peer: Nil for a connection that counts for no peer.
     mutating func insert(_ connection: Connection, from peer: Peer?) {
         let slot = free.popLast() ?? slots.count
@@ -157,7 +156,6 @@ struct ConnectionTable: ~Copyable {
 
     func list(of connection: Connection) -> List { connection.slot >= 0 ? slots[connection.slot].list : .none }
 
-    /// The peer with the most connections, and their number; nil if there is none.
     func greatestPeer() -> (peer: Peer, count: Int)? {
         peerCounts.max { $0.value < $1.value }.map { ($0.key, $0.value) }
     }

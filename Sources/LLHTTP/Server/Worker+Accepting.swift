@@ -2,7 +2,6 @@ internal import CLLSystem
 internal import Synchronization
 
 extension Worker {
-    /// Adds the listeners and the wake descriptor of a worker to its epoll set.
     static func register(_ poll: Int32, wake: Int32, listeners: [Listener]) -> SocketError? {
         var result = platform_epoll_add(poll, wake, ReadyEvents.readable, wakeTag)
         for (position, listener) in listeners.enumerated() where result >= 0 {
@@ -13,7 +12,6 @@ extension Worker {
 
     private static func tag(at position: Int) -> UInt64 { firstListenerTag + UInt64(position) }
 
-    /// Accepts connections from a listener's queue.
     /// - Returns: False if the queue is empty or accepting must pause.
     @discardableResult
     mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {

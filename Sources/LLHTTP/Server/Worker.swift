@@ -65,7 +65,6 @@ struct Worker: ~Copyable {
         drainedAt = host.now
     }
 
-    /// Serves until stopped, then closes everything that belongs to the worker.
     mutating func run() {
         while takeCommands() {
             runOnce()
@@ -73,7 +72,6 @@ struct Worker: ~Copyable {
         closeEverything()
     }
 
-    /// Waits for events and handles them, then handles all that is due.
     private mutating func runOnce() {
         let before = now
         let count = Int(SystemCalls.wait(handle.poll, &events, timeoutMilliseconds: timeout()))
@@ -247,7 +245,6 @@ extension Worker {
         while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
     }
 
-    /// The end of the worker: remaining connections are cut off.
     mutating func closeEverything() {
         var cutOff = 0
         for connection in table.all() {
@@ -265,7 +262,6 @@ extension Worker {
     }
 }
 
-/// A task that another thread gives to a worker.
 enum WorkerTask {
     case wakeParked
     /// Visit this request, if it is still parked.
@@ -286,7 +282,6 @@ final class WorkerHandle: Sendable {
     private let tasks = Locked<[WorkerTask]?>([])
     /// The worker's connections, with those that it has not taken yet.
     let load = Atomic<Int>(0)
-    /// The worker's counts; it writes them once a turn.
     let counters = Locked(HTTPServerCounters())
 
     init(_ listeners: [Listener]) throws(SocketError) {
@@ -324,7 +319,6 @@ final class WorkerHandle: Sendable {
         return isTaken
     }
 
-    /// Takes the pending tasks in their order.
     func takeTasks() -> [WorkerTask] {
         tasks.withLock { tasks in
             guard let taken = tasks else { return [] }

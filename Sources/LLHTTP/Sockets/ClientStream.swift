@@ -197,7 +197,6 @@ package enum ClientError: Error, Equatable, CustomStringConvertible {
     case bodyTooLarge(limit: Int)
     case redirectRefused(reason: String)
 
-    /// The step during which the time ran out.
     package enum Phase: String, Sendable { case resolving, connecting, handshaking, sending, receiving }
 
     package var description: String {

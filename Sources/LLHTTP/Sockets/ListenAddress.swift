@@ -2,12 +2,10 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     case network(SocketAddress)
     case unix(UnixSocketPath)
 
-    /// The prefix of a text that means a Unix socket.
     package static let unixPrefix = "unix:"
 
     package static func loopback(port: UInt16) -> ListenAddress { .network(.loopback(port: port)) }
 
-    /// The address and port; nil for a Unix socket, which has none.
     package var network: SocketAddress? {
         switch self {
         case .network(let address): address
@@ -24,9 +22,7 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The path of a Unix domain socket (unix(7)).
 package struct UnixSocketPath: Hashable, Sendable, CustomStringConvertible {
-    /// The reason why a text is no such path.
     package struct ParsingError: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -53,7 +49,6 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
     /// `0660`: the service's user and group.
     package static let standard = UnixSocketMode(bits: 0o660)
 
-    /// `0600` to `0777`.
     let bits: UInt32
 
     private init(bits: UInt32) { self.bits = bits }
@@ -69,6 +64,5 @@ package struct UnixSocketMode: Hashable, Sendable, CustomStringConvertible {
     /// True if every user of the machine may connect: write permission is enough (unix(7)).
     package var isForEverybody: Bool { bits & 0o002 != 0 }
 
-    /// Four octal digits.
     package var description: String { "0" + String(bits, radix: 8) }
 }

@@ -1,6 +1,5 @@
 internal import CLLSystem
 
-/// The resources that the system lets this process use.
 package enum ProcessLimits {
     /// The processors of the affinity mask, cut to the control group's quota; 1 to 192. Dispatch has at most 255 threads,
     /// and each worker keeps one.
@@ -77,7 +76,6 @@ package struct ControlGroup {
         digits.utf8.count <= 15 ? Int(digits).flatMap { $0 > 0 ? $0 : nil } : nil
     }
 
-    /// A file's text without its final line feed.
     private static func read(_ path: String) -> Substring? {
         let bytes = try? FileContents.read(path: path, limit: 4_096)
         return bytes.map { String(decoding: $0, as: UTF8.self) }.map { $0.last == "\n" ? $0.dropLast() : $0[...] }

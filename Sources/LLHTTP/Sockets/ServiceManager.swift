@@ -6,9 +6,7 @@ internal import CLLSystem
 package struct ServiceManager: Sendable {
     package enum State: String, Sendable {
         case ready = "READY=1"
-        /// The configuration is being read again.
         case reloading = "RELOADING=1"
-        /// The service has begun to stop.
         case stopping = "STOPPING=1"
         /// Every thread makes progress: the manager's watchdog begins its time anew.
         case alive = "WATCHDOG=1"

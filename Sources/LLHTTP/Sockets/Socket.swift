@@ -2,7 +2,6 @@ internal import CLLSystem
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
-    /// The system's number for it; valid while this value lives.
     package let descriptor: Int32
 
     package init(takingOwnershipOf descriptor: Int32) {

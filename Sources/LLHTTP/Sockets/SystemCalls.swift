@@ -1,7 +1,6 @@
 internal import CLLSystem
 @_exported public import LLBytes
 
-/// The system calls with buffers or addresses.
 package enum SystemCalls {
     /// Every function below returns a value that is not negative, or the negated error number. `peer` is set if the
     /// accepted connection has a peer address; clients of a Unix socket have none.

@@ -58,7 +58,6 @@ internal import Glibc
     }
 }
 
-/// The only method table of the socket BIO.
 nonisolated(unsafe) private let socketMethod = unsafe CLLOpenSSL_BIO_socket_method()
 
 extension TLSConnection {
@@ -113,7 +112,6 @@ extension TLSConnection {
     /// Server: true if the client had to show a certificate.
     package var verifiesClient: Bool { unsafe SSL_get_verify_mode(pointer) & SSL_VERIFY_PEER != 0 }
 
-    /// The negotiated version, such as `TLSv1.3`.
     package var version: String { unsafe String(cString: SSL_get_version(pointer)) }
 
     private func outcome(of result: Int32, errno: Int32) throws(TLSError) -> Transfer {

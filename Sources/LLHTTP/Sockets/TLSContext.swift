@@ -9,7 +9,6 @@ internal import LLJOSE
     package enum Trust: Sendable, Equatable {
         /// The system's trust store. `SSL_CERT_FILE` and `SSL_CERT_DIR` change its location.
         case system
-        /// Only the authorities in this PEM file.
         case authorities(file: String)
     }
 
@@ -102,7 +101,6 @@ internal import LLJOSE
         }
     }
 
-    /// Loads the chain and the private key that this side shows its peer.
     private func use(_ certificateFile: String, _ keyFile: String) throws(TLSError) {
         try Self.requireRegular(certificateFile, "the certificate")
         try Self.requireRegular(keyFile, "the private key")
@@ -170,7 +168,6 @@ extension TLSContext {
         )
     }
 
-    /// Server: demands a client certificate of these authorities.
     func admitClients(of file: String) throws(TLSError) {
         guard unsafe SSL_CTX_load_verify_locations(pointer, file, nil) == 1,
             let names = unsafe SSL_load_client_CA_file(file)

@@ -1,6 +1,5 @@
 internal import CLLSystem
 
-/// A listening Unix socket with its file.
 extension Listener {
     /// Takes a path: makes the file, or replaces a socket that no process listens on any more. Only one process may
     /// start on a path at a time.

@@ -26,7 +26,6 @@ package final class WakeSignal: Sendable {
         descriptor < 0 ? SocketError(.createEventDescriptor, errorNumber: -descriptor) : nil
     }
 
-    /// True if the signal was given and not taken since.
     package var isGiven: Bool { given.load(ordering: .acquiring) }
 
     /// Ends the current wait, or the next one. Further calls before ``clear()`` make no system call.

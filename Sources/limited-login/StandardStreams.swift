@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
-internal import LLHTTP
 internal import LLService
 
 /// The three descriptors that every program has.
@@ -24,19 +23,16 @@ enum StandardStreams {
 /// Lines for people and scripts on standard error; standard output carries only results.
 enum StandardError {
     /// Writes one line; terminal control characters in it are replaced.
-    static func write(_ line: String) { write(line: Array((TerminalText.safe(line) + "\n").utf8)) }
+    static func write(_ line: String) { put(TerminalText.safe(line), STDERR_FILENO) }
 
     /// Writes text of several lines, such as the usage.
-    static func write(lines: String) { write(line: Array((TerminalText.safe(lines: lines) + "\n").utf8)) }
-
-    /// Writes a whole line of a log, including its line feed.
-    static func write(line: [UInt8]) { writeWhole(line, to: STDERR_FILENO) }
+    static func write(lines: String) { put(TerminalText.safe(lines: lines), STDERR_FILENO) }
 }
 
 /// Results on standard output.
 enum StandardOutput {
     /// Writes text unchanged: colours and line feeds are the program's own.
-    static func write(_ text: String) { writeWhole(Array((text + "\n").utf8), to: STDOUT_FILENO) }
+    static func write(_ text: String) { put(text, STDOUT_FILENO) }
 
     /// Writes one line; terminal control characters in it are replaced.
     static func write(line: String) { write(TerminalText.safe(line)) }
@@ -45,21 +41,7 @@ enum StandardOutput {
     static func write(json: JSON) { write(TerminalText.safe(json: json.text)) }
 }
 
-/// Writes a whole text to a descriptor without a buffer, so that a reader on a pipe sees each line at once.
-private func writeWhole(_ whole: [UInt8], to descriptor: Int32) {
-    var bytes = whole[...]
-    while !bytes.isEmpty {
-        // The buffer is the slice's own storage and its own count.
-        let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        if count < 0, errno == EAGAIN {
-            let interest = (descriptor: descriptor, wantsInput: false, wantsSpace: true)
-            _ = BlockingWait.wait(for: [interest], until: .never)
-        } else if count < 0, errno != EINTR {
-            return
-        }
-        bytes = bytes.dropFirst(max(0, count))
-    }
-}
+private func put(_ text: String, _ descriptor: Int32) { _ = LogWriter.write(Array("\(text)\n".utf8), to: descriptor) }
 
 enum Exit {
     /// A configuration that cannot be used, also OpenSSL's, an unreadable file, too few threads or descriptors (EX_CONFIG).

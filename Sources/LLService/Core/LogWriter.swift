@@ -23,16 +23,14 @@ package final class LogWriter: Sendable {
         var told = 0
         var tellAgainAt = MonotonicInstant(nanoseconds: 0)
         var canWrite = true
-        var isWriting = false
-        var isAsleep = false
-        var flushes: [DispatchSemaphore] = []
 
         /// True if no line waits, and the reader knows of all that were dropped or reads no more.
-        var isFlushed: Bool { chunks.isEmpty && !isWriting && (told == dropped || !canWrite) }
+        var isFlushed: Bool { bytes == 0 && (told == dropped || !canWrite) }
     }
 
     private let descriptor: Int32
     private let state = Locked(State())
+    /// Signalled for each line.
     private let hasLine = DispatchSemaphore(value: 0)
 
     package init(descriptor: Int32) { self.descriptor = descriptor }
@@ -49,8 +47,16 @@ package final class LogWriter: Sendable {
                     continue
                 }
                 let bytes = chunk ?? line(told)
-                let written = write(bytes, after: &isWithinLine)
-                finish(chunk, told: told, lost: bytes[written...].count { $0 == Self.lineFeed })
+                if isWithinLine, Self.write([Self.lineFeed], to: descriptor) == 1 { isWithinLine = false }
+                let written = Self.write(bytes, to: descriptor)
+                if written > 0 { isWithinLine = bytes[written - 1] != Self.lineFeed }
+                let lost = bytes[written...].count { $0 == Self.lineFeed }
+                state.withLock { state in
+                    state.bytes -= chunk?.count ?? 0
+                    state.dropped += chunk == nil ? 0 : lost
+                    state.told += lost == 0 ? told : 0
+                    state.canWrite = lost == 0
+                }
             }
         }
     }
@@ -58,7 +64,7 @@ package final class LogWriter: Sendable {
     /// Queues a line, including its line feed; never waits. Audit lines may fill the whole queue, and others a quarter of
     /// it, so that a flood of them leaves room for audit lines.
     package func write(_ line: [UInt8], isAudit: Bool) {
-        let mustWake = state.withLock { state in
+        let isTaken = state.withLock { state in
             guard state.bytes + line.count <= (isAudit ? Self.byteLimit : Self.byteLimit / 4) else {
                 state.dropped += 1
                 return false
@@ -70,26 +76,18 @@ package final class LogWriter: Sendable {
                 state.chunks.append(line)
             }
             state.bytes += line.count
-            defer { state.isAsleep = false }
-            return state.isAsleep
+            return true
         }
-        if mustWake { hasLine.signal() }
+        if isTaken { hasLine.signal() }
     }
 
     package var droppedLines: Int { state.withLock { $0.dropped } }
 
     package func flush(until deadline: MonotonicInstant) {
-        let flushed = DispatchSemaphore(value: 0)
-        let waits = state.withLock { state in
-            if !state.isFlushed { state.flushes.append(flushed) }
-            return !state.isFlushed
-        }
-        let left = deadline.nanoseconds(since: MonotonicClock.now())
-        if waits { _ = flushed.wait(timeout: .now() + .nanoseconds(Int(clamping: left))) }
+        // 1 ms: only the program's end waits here.
+        while !state.withLock({ $0.isFlushed }), MonotonicClock.now() < deadline { usleep(1_000) }
     }
-}
 
-extension LogWriter {
     private static let lineFeed: UInt8 = 0x0A
 
     /// The lines to write, or the number of dropped lines to report in their place; nil if there is nothing to do.
@@ -99,44 +97,15 @@ extension LogWriter {
             let mustTell = dropped > 0 && state.canWrite
             if mustTell, state.chunks.isEmpty || MonotonicClock.now() >= state.tellAgainAt {
                 state.tellAgainAt = MonotonicClock.now() + Self.tellingPause
-                state.isWriting = true
                 return (nil, dropped)
             }
-            guard let chunk = state.chunks.first else {
-                state.isAsleep = true
-                return nil
-            }
-            state.chunks.removeFirst()
-            state.isWriting = true
-            return (chunk, 0)
+            return state.chunks.isEmpty ? nil : (state.chunks.removeFirst(), 0)
         }
     }
 
-    /// - Parameter lost: The number of lines that the descriptor did not accept.
-    private func finish(_ chunk: [UInt8]?, told: Int, lost: Int) {
-        let flushes = state.withLock { state -> [DispatchSemaphore] in
-            state.bytes -= chunk?.count ?? 0
-            state.dropped += chunk == nil ? 0 : lost
-            state.told += lost == 0 ? told : 0
-            state.canWrite = lost == 0
-            state.isWriting = false
-            guard state.isFlushed else { return [] }
-            defer { state.flushes = [] }
-            return state.flushes
-        }
-        for flush in flushes { flush.signal() }
-    }
-
-    /// Writes all bytes, and waits until the descriptor accepts them.
+    /// Writes all bytes without a buffer, and waits until the descriptor accepts them.
     /// - Returns: The number of bytes written; fewer than all if the descriptor accepts no more.
-    private func write(_ bytes: [UInt8], after isWithinLine: inout Bool) -> Int {
-        if isWithinLine, put([Self.lineFeed]) == 1 { isWithinLine = false }
-        let written = put(bytes)
-        if written > 0 { isWithinLine = bytes[written - 1] != Self.lineFeed }
-        return written
-    }
-
-    private func put(_ bytes: [UInt8]) -> Int {
+    package static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         var written = 0
         while written < bytes.count {
             // Bounds: 0 <= written < count, so the pointer and the length stay inside the array.

@@ -56,10 +56,10 @@ struct Application {
         // The other half is for the program with its files (20 MB), for unused parts of buffers, for the remembered
         // signatures (``VerifiedSignatureCache/memoryShare``), and for the replay store's entries.
         limits.connectionBytes = memory / 2
-        limits.idleTimeout = .seconds(configuration.idleTimeoutSeconds)
+        limits.idleTimeout = configuration.idleTimeout
         limits.trustedPeers = configuration.trustedPeers
-        let free = try Need(configuration).freeDescriptors(of: descriptors)
-        limits.leaveDescriptors(of: descriptors, workers: Need(configuration).workers, free: free)
+        let free = try configuration.freeDescriptors(of: descriptors)
+        limits.leaveDescriptors(of: descriptors, workers: configuration.workerCount, free: free)
         var listener = HTTPServerConfiguration(addresses: [configuration.listen], workerCount: configuration.workers)
         (listener.socketMode, listener.limits, listener.tls) = (configuration.listenMode, limits, tls)
         server = HTTPServer(configuration: listener) { [core] _ in
@@ -87,7 +87,7 @@ struct Application {
     /// The replay store connects meanwhile.
     /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
-        Threads.require(Need(configuration).threads)
+        Threads.require(configuration.threads)
         if case .redis(let store) = core.replayStore { store.start() }
         try start(administration, "--admin-listen", until: MonotonicClock.now() + time)
         try start(server, "--listen", until: MonotonicClock.now() + time)
@@ -173,7 +173,7 @@ struct Application {
         else { return }
         do throws(SocketError) {
             // Open requests and the log may take a while beyond the delay.
-            let time = Duration.seconds(configuration.drainDelaySeconds + 20)
+            let time = configuration.drainDelay + .seconds(20)
             try manager.notify(state, status: status, within: state == .stopping ? time : nil)
         } catch {
             core.logger.warning("the service manager cannot be told", metadata: ["reason": "\(error)"])
@@ -184,10 +184,10 @@ struct Application {
     func stop() {
         core.beginDraining()
         notify(.stopping, "Stopping")
-        let delay = configuration.drainDelaySeconds
-        core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay)"])
+        let delay = configuration.drainDelay
+        core.logger.notice("stopping", metadata: ["drain_delay_seconds": "\(delay.components.seconds)"])
         // Open requests may take 10 s to end after the listeners have closed.
-        let cut = server.stop(drainDelay: .seconds(delay), grace: .seconds(10))
+        let cut = server.stop(drainDelay: delay, grace: .seconds(10))
         administration.stop(drainDelay: .zero, grace: .seconds(1))
         core.cache.stopAndWait()
         // Graph stops first: the store remembers the revocations of its last calls.
@@ -198,39 +198,33 @@ struct Application {
     }
 }
 
-/// The resources that a configuration needs from the system, besides connections.
-private struct Need {
-    let workers: Int
+// The resources that a configuration needs from the system, besides connections.
+extension ServiceConfiguration {
     /// The greatest number of calls to other servers at a time, including the fetch of the keys. Each has a thread, and
     /// a second one during a name look-up.
-    private let calls: Int
-
-    init(_ configuration: ServiceConfiguration) {
-        workers = max(1, configuration.workers ?? ProcessLimits.processorCount())
+    private var calls: Int {
         var calls = 1
-        if configuration.appSecretsFile != nil { calls += GraphWorkers.threadLimit }
-        if configuration.accessTokensAreAccepted { calls += GraphWorkers.accessTokenThreadLimit }
-        if configuration.webhook != nil { calls += WebhookLimits().threadCount }
-        self.calls = calls
+        if self.appSecretsFile != nil { calls += GraphWorkers.threadLimit }
+        if self.accessTokensAreAccepted { calls += GraphWorkers.accessTokenThreadLimit }
+        if self.callbacksURL != nil { calls += WebhookLimits().threadCount }
+        return calls
     }
 
     /// The workers, the administrative listener's worker, calls with their look-ups, and the queues of the keys, the seed
     /// file, the store, the signals and a reload.
-    var threads: Int { workers + 1 + 2 * calls + 5 }
-
-    /// A worker has an epoll set, a wake-up signal and a listener. A call has a connection and a wake-up signal, and two
-    /// more for its look-up. 16 are for Redis, files, and the check that an address is free.
-    private var descriptors: Int { 3 * (workers + 1) + 4 * calls + 16 }
+    fileprivate var threads: Int { workerCount + 1 + 2 * calls + 5 }
 
     /// Descriptors for the connections of both listeners, and those held beyond a limit: 64, a quarter for each kind.
     private static let leastConnections = 64
 
     /// The number of descriptors that are left for connections.
-    func freeDescriptors(of limit: Int) throws(StartError) -> Int {
-        let needed = ProcessMetrics.openDescriptors() + descriptors
+    fileprivate func freeDescriptors(of limit: Int) throws(StartError) -> Int {
+        // A worker has an epoll set, a wake-up signal and a listener. A call has a connection and a wake-up signal, and two
+        // more for its look-up. 16 are for Redis, files, and the check that an address is free.
+        let needed = ProcessMetrics.openDescriptors() + 3 * (workerCount + 1) + 4 * calls + 16
         guard limit - needed >= Self.leastConnections else {
             throw StartError(
-                "\(needed + Self.leastConnections) descriptors are needed with \(workers) workers, and the system "
+                "\(needed + Self.leastConnections) descriptors are needed with \(workerCount) workers, and the system "
                     + "gives this process \(limit): set workers lower, or raise its limit (ulimit -n, LimitNOFILE=)"
             )
         }

@@ -17,22 +17,30 @@ struct CheckConfig: ParsableCommand {
     @OptionGroup var options: ConfigurationOptions<ServiceSettings>
 
     func run() throws {
-        let loaded: LoadedConfiguration
+        let configuration: ServiceConfiguration
         do throws(ConfigurationError) {
-            loaded = try options.load()
+            configuration = try options.load()
         } catch {
             throw refuse(error.sentences)
         }
-        let mistakes = Self.mistakesInFiles(loaded.configuration)
+        let mistakes = Self.mistakesInFiles(configuration)
         guard mistakes.isEmpty else { throw refuse(mistakes) }
-        let warnings = loaded.configuration.warnings
-        if json { return StandardOutput.write(json: Self.json(loaded, warnings)) }
+        let warnings = configuration.warnings
+        let rows = Settings.rows.map { row in
+            let setting = configuration.settings[row.name]
+            let value = setting.map { row.shown($0.value) } ?? row.defaultText
+            return (name: row.name, value: value, origin: setting?.origin.description ?? "default")
+        }
+        if json {
+            let settings = rows.map { ($0.name, ["value": JSON($0.value), "origin": JSON($0.origin)] as JSON) }
+            let warnings = warnings.map { JSON($0) }
+            return StandardOutput.write(json: ["settings": JSON(settings), "warnings": JSON(warnings)])
+        }
         for warning in warnings { StandardError.write("limited-login: warning: \(warning)") }
-        let width = Settings.rows.map(\.name.count).max() ?? 0
-        for row in Settings.rows {
-            let (value, origin) = Self.inForce(row, loaded)
+        let width = rows.map(\.name.count).max() ?? 0
+        for row in rows {
             let padding = String(repeating: " ", count: width - row.name.count)
-            StandardOutput.write(line: "\(row.name)\(padding) = \(value)  (\(origin))")
+            StandardOutput.write(line: "\(row.name)\(padding) = \(row.value)  (\(row.origin))")
         }
     }
 
@@ -68,18 +76,5 @@ struct CheckConfig: ParsableCommand {
             for mistake in mistakes { StandardError.write("limited-login: \(mistake)") }
         }
         return Exit.configuration
-    }
-
-    private static func inForce(_ row: SettingRow, _ loaded: LoadedConfiguration) -> (String, String) {
-        guard let setting = loaded.configuration.settings[row.name] else { return (row.defaultText, "default") }
-        return (row.shown(setting.value), setting.origin.description)
-    }
-
-    private static func json(_ loaded: LoadedConfiguration, _ warnings: [String]) -> JSON {
-        let settings = Settings.rows.map { row -> JSON.Member in
-            let (value, origin) = inForce(row, loaded)
-            return (row.name, ["value": JSON(value), "origin": JSON(origin)])
-        }
-        return ["settings": JSON(settings), "warnings": JSON(warnings.map { JSON($0) })]
     }
 }

@@ -42,15 +42,13 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
 
     /// Loads the configuration from these flags, this process's environment and the file. It loads only the settings of
     /// the scope if the command reads no others.
-    ///
     /// - Parameters:
-    ///   - known: The file of the previous load. It must still exist: without it, logins that it forbids would be
-    ///     allowed.
+    ///   - known: The file of the previous load.
     ///   - setting: The flag that has another meaning here than the service's setting.
     func load(
         again known: String? = nil,
         without setting: (any AnySetting)? = nil
-    ) throws(ConfigurationError) -> LoadedConfiguration {
+    ) throws(ConfigurationError) -> ServiceConfiguration {
         try ConfigurationLoader.load(
             flags: flags.filter { $0.key != setting?.row.name },
             environment: ProcessInfo.processInfo.environment,
@@ -62,7 +60,7 @@ struct ConfigurationOptions<Scope: SettingScope>: ParsableArguments, CustomRefle
 
     /// Does the same, and also reads the apps' secrets, which must be configured.
     func loadWithAppSecrets() throws -> (configuration: ServiceConfiguration, secrets: AppSecrets) {
-        let configuration = try load().configuration
+        let configuration = try load()
         guard let secrets = try ServiceFactory.appSecrets(configuration) else {
             throw StartError("this needs the app's secret: set \(Settings.all.appSecretsFile.row.environmentName)")
         }

@@ -107,7 +107,7 @@ struct Demo: ServingCommand {
             environment: [:],
             file: nil,
             readsDefaultFile: false
-        ).configuration
+        )
         let application = try Application(
             configuration,
             logger: LoggingSetup.bootstrap(configuration).logger,

@@ -12,8 +12,6 @@ final class FollowedFiles: Sendable {
     private struct State {
         var files: [String] = []
         var facts: [[Int]?] = []
-        /// The watched folders and the numbers of their watches.
-        var watches: [String: Int32] = [:]
         var changeCount = 0
     }
 
@@ -32,24 +30,16 @@ final class FollowedFiles: Sendable {
     /// Follows the files of a configuration from now on; the caller reads them after this call.
     /// - Returns: The reason why changes may go unnoticed; nil if there is none.
     @discardableResult
-    func follow(_ loaded: LoadedConfiguration) -> String? {
-        let files = loaded.configuration.watchesFiles ? Self.files(of: loaded) : []
-        let folders = Set(files.flatMap(Self.folders(on:)))
-        return state.withLock { state in
-            for (folder, watch) in state.watches where !folders.contains(folder) {
-                inotify_rm_watch(descriptor, watch)
-                state.watches[folder] = nil
-            }
-            var failure: String?
-            for folder in folders {
-                let watch = unsafe inotify_add_watch(descriptor, folder, Self.events)
-                if watch < 0 { failure = "\(folder): \(SystemReason.sentence(for: errno))" }
-                state.watches[folder] = watch < 0 ? nil : watch
-            }
-            state.files = files
-            state.facts = files.map(Self.facts(of:))
-            return failure
+    func follow(_ configuration: ServiceConfiguration) -> String? {
+        let files = configuration.watchesFiles ? Self.files(of: configuration) : []
+        var failure: String?
+        // Earlier folders stay watched: the facts of the files tell a change.
+        for folder in Set(files.flatMap(Self.folders(on:)))
+        where unsafe inotify_add_watch(descriptor, folder, Self.events) < 0 {
+            failure = "\(folder): \(SystemReason.sentence(for: errno))"
         }
+        state.withLock { ($0.files, $0.facts) = (files, files.map(Self.facts(of:))) }
+        return failure
     }
 
     private static let events = UInt32(
@@ -85,12 +75,11 @@ final class FollowedFiles: Sendable {
         }
     }
 
-    private static func files(of loaded: LoadedConfiguration) -> [String] {
-        let settings = loaded.configuration
-        return [loaded.file].compactMap(\.self)
+    private static func files(of configuration: ServiceConfiguration) -> [String] {
+        [configuration.file].compactMap(\.self)
             + Settings.rows.compactMap { row in
                 guard [.file, .secretFile].contains(row.kind), [.rereads, .guards].contains(row.reload),
-                    case .text(let path)? = settings.value(row)
+                    case .text(let path)? = configuration.value(row)
                 else { return nil }
                 return path
             }

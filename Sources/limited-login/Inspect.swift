@@ -27,11 +27,10 @@ struct Inspect: ServingCommand {
             throw Exit.refusing("--listen '\(place)' is no loopback address and port, such as 127.0.0.1:0")
         }
         // The address is the page's, not the service's.
-        let loaded = try options.load(without: Settings.all.listen)
-        let configuration = loaded.configuration
+        let configuration = try options.load(without: Settings.all.listen)
         // A setting out of range ends the start, not the first verdict.
         _ = try ServiceFactory.verifier(configuration)
-        let flags = VerdictSettings.flags(of: loaded)
+        let flags = VerdictSettings.flags(of: configuration)
         let page = try InspectPage(configuration: configuration, flags: flags, at: time.at)
         let listener = HTTPServerConfiguration(addresses: [.network(address)], workerCount: 1)
         let server = HTTPServer(configuration: listener) { _ in PageHandler(backend: page) }

@@ -17,7 +17,7 @@ struct Keys: ParsableCommand {
     @OptionGroup var options: ConfigurationOptions<KeySettings>
 
     func run() throws {
-        let status = try KeySetLoader.fetch(options.load().configuration).status
+        let status = try KeySetLoader.fetch(options.load()).status
         if json { StandardOutput.write(json: JSON { HealthReport.writeKeys(status, to: &$0) }) }
         guard status.isUsable else { throw Exit.unavailable }
         if json { return }

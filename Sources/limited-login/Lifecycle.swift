@@ -27,13 +27,9 @@ enum Lifecycle {
 final class ProcessSignals: Sendable {
     static let shared = ProcessSignals()
 
-    /// The signals that end the program by default.
-    static let endings = [SIGTERM, SIGINT, SIGHUP]
-
     private let queue = DispatchQueue(label: "signals")
     /// Left at the first SIGTERM or SIGINT.
     private let running = DispatchGroup()
-    private let isStopping = Locked(false)
     /// A source ends when it is released. Only the command's thread uses them.
     private nonisolated(unsafe) var sources: [any DispatchSourceSignal] = []
 
@@ -41,25 +37,17 @@ final class ProcessSignals: Sendable {
     func takeStops() {
         running.enter()
         for number in [SIGTERM, SIGINT] {
-            take(number, on: queue) { [running, isStopping] in
-                let isFirst = isStopping.withLock { isStopping in
-                    defer { isStopping = true }
-                    return !isStopping
-                }
+            take(number, on: queue) { [running] in
                 // The exit code that a shell reports for a process killed by the signal.
-                guard isFirst else { _exit(128 + number) }
+                guard running.wait(timeout: .now()) == .timedOut else { _exit(128 + number) }
                 running.leave()
             }
         }
     }
 
-    /// Calls `body` at each SIGHUP, and at once if one came since ``block(_:)``. SIGHUPs that come while `body` runs
+    /// Calls `body` at each signal, and at once if one came since ``block(_:)``. Signals that come while `body` runs
     /// cause one more call.
-    func takeReloads(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
-        take(SIGHUP, on: queue, body)
-    }
-
-    private func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+    func take(_ number: Int32, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         Self.block([number])
         let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
         source.setEventHandler(handler: body)

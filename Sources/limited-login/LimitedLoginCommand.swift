@@ -36,7 +36,7 @@ protocol ServingCommand: ParsableCommand {}
 @main
 enum Main {
     static func main() {
-        ProcessSignals.block(ProcessSignals.endings)
+        ProcessSignals.block([SIGTERM, SIGINT, SIGHUP])
         ProcessLimits.setStackSize()
         // The stack of the main thread has the size of `ulimit -s`, which may be 64 KiB.
         DispatchQueue(label: "command").async {

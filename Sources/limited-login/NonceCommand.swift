@@ -31,7 +31,7 @@ struct NonceCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<NonceSettings>
 
         func run() throws {
-            let configuration = try options.load().configuration
+            let configuration = try options.load()
             guard let issuer = try ServiceFactory.nonceIssuer(configuration) else {
                 throw Exit.refusing(
                     "nonce_secret_file: no secret is configured; 'limited-login nonce secret' makes one"
@@ -44,7 +44,7 @@ struct NonceCommand: ParsableCommand {
             guard apps.contains(appID) else { throw ValidationError("--app-id '\(appID)' is not among app_ids.") }
             let seconds = Double(WallClock.unixMilliseconds()) / 1_000
             guard let now = NumericDate(secondsSince1970: seconds),
-                let issued = issuer.issue(appID: appID, lifetime: .seconds(configuration.nonceTTLSeconds), now: now)
+                let issued = issuer.issue(appID: appID, lifetime: configuration.nonceTTL, now: now)
             else { throw Exit.refusing("no nonce could be made") }
             guard json else { return StandardOutput.write(issued.nonce.value) }
             StandardOutput.write(json: JSON { NonceAnswer.write(issued, to: &$0) })

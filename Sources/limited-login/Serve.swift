@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Glibc
 internal import LLHTTP
 internal import LLJOSE
 internal import LLService
@@ -18,18 +19,18 @@ struct Serve: ServingCommand {
     @OptionGroup var options: ConfigurationOptions<ServiceSettings>
 
     func run() throws {
-        let loaded = try options.load()
-        let (logger, level) = try LoggingSetup.bootstrap(loaded.configuration)
+        let configuration = try options.load()
+        let (logger, level) = LoggingSetup.bootstrap(configuration)
         let files = FollowedFiles()
-        let fault = files.follow(loaded)
-        let application = try Application(loaded.configuration, logger: logger)
-        let inForce = Locked(loaded)
+        let fault = files.follow(configuration)
+        let application = try Application(configuration, logger: logger)
+        let inForce = Locked(configuration)
         try Lifecycle.run { () throws(StartError) in
             try application.start(tryingFor: Self.bindingTime)
-            logger.notice("configuration in force", metadata: ["file": "\(loaded.file ?? "none")"])
+            logger.notice("configuration in force", metadata: ["file": "\(configuration.file ?? "none")"])
             // A signal that came earlier was kept until now: a service that is not ready must not report that it is.
             let reload = { @Sendable [options] in application.reload(options, level, inForce, files) }
-            ProcessSignals.shared.takeReloads(on: files.queue, reload)
+            ProcessSignals.shared.take(SIGHUP, on: files.queue, reload)
             files.start(reload)
             if let fault {
                 logger.warning("changed files may need SIGHUP", metadata: ["reason": "\(fault)"])
@@ -51,7 +52,7 @@ extension Application {
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,
-        _ inForce: Locked<LoadedConfiguration>,
+        _ inForce: Locked<ServiceConfiguration>,
         _ files: FollowedFiles
     ) {
         // A stopping service must not report again that it is ready.
@@ -63,20 +64,19 @@ extension Application {
             let new = try options.load(again: old.file)
             // A refused file is followed too: its mend is a change.
             files.follow(new)
-            let configuration = new.configuration
-            if let refusal = configuration.refusal(after: old.configuration) { throw StartError(refusal) }
+            if let refusal = new.refusal(after: old) { throw StartError(refusal) }
             // All parts are made before any takes effect.
-            let settings = try ServiceFactory.settings(configuration)
-            let tls = try ServiceFactory.tlsContext(configuration)
+            let settings = try ServiceFactory.settings(new)
+            let tls = try ServiceFactory.tlsContext(new)
             core.settings.publish(settings)
             if let tls {
                 self.tls?.publish(tls)
                 warnOfTimes(of: tls)
             }
             inForce.withLock { $0 = new }
-            logLevel.set(Logger.Level(rawValue: configuration.logLevel) ?? .info)
-            warnOfDoubts(in: configuration)
-            for change in configuration.weakenings(since: old.configuration) {
+            logLevel.set(new.logLevel)
+            warnOfDoubts(in: new)
+            for change in new.weakenings(since: old) {
                 core.logger.warning(
                     "the reload made a setting less strict",
                     metadata: ["setting": "\(change.name)", "old": "\(change.old)", "new": "\(change.new)"]
@@ -84,7 +84,7 @@ extension Application {
             }
             core.logger.notice(
                 "configuration reloaded",
-                metadata: ["apps": "\(configuration.appIDs.count)", "file": "\(new.file ?? "none")"]
+                metadata: ["apps": "\(new.appIDs.count)", "file": "\(new.file ?? "none")"]
             )
             notify(.ready, "Configuration reloaded")
         } catch {
@@ -110,7 +110,7 @@ struct HealthCheck: ParsableCommand {
     @OptionGroup var options: ConfigurationOptions<HealthSettings>
 
     func run() throws {
-        let listener = try options.load().configuration.adminListen
+        let listener = try options.load().adminListen
         guard listener.port != 0 else {
             throw Exit.refusing("admin_listen: port 0 is another one at each start; name a port that can be asked")
         }

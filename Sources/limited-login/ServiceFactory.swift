@@ -21,10 +21,10 @@ enum ServiceFactory {
         events: @escaping JWKSetCache.EventHandler
     ) throws(StartError) -> JWKSetCache {
         var limits = JWKSetCacheLimits()
-        limits.timeToLive = .seconds(configuration.jwksTTLSeconds)
-        limits.minimumTimeToLive = .seconds(configuration.jwksMinimumTTLSeconds)
-        limits.maximumTimeToLive = .seconds(configuration.jwksMaximumTTLSeconds)
-        limits.maximumStaleness = .seconds(configuration.jwksMaxStaleSeconds)
+        limits.timeToLive = configuration.jwksTTL
+        limits.minimumTimeToLive = configuration.jwksMinimumTTL
+        limits.maximumTimeToLive = configuration.jwksMaximumTTL
+        limits.maximumStaleness = configuration.jwksMaximumStaleness
         _ = try trust(configuration)
         let sources = try configuration.jwksURLs.map { url throws(StartError) in
             try part("keys cannot be fetched from \(url.withoutUserInformation): ") {
@@ -66,7 +66,7 @@ enum ServiceFactory {
         metrics: ServiceMetrics,
         logger: Logger
     ) throws(StartError) -> WebhookSender? {
-        guard configuration.webhook != nil else { return nil }
+        guard configuration.callbacksURL != nil else { return nil }
         return WebhookSender(client: try httpsClient(configuration), metrics: metrics, logger: logger)
     }
 
@@ -88,7 +88,7 @@ enum ServiceFactory {
         }
         let trust = try trust(configuration)
         func password(_ setting: Setting<String?>) throws(StartError) -> [UInt8]? {
-            try read(setting, of: configuration, limit: passwordByteLimit, password(parsing:place:))
+            try read(setting, configuration, limit: passwordByteLimit, password(parsing:place:))
         }
         let ofServer = try password(all.replayStorePasswordFile)
         let ofSentinels = try password(all.replayStoreSentinelPasswordFile)
@@ -106,7 +106,7 @@ enum ServiceFactory {
             if let ofServer { store.password = ofServer }
             store.sentinelPassword = ofSentinels
             store.sentinelUser = configuration.replayStoreSentinelUser.map { Array($0.utf8) }
-            store.limits.revocationSkew = .seconds(configuration.clockSkewSeconds)
+            store.limits.revocationSkew = configuration.clockSkew
             return .redis(try RedisReplayStore(store, observe: onEvent))
         }
     }
@@ -146,40 +146,34 @@ enum ServiceFactory {
     /// Greatest size of a file of certificates, in bytes: a system's whole trust store has 250 KB.
     private static let pemByteLimit = 16_777_216
 
-    /// Requires a setting's file to be a regular one that holds PEM of the right kind, and no key with a passphrase. OpenSSL would name
-    /// neither the setting nor the fault, or would wait at a pipe.
+    /// Requires a setting's file to be a regular one that holds PEM of the right kind, and no key with a passphrase.
+    /// OpenSSL would name neither the setting nor the fault, or would wait at a pipe.
     private static func requirePEM(_ setting: Setting<String?>, _ path: String) throws(StartError) {
-        let text: [UInt8]
-        do throws(FileContents.Failure) {
-            text = try FileContents.read(path: path, limit: pemByteLimit)
-        } catch {
-            throw StartError("\(setting.row.name): \(ConfigurationError(path, error))")
-        }
+        let name = setting.row.name
+        let text = try part("\(name): ") { try FileLine.text(ofFile: path, limit: pemByteLimit) }
         let isKey = setting.row.kind == .secretFile
-        let tool = isKey ? "pkey" : "x509"
-        guard text.contains("-----BEGIN ".utf8) else {
-            throw StartError(
-                "\(setting.row.name): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
-                    + "'openssl \(tool) -in FILE -out FILE.pem' makes it"
-            )
-        }
-        let wanted = isKey ? "PRIVATE KEY" : "CERTIFICATE"
         let labels = text.split(separator: "-----BEGIN ".utf8, omittingEmptySubsequences: false).dropFirst().map {
             String(decoding: $0.prefix { $0 != UInt8(ascii: "-") }, as: UTF8.self)
         }
+        guard !labels.isEmpty else {
+            throw StartError(
+                "\(name): \(path) is no PEM, which has a line that begins with -----BEGIN; of DER, "
+                    + "'openssl \(isKey ? "pkey" : "x509") -in FILE -out FILE.pem' makes it"
+            )
+        }
+        let wanted = isKey ? "PRIVATE KEY" : "CERTIFICATE"
         guard labels.contains(where: { $0.hasSuffix(wanted) }) else {
             let found = ["PRIVATE KEY", "PUBLIC KEY", "CERTIFICATE REQUEST", "CERTIFICATE"].filter { label in
                 labels.contains { $0.hasSuffix(label) }
             }
             throw StartError(
-                "\(setting.row.name): \(path) holds \(found.isEmpty ? "other PEM" : found.joined(separator: ", ")) alone; name a "
+                "\(name): \(path) holds \(found.isEmpty ? "other PEM" : found.joined(separator: ", ")) alone; name a "
                     + "file with -----BEGIN \(wanted)-----"
             )
         }
-        guard !text.contains("-----BEGIN ENCRYPTED PRIVATE KEY".utf8), !text.contains("Proc-Type: 4,ENCRYPTED".utf8)
-        else {
+        guard !labels.contains("ENCRYPTED PRIVATE KEY"), !text.contains("Proc-Type: 4,ENCRYPTED".utf8) else {
             throw StartError(
-                "\(setting.row.name): the key in \(path) has a passphrase, which a start cannot ask for; "
+                "\(name): the key in \(path) has a passphrase, which a start cannot ask for; "
                     + "'openssl pkey -in FILE -out NEW' takes it away"
             )
         }
@@ -188,7 +182,7 @@ enum ServiceFactory {
     /// Reads the file of a setting; an error names both.
     private static func read<Value>(
         _ setting: Setting<String?>,
-        of configuration: ServiceConfiguration,
+        _ configuration: ServiceConfiguration,
         limit: Int,
         _ value: (_ text: [UInt8], _ place: String) throws -> Value
     ) throws(StartError) -> Value? {
@@ -211,7 +205,7 @@ enum ServiceFactory {
             verifier: verifier,
             clients: clients,
             gateway: configuration.gateway,
-            nonceLifetimeSeconds: configuration.nonceTTLSeconds,
+            nonceLifetimeSeconds: Int(configuration.nonceTTL.components.seconds),
             rejectsReplays: configuration.replaysAreRejected,
             appSecrets: secrets,
             acceptsAccessTokens: configuration.accessTokensAreAccepted,
@@ -221,8 +215,7 @@ enum ServiceFactory {
     }
 
     static func clients(_ configuration: ServiceConfiguration) throws(StartError) -> ClientKeys? {
-        let limit = ClientKeys.fileByteLimit
-        return try read(all.clientKeysFile, of: configuration, limit: limit, ClientKeys.init(parsing:place:))
+        try read(all.clientKeysFile, configuration, limit: ClientKeys.fileByteLimit, ClientKeys.init(parsing:place:))
     }
 
     /// The verifier of id tokens; the configuration has checked the range of every value already.
@@ -235,7 +228,7 @@ enum ServiceFactory {
             try VerificationPolicy(
                 appIDs: configuration.appIDs,
                 issuers: configuration.issuers,
-                clockSkew: .seconds(configuration.clockSkewSeconds),
+                clockSkew: configuration.clockSkew,
                 maximumTokenAge: configuration.maxTokenAgeSeconds.map { .seconds($0) },
                 binding: configuration.bindingIsRequired ? .required : .optional,
                 tracking: configuration.onlyLimitedTracking ? .limited : .any
@@ -245,11 +238,11 @@ enum ServiceFactory {
 
     static func nonceIssuer(_ configuration: ServiceConfiguration) throws(StartError) -> NonceIssuer? {
         let limit = NonceSecretsFile.byteLimit
-        return try read(all.nonceSecretFile, of: configuration, limit: limit, NonceSecretsFile.issuer(parsing:place:))
+        return try read(all.nonceSecretFile, configuration, limit: limit, NonceSecretsFile.issuer(parsing:place:))
     }
 
     static func appSecrets(_ configuration: ServiceConfiguration) throws(StartError) -> AppSecrets? {
-        try read(all.appSecretsFile, of: configuration, limit: AppSecrets.fileByteLimit) {
+        try read(all.appSecretsFile, configuration, limit: AppSecrets.fileByteLimit) {
             try AppSecrets(parsing: $0, place: $1, appIDs: configuration.appIDs)
         }
     }
@@ -258,26 +251,22 @@ enum ServiceFactory {
     static let signingKeysByteLimit = 65_536
 
     static func signingKeys(_ configuration: ServiceConfiguration) throws(StartError) -> SigningKeySet? {
-        try read(all.signingKeysFile, of: configuration, limit: signingKeysByteLimit) { text, place in
+        try read(all.signingKeysFile, configuration, limit: signingKeysByteLimit) { text, place in
             try part("\(place): ") { try SigningKeySet(pem: String(decoding: text, as: UTF8.self)) }
         }
     }
 
     static func tokens(_ configuration: ServiceConfiguration) throws(StartError) -> TokenSettings? {
-        guard let policy = configuration.tokens, let keys = try signingKeys(configuration) else { return nil }
+        let policy = try part { try configuration.tokenPolicy() }
+        guard let policy, let keys = try signingKeys(configuration) else { return nil }
         return TokenSettings(TokenIssuer(policy: policy, keys: keys))
     }
 
     static func webhook(_ configuration: ServiceConfiguration) throws(StartError) -> WebhookTarget? {
-        guard let webhook = configuration.webhook else { return nil }
-        let limit = WebhookSecrets.fileByteLimit
-        let secrets = try read(
-            all.callbacksSecretFile,
-            of: configuration,
-            limit: limit,
-            WebhookSecrets.init(parsing:place:)
-        )
-        return secrets.map { WebhookTarget(url: webhook.url, secrets: $0, statusURL: webhook.statusURL) }
+        guard let url = configuration.callbacksURL, let page = configuration.dataDeletionStatusURL else { return nil }
+        return try read(all.callbacksSecretFile, configuration, limit: WebhookSecrets.fileByteLimit) {
+            WebhookTarget(url: url, secrets: try WebhookSecrets(parsing: $0, place: $1), statusURL: page)
+        }
     }
 }
 

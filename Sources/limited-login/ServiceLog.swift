@@ -58,16 +58,11 @@ enum LoggingSetup {
     static let flushTime: Duration = .seconds(2)
     private static let auditLabel = "limited-login.audit"
 
-    static func bootstrap(
-        _ configuration: ServiceConfiguration
-    ) throws(StartError) -> (logger: Logger, level: LogLevelSwitch) {
-        let level = LogLevelSwitch(Logger.Level(rawValue: configuration.logLevel) ?? .info)
-        let format: LineLogHandler.Format =
-            switch configuration.logFormat {
-            case "json": .json
-            case "text": .text
-            default: isatty(STDERR_FILENO) == 1 ? .text : .json
-            }
+    static func bootstrap(_ configuration: ServiceConfiguration) -> (logger: Logger, level: LogLevelSwitch) {
+        let level = LogLevelSwitch(configuration.logLevel)
+        let format =
+            configuration.logFormat.flatMap(LineLogHandler.Format.init(rawValue:))
+            ?? (isatty(STDERR_FILENO) == 1 ? .text : .json)
         let own = LineLogHandler(label: "limited-login", level: level, format: format) { _ in }
         writer.start { count in
             own.line(.warning, "log lines dropped", ["count": "\(count)"])

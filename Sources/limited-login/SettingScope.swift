@@ -28,16 +28,16 @@ enum VerdictSettings: SettingScope {
     static let settings: [any AnySetting] = [all.appIDs]
     /// The settings that may change a verdict; `binding` comes with the question.
     static let decisive: [any AnySetting] = [
-        all.appIDs, all.issuers, all.jwksURLs, all.caFile, all.clockSkewSeconds, all.maxTokenAgeSeconds,
+        all.appIDs, all.issuers, all.jwksURLs, all.caFile, all.clockSkew, all.maxTokenAgeSeconds,
         all.onlyLimitedTracking,
         all.accessTokensAreAccepted,
         all.appSecretsFile, all.graphURL, all.graphVersion, all.nonceSecretFile,
     ]
 
     /// The flags that give another process the settings that are set.
-    static func flags(of loaded: LoadedConfiguration) -> [(name: String, value: String)] {
+    static func flags(of configuration: ServiceConfiguration) -> [(name: String, value: String)] {
         decisive.map { $0.row }.compactMap { row in
-            loaded.configuration.settings[row.name].map { ("--\(row.flagName)", row.kind.text(of: $0.value)) }
+            configuration.settings[row.name].map { ("--\(row.flagName)", row.kind.text(of: $0.value)) }
         }
     }
 }
@@ -51,8 +51,8 @@ enum PageSettings: SettingScope {
 
 enum KeySettings: SettingScope {
     static let settings: [any AnySetting] = [
-        all.jwksURLs, all.caFile, all.jwksTTLSeconds, all.jwksMinimumTTLSeconds, all.jwksMaximumTTLSeconds,
-        all.jwksMaxStaleSeconds,
+        all.jwksURLs, all.caFile, all.jwksTTL, all.jwksMinimumTTL, all.jwksMaximumTTL,
+        all.jwksMaximumStaleness,
     ]
     static let readsOthers = false
 }
@@ -63,7 +63,7 @@ enum HealthSettings: SettingScope {
 }
 
 enum NonceSettings: SettingScope {
-    static let settings: [any AnySetting] = [all.appIDs, all.nonceSecretFile, all.nonceTTLSeconds]
+    static let settings: [any AnySetting] = [all.appIDs, all.nonceSecretFile, all.nonceTTL]
 }
 
 enum GraphSettings: SettingScope {
@@ -73,7 +73,7 @@ enum GraphSettings: SettingScope {
 }
 
 enum SignedRequestSettings: SettingScope {
-    static let settings: [any AnySetting] = [all.appIDs, all.appSecretsFile, all.clockSkewSeconds]
+    static let settings: [any AnySetting] = [all.appIDs, all.appSecretsFile, all.clockSkew]
 }
 
 enum SigningKeySettings: SettingScope {

@@ -37,7 +37,7 @@ struct SignedRequestCommand: ParsableCommand {
                 let request = try SignedRequest(
                     verifying: String(decoding: bytes, as: UTF8.self),
                     secrets: secrets.signers,
-                    clockSkew: .seconds(configuration.clockSkewSeconds),
+                    clockSkew: configuration.clockSkew,
                     now: now
                 )
                 guard json else {

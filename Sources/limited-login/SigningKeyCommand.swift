@@ -47,7 +47,7 @@ struct SigningKeyCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<SigningKeySettings>
 
         func run() throws {
-            guard let keys = try ServiceFactory.signingKeys(options.load().configuration) else {
+            guard let keys = try ServiceFactory.signingKeys(options.load()) else {
                 throw Exit.refusing(
                     "signing_keys_file: no keys are configured; 'limited-login signing-key new' makes one"
                 )
@@ -91,7 +91,7 @@ struct TokenCommand: ParsableCommand {
         @OptionGroup var options: ConfigurationOptions<TokenSettingsScope>
 
         func run() throws {
-            let configuration = try options.load().configuration
+            let configuration = try options.load()
             guard let issued = try ServiceFactory.tokens(configuration) else {
                 throw Exit.refusing(
                     "issuer: no tokens are issued here; set issuer, signing_keys_file and client_keys_file"

@@ -79,7 +79,7 @@ struct Verify: ParsableCommand {
     }
 
     func run() throws {
-        var configuration = try options.load().configuration
+        var configuration = try options.load()
         // On the command line --unbound decides; the service has a setting for it.
         if unbound { configuration.bindingIsRequired = false }
         let file = tokenFile ?? (hasAccessTokenAlone ? accessTokenFile : nil)

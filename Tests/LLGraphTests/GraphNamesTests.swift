@@ -66,18 +66,4 @@ struct GraphNamesTests {
         arguments: ["", "26.0", "v26", "v26.", "v.0", "v26.0.1", "v26.0/", "v２.0", "V26.0", "v12345.0"]
     )
     func noVersions(_ text: String) { #expect(!GraphConfiguration.isVersion(text)) }
-
-    @Test(
-        "Graph is https, or http on a loopback address, without a query",
-        arguments: [
-            ("https://graph.facebook.com", true), ("http://127.0.0.1:1/", true), ("http://[::1]:1/x/", true),
-            ("http://graph.facebook.com", false), ("https://graph.facebook.com/?a=b", false),
-            ("graph.facebook.com", false),
-            ("https://u:p@graph.facebook.com", false), ("ftp://127.0.0.1", false),
-        ]
-    )
-    func urls(_ url: String, _ isOne: Bool) {
-        #expect(((try? GraphConfiguration(url: url)) != nil) == isOne)
-        #expect(((try? GraphConfiguration(uninstallURL: url)) != nil) == isOne)
-    }
 }

@@ -41,7 +41,7 @@ struct ClientKeysTests {
         #expect {
             try Self.keys(text)
         } throws: { error in
-            (error as? ConfigurationError)?.place.contains(place) == true
+            (error as? ConfigurationError)?.description.contains(place) == true
         }
     }
 

@@ -56,7 +56,7 @@ struct ConfigurationPageTests {
         }
         let environment = ["LIMITED_LOGIN_APP_IDS": "123"]
         let file = ProjectFiles.path("config/limited-login.json")
-        let loaded = try ConfigurationLoader.load(flags: [:], environment: environment, file: file).configuration
+        let loaded = try ConfigurationLoader.load(flags: [:], environment: environment, file: file)
         for row in Settings.rows.dropFirst() { #expect(loaded.value(row) == row.standard, "\(row.name)") }
     }
 }

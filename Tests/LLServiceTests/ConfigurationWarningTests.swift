@@ -63,7 +63,7 @@ struct ConfigurationWarningTests {
         for (warning, row) in zip(told, rows) {
             #expect(warning.contains("can \(can ?? "") \(row.name): \(file.path) (mode 0\(String(mode, radix: 8)))"))
         }
-        let inFile = try ConfigurationLoader.load(flags: [:], environment: [:], file: file.path).configuration.warnings
+        let inFile = try ConfigurationLoader.load(flags: [:], environment: [:], file: file.path).warnings
         #expect(inFile.contains { $0.contains("the password in replay_store: \(file.path)") } == (can != nil))
     }
 

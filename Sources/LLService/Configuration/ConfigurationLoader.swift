@@ -1,11 +1,6 @@
 internal import LLHTTP
 internal import LLJOSE
 
-package struct LoadedConfiguration: Sendable {
-    package let configuration: ServiceConfiguration
-    package let file: String?
-}
-
 /// Merges the sources: flags override the environment, which overrides the file, which overrides the defaults. Unknown
 /// names are refused.
 package enum ConfigurationLoader {
@@ -18,10 +13,7 @@ package enum ConfigurationLoader {
     package static let environmentPrefix = "LIMITED_LOGIN_"
 
     /// The variable that names the configuration file; the only one that is no setting.
-    package static let fileVariable = "LIMITED_LOGIN_CONFIG"
-
-    /// The variable with the port to listen on, as Cloud Run, Heroku, Render and Fly set it.
-    private static let portVariable = "PORT"
+    static let fileVariable = "LIMITED_LOGIN_CONFIG"
 
     /// - Parameters:
     ///   - environment: The process's environment; names with the project's prefix must be known. `PORT` is the port of
@@ -39,101 +31,25 @@ package enum ConfigurationLoader {
         again known: String? = nil,
         only: [SettingRow]? = nil,
         readsDefaultFile: Bool = true
-    ) throws(ConfigurationError) -> LoadedConfiguration {
-        var settings: [String: ConfigurationSetting] = [:]
-        var mistakes: [ConfigurationError] = []
-        let rows = only ?? Settings.rows
+    ) throws(ConfigurationError) -> ServiceConfiguration {
+        var given = GivenSettings(rows: only ?? Settings.rows)
         let named = file ?? environment[fileVariable]
         guard named != "" else {
             let origin = file == nil ? ConfigurationOrigin.environment(fileVariable) : .flag("config")
-            throw origin.error("the name of the file is empty")
+            throw ConfigurationError(place: origin.description, reason: "the name of the file is empty")
         }
         var readFile: String?
         if named != nil || readsDefaultFile, let (path, bytes) = try contents(named: named, known) {
-            settings = try ConfigurationFile.settings(of: bytes, path: path, rows, &mistakes)
+            try given.add(file: bytes, path)
             readFile = path
         }
-        func add(_ row: SettingRow, _ text: String, _ origin: ConfigurationOrigin) {
-            do throws(ConfigurationError) {
-                settings[row.name] = try ConfigurationSetting(text: text, row: row, origin: origin)
-            } catch {
-                settings[row.name] = nil
-                mistakes.append(error.of(row))
-            }
+        given.add(environment: environment)
+        for row in given.rows.sorted(by: { $0.name < $1.name }) {
+            if let value = flags[row.name] { given.add(value, row, .flag(row.flagName)) }
         }
-        for (name, value) in environment.sorted(by: { $0.key < $1.key })
-        where name.hasPrefix(environmentPrefix) && name != fileVariable && !isServiceLink(name, value) {
-            let origin = ConfigurationOrigin.environment(name)
-            if let row = rows.first(where: { $0.environmentName == name }) {
-                add(row, value, origin)
-            } else if !Settings.rows.contains(where: { $0.environmentName == name }) {
-                let word = name.dropFirst(environmentPrefix.count).lowercased()
-                let nearest = ConfigurationFile.nearest(word)
-                let hint = ConfigurationFile.hint(word, nearest) { $0.environmentName }
-                mistakes.append(origin.error("there is no such setting\(hint)").of(nearest))
-            }
-        }
-        for row in rows.sorted(by: { $0.name < $1.name }) {
-            if let value = flags[row.name] { add(row, value, .flag(row.flagName)) }
-        }
-        let listen = Settings.all.listen.row
-        if settings[listen.name] == nil, rows.contains(where: { $0.name == listen.name }),
-            let port = environment[portVariable]
-        {
-            let origin = ConfigurationOrigin.environment(portVariable)
-            if let number = UInt16(port), number > 0 {
-                settings[listen.name] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
-            } else {
-                mistakes.append(origin.error("a port from 1 to 65535 is needed").of(listen))
-            }
-        }
-        let configuration = try configuration(settings, only, mistakes)
-        return LoadedConfiguration(configuration: configuration, file: readFile)
+        given.add(port: environment["PORT"])
+        return try ServiceConfiguration(given, file: readFile, only: only)
     }
-
-    /// Checks the settings. After a mistake it goes on without the setting at fault, to find the others too.
-    private static func configuration(
-        _ settings: [String: ConfigurationSetting],
-        _ only: [SettingRow]?,
-        _ mistakes: [ConfigurationError]
-    ) throws(ConfigurationError) -> ServiceConfiguration {
-        let checked: ServiceConfiguration
-        do throws(ConfigurationError) {
-            checked = try ServiceConfiguration(settings: settings, only: only)
-        } catch {
-            let faulty = Set(mistakes.compactMap(\.name))
-            // A mistake that only follows from another one is left out.
-            let follows = [error.name, error.other].contains { $0.map(faulty.contains) == true }
-            let mistakes = follows ? mistakes : mistakes + [error]
-            // Every setting but the app ids can be left out.
-            let apps = Settings.all.appIDs.row
-            let standIn = ConfigurationSetting(value: .list(["0"]), origin: .flag(apps.flagName))
-            let instead = error.name == apps.name ? standIn : nil
-            guard let name = error.name, settings[name] != instead else {
-                throw ConfigurationError(all: mistakes) ?? error
-            }
-            var rest = settings
-            rest[name] = instead
-            return try configuration(rest, only, mistakes)
-        }
-        if let all = ConfigurationError(all: mistakes) { throw all }
-        return checked
-    }
-
-    /// True if Kubernetes made the variable, for a Service named `limited-login` or `limited-login-redis` (Kubernetes,
-    /// "Accessing the Service").
-    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
-        let words = name.dropFirst(environmentPrefix.count).split(separator: "_", omittingEmptySubsequences: false)
-        return words.indices.contains { start in
-            let rest = Array(words[start...])
-            if rest == ["SERVICE", "HOST"] || rest.starts(with: ["SERVICE", "PORT"]) { return true }
-            if rest == ["PORT"] { return serviceProtocols.contains { value.hasPrefix("\($0.lowercased())://") } }
-            return rest.count >= 3 && rest[0] == "PORT" && UInt16(rest[1]) != nil
-                && serviceProtocols.contains(String(rest[2]))
-        }
-    }
-
-    private static let serviceProtocols = ["TCP", "UDP", "SCTP"]
 
     private static func contents(
         named: String?,
@@ -141,7 +57,7 @@ package enum ConfigurationLoader {
     ) throws(ConfigurationError) -> (String, [UInt8])? {
         let path = named ?? known ?? defaultFile
         do throws(FileContents.Failure) {
-            let limit = ConfigurationFile.sizeLimit
+            let limit = GivenSettings.fileByteLimit
             return (path, try FileContents.read(path: path, limit: limit, mustBeOwn: named == nil))
         } catch {
             if named == nil, known == nil, error.isMissing { return nil }
@@ -150,21 +66,91 @@ package enum ConfigurationLoader {
     }
 }
 
-/// The configuration file: one JSON object with members named as in `Settings`.
-///
-/// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
-enum ConfigurationFile {
+/// The settings that the sources give, and the mistakes in them. A later source overrides an earlier one.
+struct GivenSettings {
     /// A configuration is a few hundred bytes; 100,000 app ids fit into this.
-    static let sizeLimit = 4 * 1024 * 1024
+    static let fileByteLimit = 4 * 1024 * 1024
 
-    static func settings(
-        of bytes: [UInt8],
-        path: String,
-        _ rows: [SettingRow],
-        _ mistakes: inout [ConfigurationError]
-    ) throws(ConfigurationError) -> [String: ConfigurationSetting] {
-        // The limits hold 100,000 app ids.
-        var document = JSONDocument(limits: JSONLimits(byteCount: sizeLimit, nodeCount: 262_144))
+    let rows: [SettingRow]
+    private(set) var settings: [String: ConfigurationSetting] = [:]
+    private(set) var mistakes = ConfigurationError()
+
+    init(rows: [SettingRow]) { self.rows = rows }
+
+    mutating func add(_ text: String, _ row: SettingRow, _ origin: ConfigurationOrigin) {
+        settings[row.name] = nil
+        do throws(SettingFault) {
+            settings[row.name] = ConfigurationSetting(value: try row.kind.value(of: text), origin: origin)
+        } catch {
+            mistakes.add(origin.description, error.reason, row)
+        }
+    }
+
+    mutating func add(environment: [String: String]) {
+        let prefix = ConfigurationLoader.environmentPrefix
+        for (name, value) in environment.sorted(by: { $0.key < $1.key })
+        where name.hasPrefix(prefix) && name != ConfigurationLoader.fileVariable && !Self.isServiceLink(name, value) {
+            let origin = ConfigurationOrigin.environment(name)
+            if let row = rows.first(where: { $0.environmentName == name }) {
+                add(value, row, origin)
+            } else if !Settings.rows.contains(where: { $0.environmentName == name }) {
+                let word = name.dropFirst(prefix.count).lowercased()
+                refuse(unknown: word, origin.description, "there is no such setting") { $0.environmentName }
+            }
+        }
+    }
+
+    /// Adds the port to listen on, as Cloud Run, Heroku, Render and Fly set it.
+    mutating func add(port: String?) {
+        let listen = Settings.all.listen.row
+        guard let port, settings[listen.name] == nil, rows.contains(where: { $0.name == listen.name }) else { return }
+        let origin = ConfigurationOrigin.environment("PORT")
+        if let number = UInt16(port), number > 0 {
+            settings[listen.name] = ConfigurationSetting(value: .text("0.0.0.0:\(number)"), origin: origin)
+        } else {
+            mistakes.add(origin.description, "a port from 1 to 65535 is needed", listen)
+        }
+    }
+
+    /// True if Kubernetes made the variable, for a Service named `limited-login` or `limited-login-redis` (Kubernetes,
+    /// "Accessing the Service").
+    private static func isServiceLink(_ name: String, _ value: String) -> Bool {
+        let words = name.dropFirst(ConfigurationLoader.environmentPrefix.count)
+            .split(separator: "_", omittingEmptySubsequences: false)
+        let protocols = ["TCP", "UDP", "SCTP"]
+        return words.indices.contains { start in
+            let rest = Array(words[start...])
+            if rest == ["SERVICE", "HOST"] || rest.starts(with: ["SERVICE", "PORT"]) { return true }
+            if rest == ["PORT"] { return protocols.contains { value.hasPrefix("\($0.lowercased())://") } }
+            return rest.count >= 3 && rest[0] == "PORT" && UInt16(rest[1]) != nil && protocols.contains(String(rest[2]))
+        }
+    }
+
+    /// Adds the mistake of an unknown name, and asks after the setting that was probably meant: at most two edits away,
+    /// with or without `_file`; `-` and `_` count as the same.
+    private mutating func refuse(
+        unknown name: String,
+        _ place: String,
+        _ reason: String,
+        _ spelling: (SettingRow) -> String
+    ) {
+        func stem(_ name: String) -> String { name.hasSuffix("_file") ? String(name.dropLast(5)) : name }
+        let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
+        let nearest =
+            Settings.rows.first { Spelling.isNear(folded, $0.name, edits: 2) }
+            ?? Settings.rows.first { Spelling.isNear(stem(folded), stem($0.name), edits: 2) }
+        let isValue = nearest?.kind == .secretFile && !name.hasSuffix("file")
+        let question = nearest.map { "; did you mean \(spelling($0))?\(isValue ? " Secrets stand in files" : "")" }
+        mistakes.add(place, reason + (question ?? ""), nearest)
+    }
+}
+
+extension GivenSettings {
+    /// Adds the settings of a configuration file: one JSON object with members named as in ``Settings``.
+    ///
+    /// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
+    mutating func add(file bytes: [UInt8], _ path: String) throws(ConfigurationError) {
+        var document = JSONDocument(limits: JSONLimits(byteCount: Self.fileByteLimit, nodeCount: 262_144))
         do throws(JSONError) {
             try document.parse(bytes.span)
         } catch {
@@ -173,91 +159,68 @@ enum ConfigurationFile {
         guard document.kind(document.root) == .object else {
             throw ConfigurationError(place: path, reason: "the file must hold one JSON object")
         }
-        var settings: [String: ConfigurationSetting] = [:]
         for name in document.children(of: document.root) {
             let member = document.string(name, in: bytes.span)
             guard let row = rows.first(where: { $0.name == member }) else {
-                if Settings.rows.contains(where: { $0.name == member }) { continue }
-                let nearest = nearest(member)
-                let hint = hint(member, nearest) { "'\($0.name)'" }
-                mistakes.append(ConfigurationError(place: path, reason: "unknown key '\(member)'\(hint)").of(nearest))
+                if !Settings.rows.contains(where: { $0.name == member }) {
+                    refuse(unknown: member, path, "unknown key '\(member)'") { "'\($0.name)'" }
+                }
                 continue
             }
             let origin = ConfigurationOrigin.file(path: path, member: member)
             // null and an empty list mean "not set", so that a file can show every key.
             if document.kind(name + 1) == .null { continue }
-            do throws(ConfigurationError) {
-                let value = try value(name + 1, of: row.kind, in: document, bytes, origin)
+            do throws(SettingFault) {
+                let value = try Self.value(name + 1, of: row.kind, in: document, bytes)
                 if value != .list([]) { settings[member] = ConfigurationSetting(value: value, origin: origin) }
             } catch {
-                mistakes.append(error.of(row))
+                mistakes.add(origin.description, error.reason, row)
             }
         }
-        return settings
     }
 
     /// The error of the reader: the place in lines and columns from 1, and the reason.
     private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
         let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
-        guard error.reason == .repeatedMember else {
-            let cure =
+        var reason = "the file is not valid JSON: \(error.reason.rawValue)"
+        switch error.reason {
+        case .unexpectedByte:
+            reason +=
                 "; names and texts stand in double quotes, no comma stands before a closing bracket, and JSON has no comments"
-            return ConfigurationError(
-                place: place,
-                reason: "the file is not valid JSON: \(error.reason.rawValue)"
-                    + (error.reason == .unexpectedByte ? cure : "")
-            )
+        case .repeatedMember:
+            let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
+            reason = "the member '\(String(decoding: name, as: UTF8.self))' comes twice"
+        default: break
         }
-        let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
-        let member = String(decoding: name, as: UTF8.self)
-        return ConfigurationError(place: place, reason: "the member '\(member)' comes twice")
+        let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
+        return ConfigurationError(place: place, reason: reason)
     }
 
     private static func value(
         _ node: Int,
         of kind: SettingKind,
         in document: borrowing JSONDocument,
-        _ bytes: [UInt8],
-        _ origin: ConfigurationOrigin
-    ) throws(ConfigurationError) -> ConfigurationValue {
-        switch (kind, document.kind(node)) {
-        case (.duration, .string), (.size, .string):
-            return .integer(try ConfigurationSetting.number(document.string(node, in: bytes.span), kind, origin))
-        case (.integer, .number), (.duration, .number), (.size, .number):
+        _ bytes: [UInt8]
+    ) throws(SettingFault) -> ConfigurationValue {
+        switch (document.kind(node), kind) {
+        case (.string, .list), (.string, .integer): throw SettingFault(kind.wording.need)
+        case (.string, _): return try kind.value(of: document.string(node, in: bytes.span))
+        case (.number, _) where kind.range != nil:
             guard let number = document.integer(node, in: bytes.span) else {
-                throw origin.error("a whole number is needed")
+                throw SettingFault("a whole number is needed")
             }
             return .integer(Int(number))
-        case (.text, .string), (.file, .string), (.secretFile, .string), (.choice, .string):
-            return .text(document.string(node, in: bytes.span))
-        case (.list, .array):
+        case (.array, .list):
             var values: [String] = []
             for element in document.children(of: node) {
                 guard document.kind(element) == .string else {
-                    throw origin.error("the list may hold strings alone: write each in double quotes, as in [\"123\"]")
+                    throw SettingFault("the list may hold strings alone: write each in double quotes, as in [\"123\"]")
                 }
                 values.append(document.string(element, in: bytes.span))
             }
             return .list(values)
-        default: throw origin.error(kind.wording.need)
+        default: throw SettingFault(kind.wording.need)
         }
-    }
-
-    /// The most likely setting for a misspelt name: at most two edits away, with or without `_file`; `-` and `_` count
-    /// as the same.
-    static func nearest(_ name: String) -> SettingRow? {
-        func stem(_ name: String) -> String { name.hasSuffix("_file") ? String(name.dropLast(5)) : name }
-        let folded = String(name.lowercased().map { $0 == "-" ? "_" : $0 })
-        return Settings.rows.first { Spelling.isNear(folded, $0.name, edits: 2) }
-            ?? Settings.rows.first { Spelling.isNear(stem(folded), stem($0.name), edits: 2) }
-    }
-
-    /// The question after the meant setting, and the reason if its value was given in place of a file's name.
-    static func hint(_ name: String, _ nearest: SettingRow?, _ spelling: (SettingRow) -> String) -> String {
-        guard let nearest else { return "" }
-        let isValue = nearest.kind == .secretFile && !name.hasSuffix("file")
-        return "; did you mean \(spelling(nearest))?\(isValue ? " Secrets stand in files" : "")"
     }
 }
 

@@ -13,8 +13,6 @@ package enum ConfigurationOrigin: Sendable, Equatable {
         case .file(let path, let member): "\(path): \(member)"
         }
     }
-
-    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: description, reason: reason) }
 }
 
 package enum ConfigurationValue: Sendable, Equatable {
@@ -36,89 +34,66 @@ package struct ConfigurationSetting: Sendable, Equatable {
     package let origin: ConfigurationOrigin
 }
 
-extension ConfigurationSetting {
-    package init(text: String, row: SettingRow, origin: ConfigurationOrigin) throws(ConfigurationError) {
-        let value: ConfigurationValue
-        switch row.kind {
+extension SettingKind {
+    /// The value of a text, as a flag or a variable has it.
+    func value(of text: String) throws(SettingFault) -> ConfigurationValue {
+        switch self {
         case .list:
             // The text is empty after `A=$UNSET`.
-            guard !text.isEmpty else { throw origin.error("the value is empty") }
-            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Self.trimmed($0) }
-            guard !parts.contains("") else { throw origin.error("the list has an empty element") }
-            value = .list(parts)
-        case .integer, .duration, .size: value = .integer(try Self.number(text, row.kind, origin))
-        case .text, .file, .secretFile, .choice: value = .text(text)
+            guard !text.isEmpty else { throw SettingFault("the value is empty") }
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+                String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+            }
+            guard !parts.contains("") else { throw SettingFault("the list has an empty element") }
+            return .list(parts)
+        case .integer, .duration, .size: return .integer(try number(text))
+        case .text, .file, .secretFile, .choice: return .text(text)
         }
-        self.init(value: value, origin: origin)
     }
 
-    /// A decimal number with digits only. `Int("+5")` would be 5, but a sign or a space is a mistake here.
-    static func decimal(_ text: String) -> Int? {
-        guard !text.isEmpty, text.utf8.count <= 12, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int(text)
-    }
-
-    static func number(
-        _ text: String,
-        _ kind: SettingKind,
-        _ origin: ConfigurationOrigin
-    ) throws(ConfigurationError) -> Int {
-        let unit = kind.units.first { text.hasSuffix($0.suffix) }
-        guard let count = decimal(String(text.dropLast(unit?.suffix.count ?? 0))),
+    /// The number of a text: digits alone, and a unit if the kind has units. `Int("+5")` would be 5, but a sign or a
+    /// space is a mistake here.
+    private func number(_ text: String) throws(SettingFault) -> Int {
+        let unit = units.first { text.hasSuffix($0.suffix) }
+        let digits = text.dropLast(unit?.suffix.count ?? 0)
+        guard digits.utf8.count <= 12, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(digits),
             // Twelve digits of GiB are above the greatest `Int`.
             case let (number, isTooLarge) = count.multipliedReportingOverflow(by: unit?.size ?? 1), !isTooLarge
         else {
             let reason =
-                switch kind {
+                switch self {
                 case .duration:
                     "no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
                 case .size:
                     "no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
                 default: "not a whole number"
                 }
-            throw origin.error("'\(text)' is \(reason)")
+            throw SettingFault("'\(text)' is \(reason)")
         }
         return number
     }
-
-    private static func trimmed(_ part: Substring) -> String {
-        let start = part.drop { $0 == " " }
-        guard let end = start.lastIndex(where: { $0 != " " }) else { return "" }
-        return String(start[...end])
-    }
 }
 
-/// A mistake that stops the start, and the other mistakes of the same configuration.
+/// The mistakes of a configuration, or of a file that it names. They stop the start.
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
-    package let place: String
-    package let reason: String
-    /// The name of the setting at fault, or probably meant; nil if the mistake is of none.
-    var name: String?
-    /// The name of the setting that the one at fault depends on, if the two do not go together.
-    var other: String?
-    private var others: [ConfigurationError] = []
+    package private(set) var sentences: [String] = []
+    /// The settings at fault, or probably meant.
+    private var names: Set<String> = []
 
-    package init(place: String, reason: String, name: String? = nil, other: String? = nil) {
-        self.place = place
-        self.reason = reason
-        self.name = name
-        self.other = other
+    init() {}
+
+    package init(place: String, reason: String) { add(place, reason, nil) }
+
+    mutating func add(_ place: String, _ reason: String, _ row: SettingRow?) {
+        sentences.append("\(place): \(reason)")
+        if let row { names.insert(row.name) }
     }
 
-    /// All mistakes of a configuration as one error; nil if there are none.
-    init?(all: [ConfigurationError]) {
-        guard let first = all.first else { return nil }
-        self = first
-        others = Array(all.dropFirst())
+    /// Adds a mistake, unless it only follows from another one of the same settings.
+    mutating func addNew(_ place: String, _ reason: String, _ row: SettingRow, beside other: SettingRow? = nil) {
+        guard names.isDisjoint(with: [row, other].compactMap(\.?.name)) else { return }
+        add(place, reason, row)
     }
-
-    func of(_ row: SettingRow?) -> ConfigurationError {
-        ConfigurationError(place: place, reason: reason, name: row?.name)
-    }
-
-    package var sentences: [String] { ["\(place): \(reason)"] + others.flatMap(\.sentences) }
 
     package init(_ path: String, _ failure: FileContents.Failure) {
         guard Self.isPath(path) else {

@@ -11,16 +11,6 @@ enum Read {
         return text
     }
 
-    static func issuer(_ text: String) throws(SettingFault) -> String {
-        do throws(InvalidConfiguration) {
-            // The verifier's own rules apply. They need an app id; any will do.
-            _ = try VerificationPolicy(appIDs: ["0"], issuers: [text])
-        } catch {
-            throw SettingFault("\(error)")
-        }
-        return text
-    }
-
     static func url(_ text: String) throws(SettingFault) -> HTTPURL {
         try usable(text) { try HTTPURL(parsing: text) }
     }
@@ -28,6 +18,14 @@ enum Read {
     /// Reads a text; an error becomes a sentence that quotes it.
     private static func usable<Value>(_ text: String, _ read: () throws -> Value) throws(SettingFault) -> Value {
         do { return try read() } catch { throw SettingFault(text, "cannot be used: \(error)") }
+    }
+
+    static func statusURL(_ text: String) throws(SettingFault) -> HTTPURL {
+        let url = try url(text)
+        guard !url.target.utf8.contains(UInt8(ascii: "?")) else {
+            throw SettingFault("it must not have a query: the code becomes one")
+        }
+        return url
     }
 
     static func urlText(_ text: String) throws(SettingFault) -> String {
@@ -74,6 +72,31 @@ enum Read {
         TokenIssuer.Claim.init(rawValue:),
         "is none of \(TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", "))"
     )
+
+    // The library's own rules apply, which judge a whole policy. Any values will do for the others.
+    static let issuer = library { text throws(InvalidConfiguration) in
+        _ = try VerificationPolicy(appIDs: ["0"], issuers: [text])
+    }
+    static let tokenIssuer = library { text throws(InvalidConfiguration) in _ = try TokenIssuerPolicy(issuer: text) }
+    static let audience = library { text throws(InvalidConfiguration) in
+        _ = try TokenIssuerPolicy(issuer: "https://a", audiences: [text])
+    }
+    static let extraClaims = library { text throws(InvalidConfiguration) in
+        _ = try TokenIssuerPolicy(issuer: "https://a", extraClaims: text)
+    }
+    static let scope = library { text throws(InvalidConfiguration) in
+        _ = try TokenIssuerPolicy(issuer: "https://a", scope: text)
+    }
+
+    /// Refuses each text that the library refuses, in its words.
+    private static func library(
+        _ check: @escaping @Sendable (String) throws(InvalidConfiguration) -> Void
+    ) -> @Sendable (String) throws(SettingFault) -> String {
+        { text throws(SettingFault) in
+            do throws(InvalidConfiguration) { try check(text) } catch { throw SettingFault("\(error)") }
+            return text
+        }
+    }
 
     /// Refuses each text without a value, in a sentence that quotes it.
     private static func reader<Value>(

@@ -10,8 +10,8 @@ extension ServiceConfiguration {
     /// It checks the permissions of the files with secrets.
     package var warnings: [String] {
         var warnings = (verdictDoubts + callerDoubts + gatewayDoubts + storeDoubts).filter(\.isThere).map(\.sentence)
-        if webhook == nil { warnings += idleSettings(of: .webhook) }
-        if tokens == nil { warnings += idleSettings(of: .tokens) }
+        if self.callbacksURL == nil { warnings += idleSettings(of: .webhook) }
+        if self.issuer == nil { warnings += idleSettings(of: .tokens) }
         for row in Settings.rows where row.kind == .secretFile {
             if case .text(let path) = value(row) { warnings += Self.looseness(of: path, row.name) }
         }
@@ -111,7 +111,7 @@ extension ServiceConfiguration {
                     + "in each of \(workerCount) workers: so many are remembered."
             ),
             (
-                webhook != nil && self.appSecretsFile == nil,
+                self.callbacksURL != nil && self.appSecretsFile == nil,
                 "callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404."
             ),
         ]

@@ -1,4 +1,4 @@
-package import LLHTTP
+internal import LLHTTP
 internal import LLStores
 package import LimitedLogin
 
@@ -9,10 +9,10 @@ package import LimitedLogin
 @dynamicMemberLookup
 package struct ServiceConfiguration: Sendable {
     /// The settings that were set, by their names; every other one has its default.
-    package let settings: [String: ConfigurationSetting]
+    package private(set) var settings: [String: ConfigurationSetting]
+    /// The configuration file that was read; nil if there was none.
+    package let file: String?
     private var values: [String: any Sendable] = [:]
-    package private(set) var webhook: WebhookConfiguration?
-    package private(set) var tokens: TokenIssuerPolicy?
 
     package subscript<Value>(dynamicMember path: KeyPath<Settings, Setting<Value>>) -> Value {
         get { self[Settings.all[keyPath: path]] }
@@ -20,75 +20,49 @@ package struct ServiceConfiguration: Sendable {
     }
 
     package subscript<Value>(setting: Setting<Value>) -> Value {
-        guard let value = values[setting.row.name] else { return setting.standard }
-        return value as? Value ?? setting.standard
+        values[setting.row.name] as? Value ?? setting.standard
     }
 
     package func value(_ row: SettingRow) -> ConfigurationValue? { settings[row.name]?.value ?? row.standard }
 }
 
-package struct WebhookConfiguration: Sendable, Equatable {
-    package let url: HTTPURL
-    /// The page that shows people the state of a data deletion; without a query.
-    package let statusURL: HTTPURL
-}
-
 private let all = Settings.all
 
 extension ServiceConfiguration {
+    /// Checks the settings. After a mistake it goes on without the setting at fault, to find the others too.
     /// - Parameter only: The settings that were read; nil for all. The others have their defaults and are not checked.
-    package init(
-        settings: [String: ConfigurationSetting],
-        only: [SettingRow]? = nil
-    ) throws(ConfigurationError) {
-        self.settings = settings
-        let needsApp = only?.contains { $0.name == all.appIDs.row.name } != false
-        guard settings[all.appIDs.row.name] != nil || !needsApp else {
-            throw ConfigurationError(
-                place: all.appIDs.row.environmentName,
-                reason: "no app id is configured; set it to your Facebook app id (or pass --app-ids)",
-                name: all.appIDs.row.name
-            )
+    init(_ given: GivenSettings, file: String?, only: [SettingRow]?) throws(ConfigurationError) {
+        (settings, self.file) = (given.settings, file)
+        var mistakes = given.mistakes
+        let apps = all.appIDs.row
+        let needsApp = only?.contains { $0.name == apps.name } != false
+        if needsApp, settings[apps.name] == nil {
+            let reason = "no app id is configured; set it to your Facebook app id (or pass --app-ids)"
+            mistakes.addNew(apps.environmentName, reason, apps)
         }
         for row in Settings.rows {
             guard let setting = settings[row.name] else { continue }
             // A command that reads this setting alone does not read the switch of its feature.
-            if only == nil, row.isOptional, let name = row.feature?.switchName, settings[name] == nil { continue }
+            if only == nil, let name = row.feature?.switchName, settings[name] == nil { continue }
             do throws(SettingFault) {
                 values[row.name] = try row.read(setting.value)
             } catch {
-                throw ConfigurationError(place: setting.origin.description, reason: error.reason, name: row.name)
+                mistakes.addNew(setting.origin.description, error.reason, row)
+                settings[row.name] = nil
             }
         }
-        try refuse(conflictsOfParts)
-        webhook = try webhookConfiguration()
-        tokens = try tokenConfiguration()
-        try refuse(conflictsOfValues)
-        let isShared = only == nil && self.listen.network?.collides(with: self.adminListen) == true
-        let reason =
-            "the administrative listener has the service's own address \(self.listen); give one of them another port"
-        try refuse([(isShared, all.adminListen, all.listen, reason)])
+        while let conflict = conflicts(isWhole: only == nil).first(where: \.isThere) {
+            let row = conflict.of.row
+            let setting = settings.removeValue(forKey: row.name)
+            mistakes.addNew(setting?.origin.description ?? row.name, conflict.reason, row, beside: conflict.with?.row)
+            guard setting != nil else { break }
+            values[row.name] = nil
+        }
+        guard mistakes.sentences.isEmpty else { throw mistakes }
     }
 
     /// Settings that do not go together: the one at fault, the one that it depends on, and the reason.
     private typealias Conflict = (isThere: Bool, of: any AnySetting, with: (any AnySetting)?, reason: String)
-
-    private func refuse(_ conflicts: [Conflict]) throws(ConfigurationError) {
-        guard let conflict = conflicts.first(where: \.isThere) else { return }
-        throw failure(conflict.of, conflict.reason, beside: conflict.with)
-    }
-
-    /// An error that names the place of a setting's value.
-    /// - Parameter other: The setting that this one depends on, if the two do not go together.
-    private func failure(
-        _ setting: any AnySetting,
-        _ reason: String,
-        beside other: (any AnySetting)? = nil
-    ) -> ConfigurationError {
-        let name = setting.row.name
-        let place = settings[name]?.origin.description ?? name
-        return ConfigurationError(place: place, reason: reason, name: name, other: other?.row.name)
-    }
 
     private func isSet(_ setting: any AnySetting) -> Bool { settings[setting.row.name] != nil }
 
@@ -96,6 +70,15 @@ extension ServiceConfiguration {
         let missing = others.filter { !isSet($0) }
         let names = missing.map(\.row.name).joined(separator: " and ")
         return (isSet(setting) && !missing.isEmpty, setting, missing.first, "set \(names) too")
+    }
+
+    /// - Parameter isWhole: True if all settings were read.
+    private func conflicts(isWhole: Bool) -> [Conflict] {
+        let isShared = isWhole && self.listen.network?.collides(with: self.adminListen) == true
+        let sharing =
+            "the administrative listener has the service's own address \(self.listen); give one of them another port"
+        return conflictsOfParts + conflictsOfTokens + conflictsOfValues
+            + [(isShared, all.adminListen, all.listen, sharing)]
     }
 
     private var conflictsOfParts: [Conflict] {
@@ -135,20 +118,35 @@ extension ServiceConfiguration {
         ]
     }
 
+    /// Callers need keys, because a caller gets a token that others accept as a login.
+    private var conflictsOfTokens: [Conflict] {
+        let (issuer, scope) = (self.issuer ?? "", self.tokenScope ?? "")
+        let foreign = SettingFault(issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
+        var fault: InvalidConfiguration?
+        do throws(InvalidConfiguration) { _ = try tokenPolicy() } catch { fault = error }
+        return [
+            (self.issuers.contains(issuer), all.issuer, nil, foreign.reason),
+            lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
+            // Each value was checked by itself, so the scope stands in two settings.
+            (fault != nil && !scope.isEmpty, all.tokenScope, nil, "\(fault?.description ?? "")"),
+        ]
+    }
+
     private var conflictsOfValues: [Conflict] {
-        let (least, greatest) = (self.jwksMinimumTTLSeconds, self.jwksMaximumTTLSeconds)
-        let unit = all.jwksTTLSeconds.row.kind.withUnit
+        let time = seconds(self.jwksTTL)
+        let (least, greatest) = (seconds(self.jwksMinimumTTL), seconds(self.jwksMaximumTTL))
+        let unit = all.jwksTTL.row.kind.withUnit
         let idle = HTTPServerLimits.greatestVerifiedIdleTimeout
         var hasSentinels = false
         if case .sentinel? = self.replayStore?.kind { hasSentinels = true }
         return [
             (
-                least > greatest, all.jwksMinimumTTLSeconds, nil,
+                least > greatest, all.jwksMinimumTTL, nil,
                 "the least time to live (\(least) s) is above the greatest (\(greatest) s)"
             ),
             (
-                self.jwksTTLSeconds < least || self.jwksTTLSeconds > greatest, all.jwksTTLSeconds, nil,
-                "\(unit(self.jwksTTLSeconds)) is outside \(unit(least)) to \(unit(greatest)), which "
+                time < least || time > greatest, all.jwksTTL, nil,
+                "\(unit(time)) is outside \(unit(least)) to \(unit(greatest)), which "
                     + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
             ),
             (
@@ -175,66 +173,30 @@ extension ServiceConfiguration {
                 "Graph is asked about access tokens with the app's secret: set app_secrets_file"
             ),
             (
-                self.tlsClientCAFile != nil && .seconds(self.idleTimeoutSeconds) > idle, all.idleTimeoutSeconds,
+                self.tlsClientCAFile != nil && self.idleTimeout > idle, all.idleTimeout,
                 all.tlsClientCAFile,
                 "with tls_client_ca_file a connection lives five minutes at most, so it is idle for "
-                    + "\(idle.components.seconds) s at most"
+                    + "\(seconds(idle)) s at most"
             ),
         ]
-    }
-
-    private func webhookConfiguration() throws(ConfigurationError) -> WebhookConfiguration? {
-        guard let url = self.callbacksURL, let page = self.dataDeletionStatusURL else { return nil }
-        let statusURL: HTTPURL
-        do throws(SettingFault) { statusURL = try Read.url(page) } catch {
-            throw failure(all.dataDeletionStatusURL, error.reason)
-        }
-        guard !statusURL.target.utf8.contains(UInt8(ascii: "?")) else {
-            throw failure(all.dataDeletionStatusURL, "it must not have a query: the code becomes one")
-        }
-        return WebhookConfiguration(url: url, statusURL: statusURL)
-    }
-
-    /// The settings for issuing tokens. Callers need keys, because a caller gets a token that others accept as a login.
-    private func tokenConfiguration() throws(ConfigurationError) -> TokenIssuerPolicy? {
-        guard let issuer = self.issuer else { return nil }
-        let isForeign = self.issuers.contains(issuer)
-        let fault = SettingFault(issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
-        try refuse([
-            (isForeign, all.issuer, nil, fault.reason), lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
-        ])
-        func policy(
-            _ audiences: [String]? = nil,
-            _ extra: String? = nil,
-            _ scope: String? = nil
-        ) throws(InvalidConfiguration) -> TokenIssuerPolicy {
-            try TokenIssuerPolicy(
-                issuer: issuer,
-                audiences: audiences ?? [],
-                lifetime: .seconds(self.tokenLifetimeSeconds),
-                accessTokenType: self.tokenTypeHeader,
-                claims: self.tokenClaims,
-                extraClaims: extra ?? "{}",
-                scope: scope ?? ""
-            )
-        }
-        // Each value is checked by itself, so that the error names its setting.
-        var checked = all.issuer as any AnySetting
-        do throws(InvalidConfiguration) {
-            _ = try policy()
-            checked = all.tokenAudiences
-            _ = try policy(self.tokenAudiences)
-            checked = all.tokenExtraClaims
-            _ = try policy(self.tokenAudiences, self.tokenExtraClaims)
-            checked = all.tokenScope
-            return try policy(self.tokenAudiences, self.tokenExtraClaims, self.tokenScope)
-        } catch {
-            throw failure(checked, "\(error)")
-        }
     }
 }
 
 extension ServiceConfiguration {
+    /// The rules for issued tokens; nil if none are issued.
+    package func tokenPolicy() throws(InvalidConfiguration) -> TokenIssuerPolicy? {
+        guard let issuer = self.issuer else { return nil }
+        return try TokenIssuerPolicy(
+            issuer: issuer,
+            audiences: self.tokenAudiences,
+            lifetime: self.tokenLifetime,
+            accessTokenType: self.tokenTypeHeader,
+            claims: self.tokenClaims,
+            extraClaims: self.tokenExtraClaims ?? "{}",
+            scope: self.tokenScope ?? ""
+        )
+    }
+
     package var gateway: GatewaySettings? {
         self.gatewayIsEnabled
             ? GatewaySettings(dpop: self.dpop, origin: self.gatewayOrigin, fields: self.authHeaders) : nil

@@ -17,13 +17,11 @@ package struct SettingRow: Sendable {
     package let name: String
     package let kind: SettingKind
     let standard: ConfigurationValue?
-    let none: String
+    fileprivate(set) var none = "none"
     package fileprivate(set) var reload = SettingReload.needsRestart
     package fileprivate(set) var summary = ""
-    /// The feature without which the setting has no effect.
+    /// The feature without which the setting has no effect, and is not checked if the feature has a switch.
     fileprivate(set) var feature: SettingFeature?
-    /// True for a value without a grammar, which is not checked while its feature is off.
-    fileprivate(set) var isOptional = false
     /// The words of a choice from the strictest, if a verdict rests on it.
     fileprivate(set) var strictness: [String] = []
     /// The form of a value that may be shown: without secrets.
@@ -102,6 +100,13 @@ package enum SettingKind: Sendable, Equatable {
         }
     }
 
+    package var range: ClosedRange<Int>? {
+        switch self {
+        case .integer(let range), .duration(let range), .size(let range): range
+        default: nil
+        }
+    }
+
     func withUnit(_ number: Int) -> String {
         guard let unit = units.last(where: { number % $0.size == 0 && number > 0 }) else { return String(number) }
         return "\(number / unit.size)\(unit.suffix)"
@@ -142,60 +147,57 @@ package enum SettingReload: String, Sendable, CaseIterable {
 
 extension SettingKind {
     func check(_ value: ConfigurationValue) throws(SettingFault) {
-        switch (self, value) {
-        case (.list, .list(let values)):
+        switch value {
+        case .list(let values):
             var seen = Set<String>()
             for value in values {
                 guard !value.isEmpty else { throw SettingFault("the list has an empty element") }
                 guard seen.insert(value).inserted else { throw SettingFault(value, "stands in the list twice") }
             }
-        case (.text, .text(let text)), (.file, .text(let text)), (.secretFile, .text(let text)),
-            (.choice, .text(let text)):
+        case .text(let text):
             guard !text.isEmpty else { throw SettingFault("the value is empty; leave the key out instead") }
             guard !text.utf8.contains(0) else { throw SettingFault("the value holds a NUL byte") }
             if case .choice(let words) = self, !words.contains(text) {
                 throw SettingFault(text, "is none of \(words.joined(separator: ", "))")
             }
-        case (.integer(let range), .integer(let number)), (.duration(let range), .integer(let number)),
-            (.size(let range), .integer(let number)):
-            guard range.contains(number) else {
+        case .integer(let number):
+            if let range, !range.contains(number) {
                 let bounds = "\(withUnit(range.lowerBound)) to \(withUnit(range.upperBound))"
                 throw SettingFault("\(number) is outside \(bounds)")
             }
-        default: throw SettingFault(wording.need)
         }
     }
 }
 
 extension Setting {
-    private init(
+    private init<Payload>(
         _ name: String,
         _ kind: SettingKind,
         _ standard: Value,
         _ text: ConfigurationValue?,
-        _ none: String,
-        _ read: @escaping @Sendable (ConfigurationValue) throws(SettingFault) -> Value?
+        _ read: @escaping @Sendable (Payload) throws(SettingFault) -> Value?
     ) {
-        row = SettingRow(name: name, kind: kind, standard: text, none: none) {
-            value throws(SettingFault) in
+        row = SettingRow(name: name, kind: kind, standard: text) { value throws(SettingFault) in
             try kind.check(value)
-            guard let read = try read(value) else { throw SettingFault(kind.wording.need) }
+            guard let payload = value.payload as? Payload, let read = try read(payload) else {
+                throw SettingFault(kind.wording.need)
+            }
             return read
         }
         self.standard = standard
     }
 
     init(_ name: String, _ kind: SettingKind, _ standard: Int) where Value == Int {
-        self.init(name, kind, standard, .integer(standard), "") { $0.payload as? Int }
+        self.init(name, kind, standard, .integer(standard)) { (number: Int) in number }
     }
 
-    init(_ name: String, _ kind: SettingKind, _ standard: String) where Value == String {
-        self.init(name, kind, standard, .text(standard), "") { $0.payload as? String }
+    /// A time within a range of seconds.
+    init(_ name: String, _ range: ClosedRange<Int>, _ standard: Duration) where Value == Duration {
+        self.init(name, .duration(range), standard, .integer(seconds(standard))) { (number: Int) in .seconds(number) }
     }
 
-    init<Some: Sendable>(_ name: String, _ kind: SettingKind, none: String = "none") where Value == Some? {
-        self.init(name, kind, nil, nil, none) { ($0.payload as? Some).map { .some($0) } }
-        row.isOptional = true
+    init<Some: Sendable>(_ name: String, _ kind: SettingKind) where Value == Some? {
+        self.init(name, kind, nil, nil) { (value: Some) in .some(value) }
     }
 
     /// A text with a default.
@@ -206,51 +208,43 @@ extension Setting {
         text: String? = nil,
         _ read: @escaping @Sendable (String) throws(SettingFault) -> Value
     ) {
-        self.init(name, .text, standard, .text(text ?? "\(standard)"), "") { value throws(SettingFault) in
-            try (value.payload as? String).map(read)
-        }
+        self.init(name, .text, standard, .text(text ?? "\(standard)"), read)
     }
 
     init<Some: Sendable>(
         _ name: String,
-        none: String,
         _ read: @escaping @Sendable (String) throws(SettingFault) -> Some
     ) where Value == Some? {
-        self.init(name, .text, nil, nil, none) { value throws(SettingFault) in
-            try (value.payload as? String).map(read)
-        }
+        self.init(name, .text, nil, nil, read)
     }
 
     init<Element: Sendable>(
         _ name: String,
         _ standard: [Element] = [],
-        none: String = "none",
         each read: @escaping @Sendable (String) throws(SettingFault) -> Element
     ) where Value == [Element] {
         let text = standard.isEmpty ? nil : ConfigurationValue.list(standard.map { "\($0)" })
-        self.init(name, .list, standard, text, none) { value throws(SettingFault) in
-            try (value.payload as? [String])?.map(read)
-        }
+        self.init(name, .list, standard, text) { (texts: [String]) throws(SettingFault) in try texts.map(read) }
     }
 
     /// A choice of words; the first is the default.
     init(_ name: String, _ words: [String], isTrueIf word: String) where Value == Bool {
-        self.init(name, .choice(words), word == words[0], .text(words[0]), "") { $0 == .text(word) }
+        self.init(name, .choice(words), word == words[0], .text(words[0])) { (text: String) in text == word }
     }
 
-    init(_ name: String, _ standard: Value)
-    where Value: RawRepresentable<String> & CaseIterable {
+    init(_ name: String, _ standard: Value) where Value: RawRepresentable<String> & CaseIterable {
         let kind = SettingKind.choice(Value.allCases.map(\.rawValue))
-        self.init(name, kind, standard, .text(standard.rawValue), "") {
-            ($0.payload as? String).flatMap(Value.init(rawValue:))
-        }
+        self.init(name, kind, standard, .text(standard.rawValue), Value.init(rawValue:))
     }
 
     // The effect of a reload, and the purpose in one sentence.
     func atOnce(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.takesEffect, summary) } }
     func reread(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.rereads, summary) } }
     func guarding(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.guards, summary) } }
-    func restart(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.needsRestart, summary) } }
+    func restart(_ summary: String) -> Setting { with { $0.summary = summary } }
+
+    /// What holds where the setting has no value.
+    func ifUnset(_ text: String) -> Setting { with { $0.none = text } }
 
     func part(of feature: SettingFeature) -> Setting { with { $0.feature = feature } }
 
@@ -264,3 +258,5 @@ extension Setting {
         return setting
     }
 }
+
+func seconds(_ time: Duration) -> Int { Int(clamping: time.components.seconds) }

@@ -2,6 +2,7 @@ package import LLHTTP
 package import LLStores
 package import LimitedLogin
 internal import LimitedLoginKeys
+package import Logging
 
 /// Every setting of the service, in the order of the documents: one row for each, and nothing else to add for a new one.
 ///
@@ -12,7 +13,8 @@ package struct Settings: Sendable {
     package static let rows = Mirror(reflecting: all).children.compactMap { ($0.value as? any AnySetting)?.row }
 
     // Tokens and keys.
-    package let appIDs = Setting("app_ids", none: "none: required", each: Read.appID)
+    package let appIDs = Setting("app_ids", each: Read.appID)
+        .ifUnset("none: required")
         .atOnce("The Facebook app ids whose tokens are accepted (the claim aud must be one of them).")
     package let issuers = Setting("issuers", VerificationPolicy.defaultIssuers, each: Read.issuer)
         .atOnce("The issuers accepted in the claim iss, compared exactly.")
@@ -20,20 +22,17 @@ package struct Settings: Sendable {
         .restart("Where the issuer's JWK Set is fetched, in order; https, or http on a loopback address.")
     package let jwksFile = Setting<String?>("jwks_file", .file)
         .restart("A file that seeds the key cache at start and is rewritten after each good fetch.")
-    package let caFile = Setting<String?>("ca_file", .file, none: "the system's trust store")
+    package let caFile = Setting<String?>("ca_file", .file)
+        .ifUnset("the system's trust store")
         .restart("Certificates (PEM) to trust instead of the system's, for every connection that the service makes.")
-    package let jwksTTLSeconds = Setting("jwks_ttl_seconds", week, seconds(keys.timeToLive))
+    package let jwksTTL = Setting("jwks_ttl_seconds", 1...week, keys.timeToLive)
         .restart("How long keys stay fresh when the answer names no max-age.")
-    package let jwksMinimumTTLSeconds = Setting("jwks_minimum_ttl_seconds", week, seconds(keys.minimumTimeToLive))
+    package let jwksMinimumTTL = Setting("jwks_minimum_ttl_seconds", 1...week, keys.minimumTimeToLive)
         .restart("The least time to live, whatever the answer's max-age says.")
-    package let jwksMaximumTTLSeconds = Setting("jwks_maximum_ttl_seconds", week, seconds(keys.maximumTimeToLive))
+    package let jwksMaximumTTL = Setting("jwks_maximum_ttl_seconds", 1...week, keys.maximumTimeToLive)
         .restart("The greatest time to live, whatever the answer's max-age says.")
-    package let jwksMaxStaleSeconds = Setting(
-        "jwks_max_stale_seconds",
-        .duration(0...604_800),
-        seconds(keys.maximumStaleness)
-    )
-    .restart("How long past their expiry the last good keys keep verifying while the source is down.")
+    package let jwksMaximumStaleness = Setting("jwks_max_stale_seconds", 0...week, keys.maximumStaleness)
+        .restart("How long past their expiry the last good keys keep verifying while the source is down.")
 
     // Listeners.
     package let listen = Setting("listen", ListenAddress.loopback(port: 8080), Read.listenAddress)
@@ -42,27 +41,20 @@ package struct Settings: Sendable {
         .restart("Permissions of the socket's file where listen is unix:/PATH: octal, 0600 to 0777.")
     package let adminListen = Setting("admin_listen", SocketAddress.loopback(port: 8081), Read.adminAddress)
         .restart("Address and port of the administrative listener (health and metrics), HOST:PORT.")
-    package let workers = Setting<Int?>("workers", .integer(1...192), none: "the cores this process may use")
+    package let workers = Setting<Int?>("workers", .integer(1...192))
+        .ifUnset("the cores this process may use")
         .restart("How many event loops serve requests.")
     /// The limit in the configuration; a smaller limit of the process's control group takes precedence.
     // The program itself needs more than 16 MiB; 1 TiB is more than any machine that it is made for.
     package let memoryLimitBytes = Setting("memory_limit", .size(16 << 20...1 << 40), 64 << 20)
         .restart("The memory to keep to; connections take half of it, then idle ones close first.")
     // Load balancers keep connections for at most 600 s at Google, and at most 4,000 s at AWS.
-    package let idleTimeoutSeconds = Setting(
-        "idle_timeout_seconds",
-        .duration(1...7_200),
-        seconds(HTTPServerLimits().idleTimeout)
-    )
-    .restart("How long the service keeps an idle connection; your balancer must close its own sooner.")
+    package let idleTimeout = Setting("idle_timeout_seconds", 1...7_200, HTTPServerLimits().idleTimeout)
+        .restart("How long the service keeps an idle connection; your balancer must close its own sooner.")
 
     // The verdict.
-    package let clockSkewSeconds = Setting(
-        "clock_skew_seconds",
-        .duration(0...VerificationLimits.clockSkewSeconds),
-        seconds(VerificationPolicy.defaultClockSkew)
-    )
-    .atOnce("The difference between our clock and the issuer's that is forgiven.")
+    package let clockSkew = Setting("clock_skew_seconds", 0...greatestSkew, VerificationPolicy.defaultClockSkew)
+        .atOnce("The difference between our clock and the issuer's that is forgiven.")
     package let maxTokenAgeSeconds = Setting<Int?>("max_token_age_seconds", .duration(1...31_536_000))
         .atOnce("The greatest age of a token since its claim iat.")
     package let bindingIsRequired = Setting("binding", ["required", "optional"], isTrueIf: "required")
@@ -77,22 +69,17 @@ package struct Settings: Sendable {
         .atOnce("Whether POST /verify takes access tokens too and asks Graph about them; they are tied to no login.")
 
     // Callers and peers.
-    package let clientKeysFile = Setting<String?>(
-        "client_keys_file",
-        .secretFile,
-        none: "none: anybody who reaches the listener may call"
-    )
-    .guarding("A file of the callers' names and the SHA-256 of their keys; without a key, 401.")
-    package let tlsCertificateFile = Setting<String?>("tls_certificate_file", .file, none: "none: plain HTTP")
+    package let clientKeysFile = Setting<String?>("client_keys_file", .secretFile)
+        .ifUnset("none: anybody who reaches the listener may call")
+        .guarding("A file of the callers' names and the SHA-256 of their keys; without a key, 401.")
+    package let tlsCertificateFile = Setting<String?>("tls_certificate_file", .file)
+        .ifUnset("none: plain HTTP")
         .reread("The certificate chain (PEM) with which the service's listener speaks TLS.")
     package let tlsKeyFile = Setting<String?>("tls_key_file", .secretFile)
         .reread("The private key (PEM) of the certificate.")
-    package let tlsClientCAFile = Setting<String?>(
-        "tls_client_ca_file",
-        .file,
-        none: "none: no client certificate is asked for"
-    )
-    .guarding("Authorities (PEM) of the callers' certificates; without one, no handshake.")
+    package let tlsClientCAFile = Setting<String?>("tls_client_ca_file", .file)
+        .ifUnset("none: no client certificate is asked for")
+        .guarding("Authorities (PEM) of the callers' certificates; without one, no handshake.")
     package let trustedPeers = Setting("trusted_peers", each: Read.addressPrefix)
         .restart(
             "Addresses or CIDR prefixes of gateways and other peers that many clients share: their connections are not closed because they are many."
@@ -101,13 +88,10 @@ package struct Settings: Sendable {
     // The gateway routes.
     package let gatewayIsEnabled = Setting("gateway", ["disabled", "enabled"], isTrueIf: "enabled")
         .atOnce("Whether /auth answers gateways; the bearer tokens it judges are tied to no login.")
-    package let gatewayOrigin = Setting<GatewayOrigin?>(
-        "gateway_origin",
-        none: "none: X-Forwarded-Proto and X-Forwarded-Host tell them",
-        Read.origin
-    )
-    .atOnce("Scheme and host of the clients' requests, such as https://api.example.com, for DPoP proofs.")
-    .part(of: .gateway)
+    package let gatewayOrigin = Setting<GatewayOrigin?>("gateway_origin", Read.origin)
+        .ifUnset("none: X-Forwarded-Proto and X-Forwarded-Host tell them")
+        .atOnce("Scheme and host of the clients' requests, such as https://api.example.com, for DPoP proofs.")
+        .part(of: .gateway)
     package let dpop = Setting("dpop", DPoPDemand.ifSent)
         .atOnce("Whether /auth judges DPoP proofs, and whether it refuses a token without one that is bound to a key.")
         .fromStrictest([DPoPDemand.requiredIfBound, .ifSent, .ignored].map(\.rawValue))
@@ -125,14 +109,11 @@ package struct Settings: Sendable {
     )
 
     // Nonces, and what is used once.
-    package let nonceSecretFile = Setting<String?>("nonce_secret_file", .secretFile, none: "none: no nonces are issued")
+    package let nonceSecretFile = Setting<String?>("nonce_secret_file", .secretFile)
+        .ifUnset("none: no nonces are issued")
         .guarding("A file of one or two secrets: the first issues nonces, both recognise them.")
-    package let nonceTTLSeconds = Setting(
-        "nonce_ttl_seconds",
-        .duration(1...seconds(NonceIssuer.greatestLifetime)),
-        seconds(NonceIssuer.defaultLifetime)
-    )
-    .atOnce("How long an issued nonce is good.")
+    package let nonceTTL = Setting("nonce_ttl_seconds", 1...greatestNonceTTL, NonceIssuer.defaultLifetime)
+        .atOnce("How long an issued nonce is good.")
     package let replaysAreRejected = Setting("replay", ["accept", "reject"], isTrueIf: "reject")
         .atOnce("Whether POST /verify and /token accept a token (its claim jti) again, or only once.")
         .fromStrictest(["reject", "accept"])
@@ -160,40 +141,39 @@ package struct Settings: Sendable {
     .restart("How many used nonces, tokens and proofs are remembered in memory; beyond that, 503.")
 
     // Facebook's Graph and callbacks.
-    package let appSecretsFile = Setting<String?>(
-        "app_secrets_file",
-        .secretFile,
-        none: "none: the routes for permissions and callbacks are 404"
-    )
-    .reread("A file of the apps' ids and secrets, for Graph and for Facebook's callbacks.")
+    package let appSecretsFile = Setting<String?>("app_secrets_file", .secretFile)
+        .ifUnset("none: the routes for permissions and callbacks are 404")
+        .reread("A file of the apps' ids and secrets, for Graph and for Facebook's callbacks.")
     package let graphURL = Setting("graph_url", GraphConfiguration.standardURL, Read.graphAddress)
         .restart("Where Facebook's Graph API is; https, or http on a loopback address.")
     package let graphVersion = Setting("graph_version", GraphConfiguration.standardVersion, Read.version)
         .restart("The version of the Graph API, such as v26.0.")
     package let uninstallURL = Setting("uninstall_url", GraphConfiguration.standardUninstallURL, Read.graphAddress)
         .restart("Where Limited Login uninstalls an app; https, or http on a loopback address.")
-    package let callbacksURL = Setting<HTTPURL?>("callbacks_url", none: "none: the backend is not told", Read.url)
+    package let callbacksURL = Setting<HTTPURL?>("callbacks_url", Read.url)
+        .ifUnset("none: the backend is not told")
         .reread("Where your backend takes webhooks of callbacks and revocations; https, or http on a loopback address.")
-    package let callbacksSecretFile = Setting<String?>("callbacks_secret_file", .secretFile, none: needed)
+    package let callbacksSecretFile = Setting<String?>("callbacks_secret_file", .secretFile)
+        .ifUnset("none: callbacks_url needs it")
         .reread("A file of one or two secrets (whsec_…) that sign the webhooks.")
         .part(of: .webhook)
-    package let dataDeletionStatusURL = Setting<String?>("data_deletion_status_url", .text, none: needed)
+    package let dataDeletionStatusURL = Setting<HTTPURL?>("data_deletion_status_url", Read.statusURL)
+        .ifUnset("none: callbacks_url needs it")
         .reread("The page that tells people what became of their data, where the backend names none.")
         .part(of: .webhook)
 
     // Issued tokens.
-    package let issuer = Setting<String?>("issuer", .text, none: "none: no tokens are issued")
+    package let issuer = Setting<String?>("issuer", Read.tokenIssuer)
+        .ifUnset("none: no tokens are issued")
         .restart(
             "The claim iss of the tokens that POST /token issues: the https URL at which others reach the service."
         )
-    package let signingKeysFile = Setting<String?>(
-        "signing_keys_file",
-        .secretFile,
-        none: "none: issuer is refused without such a file"
-    )
-    .reread("The private keys (PEM) of issued tokens: the first signs, and the public half of each is published.")
-    .part(of: .tokens)
-    package let tokenAudiences = Setting<[String]?>("token_audiences", .list, none: "the issuer itself")
+    package let signingKeysFile = Setting<String?>("signing_keys_file", .secretFile)
+        .ifUnset("none: issuer is refused without such a file")
+        .reread("The private keys (PEM) of issued tokens: the first signs, and the public half of each is published.")
+        .part(of: .tokens)
+    package let tokenAudiences = Setting("token_audiences", each: Read.audience)
+        .ifUnset("the issuer itself")
         .atOnce("The audiences that an issued token may have; the first one if the caller names none.")
         .part(of: .tokens)
     package let tokenClaims = Setting("token_claims", each: Read.tokenClaim)
@@ -201,19 +181,19 @@ package struct Settings: Sendable {
             "What issued tokens tell of the person: \(TokenIssuer.Claim.allCases.map(\.rawValue).joined(separator: ", "))."
         )
         .part(of: .tokens)
-    package let tokenExtraClaims = Setting<String?>("token_extra_claims", .text)
+    package let tokenExtraClaims = Setting<String?>("token_extra_claims", Read.extraClaims)
         .atOnce("More claims of issued tokens: a JSON object of at most 1 KiB, such as {\"role\": \"user\"}.")
         .part(of: .tokens)
-    package let tokenScope = Setting<String?>("token_scope", .text)
+    package let tokenScope = Setting<String?>("token_scope", Read.scope)
         .atOnce("The scope that issued tokens may have, words with spaces between; all of it if the caller names none.")
         .part(of: .tokens)
     package let tokenTypeHeader = Setting("token_type_header", TokenIssuer.AccessTokenType.accessToken)
         .atOnce("The typ of issued access tokens: RFC 9068's, or JWT for consumers that refuse it.")
         .part(of: .tokens)
-    package let tokenLifetimeSeconds = Setting(
+    package let tokenLifetime = Setting(
         "token_lifetime_seconds",
-        .duration(TokenIssuerPolicy.lifetimeRange),
-        seconds(TokenIssuerPolicy.defaultLifetime)
+        TokenIssuerPolicy.lifetimeRange,
+        TokenIssuerPolicy.defaultLifetime
     )
     .atOnce("How long an issued token is good; never longer than the login's own token.")
     .part(of: .tokens)
@@ -221,20 +201,13 @@ package struct Settings: Sendable {
     // Operation.
     package let watchesFiles = Setting("watch_files", ["enabled", "disabled"], isTrueIf: "enabled")
         .atOnce("Whether a changed configuration file, certificate, key or secret is a reload, as by SIGHUP.")
-    package let drainDelaySeconds = Setting("drain_delay_seconds", .duration(0...300), 0)
+    package let drainDelay = Setting("drain_delay_seconds", 0...300, .zero)
         .restart("How long the listeners stay open after SIGTERM, while readiness already fails.")
-    package let logLevel = Setting(
-        "log_level",
-        .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
-        "info"
-    )
-    .atOnce("The least severity that is logged.")
-    package let logFormat = Setting<String?>(
-        "log_format",
-        .choice(["json", "text"]),
-        none: "text on a terminal, else json"
-    )
-    .restart("Whether log lines are JSON objects or text.")
+    package let logLevel = Setting("log_level", Logger.Level.info)
+        .atOnce("The least severity that is logged.")
+    package let logFormat = Setting<String?>("log_format", .choice(["json", "text"]))
+        .ifUnset("text on a terminal, else json")
+        .restart("Whether log lines are JSON objects or text.")
     package let auditIsOn = Setting("audit_log", ["off", "on"], isTrueIf: "on")
         .restart(
             "Whether each answer of /auth, /verify and /token has a line in the log: who by hash, what, the outcome."
@@ -247,7 +220,6 @@ private let defaultKeySetURLs = [
     "https://www.facebook.com/.well-known/oauth/openid/jwks/",
 ]
 private let keys = JWKSetCacheLimits()
-private let week = SettingKind.duration(1...604_800)
-
-private func seconds(_ time: Duration) -> Int { Int(clamping: time.components.seconds) }
-private let needed = "none: callbacks_url needs it"
+private let week = 604_800
+private let greatestSkew = VerificationLimits.clockSkewSeconds
+private let greatestNonceTTL = seconds(NonceIssuer.greatestLifetime)

@@ -7,10 +7,7 @@ internal import Synchronization
 ///
 /// In both formats no value can break the line or control a terminal (``TerminalText``).
 package struct LineLogHandler: LogHandler {
-    package enum Format: Sendable, Equatable {
-        case json
-        case text
-    }
+    package enum Format: String, Sendable { case json, text }
 
     /// The level of the switch, unless the logger has its own.
     package var logLevel: Logger.Level {

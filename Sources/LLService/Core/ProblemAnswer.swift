@@ -17,7 +17,7 @@ extension Rejection {
     private static let settings: [String: any AnySetting] = [
         "appIDs": Settings.all.appIDs, "issuers": Settings.all.issuers, "keys": Settings.all.jwksURLs,
         "tracking": Settings.all.onlyLimitedTracking,
-        "clockSkew": Settings.all.clockSkewSeconds, "maximumTokenAge": Settings.all.maxTokenAgeSeconds,
+        "clockSkew": Settings.all.clockSkew, "maximumTokenAge": Settings.all.maxTokenAgeSeconds,
         "nonces": Settings.all.nonceSecretFile, "secrets": Settings.all.appSecretsFile,
         "audiences": Settings.all.tokenAudiences,
         "scope": Settings.all.tokenScope, "AccessTokenInspection": Settings.all.accessTokensAreAccepted,

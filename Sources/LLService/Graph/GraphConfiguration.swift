@@ -8,23 +8,19 @@ package struct GraphConfiguration: Sendable, Equatable {
     /// Limited Login's own endpoint (developers.facebook.com/docs/facebook-login/limited-login/token).
     package static let standardUninstallURL = "https://www.limited.facebook.com/platform/uninstall/"
 
+    /// The URL of Graph with the version; no slash at its end.
     private let base: String
-    package let version: String
     let uninstallURL: HTTPURL
 
-    /// - Parameters:
-    ///   - url, uninstallURL: `https`, or `http` of a loopback host; without a query.
-    ///   - version: One for which ``isVersion(_:)`` is true.
     package init(
         url: String = standardURL,
         version: String = standardVersion,
         uninstallURL: String = standardUninstallURL
-    ) throws {
-        var base = try Read.url(Read.graphAddress(url)).description
+    ) throws(HTTPURL.ParsingError) {
+        var base = try HTTPURL(parsing: url).description
         while base.hasSuffix("/") { base.removeLast() }
-        self.base = base
-        self.version = version
-        self.uninstallURL = try Read.url(Read.graphAddress(uninstallURL))
+        self.base = "\(base)/\(version)"
+        self.uninstallURL = try HTTPURL(parsing: uninstallURL)
     }
 
     package static func isVersion(_ text: String) -> Bool {
@@ -34,11 +30,8 @@ package struct GraphConfiguration: Sendable, Equatable {
     }
 
     /// The URL of a path below the version. The types of its parts have already checked them.
-    func url(
-        _ path: String,
-        _ query: [(name: String, value: String)]
-    ) throws(HTTPURL.ParsingError) -> HTTPURL {
-        try HTTPURL(parsing: "\(base)/\(version)/\(path)?\(FormParameters.encode(query))")
+    func url(_ path: String, _ query: [(name: String, value: String)]) throws(HTTPURL.ParsingError) -> HTTPURL {
+        try HTTPURL(parsing: "\(base)/\(path)?\(FormParameters.encode(query))")
     }
 }
 

@@ -70,17 +70,17 @@ package final class OwnTokenVerifier {
         try workspace.checkIssuer(issuers)
         let audience = try workspace.requireString(.audience)
         guard workspace.isMember(audience, of: audiences) else {
-            throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience)))
+            throw .otherAudience(workspace.claimsSet.string(audience))
         }
         let times = try workspace.checkTimes(verification, now, isOwn: true)
         // RFC 9068 section 2.2. An id token of the issuer has no `client_id`, with any `typ`.
         guard let client = workspace.claimsSet.member("client_id"),
             let clientID = workspace.claimsSet.document.stringRange(client)
-        else { throw .notAnIDToken(.ownIDToken) }
+        else { throw .ownIDToken }
         let isExpected = workspace.withValue(client) { bytes, range in
             apps.contains(bytes, range) && appID.map { bytes.equal(range, $0.span) } ?? true
         }
-        guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(client))) }
+        guard isExpected else { throw .otherAudience(workspace.claimsSet.string(client)) }
         guard let authenticatedAt = workspace.claimsSet.date("auth_time") else {
             throw .malformedClaim(.issuedAt, .wrongType)
         }
@@ -129,7 +129,7 @@ extension TokenIssuer {
             let own = try verifier.judge(token.utf8.span, appID: nil, isSigned: false, now: now)
             func text(_ range: Range<Int>) -> String { JSONText.value(own.payload.span, range) }
             let named = text(own.claims.audience)
-            guard named.utf8.elementsEqual(audience.utf8) else { throw .invalidAudience(.otherApp(named)) }
+            guard named.utf8.elementsEqual(audience.utf8) else { throw .otherAudience(named) }
             return VerifiedOwnToken(
                 appID: text(own.clientID),
                 userID: text(own.claims.subject),

@@ -34,7 +34,7 @@ package enum PastedToken {
         if start.hasPrefix("optional(") {
             return "Unwrap the app's tokenString before it is sent: the app printed a Swift Optional."
         }
-        if start.hasPrefix("{") { return Rejection.MalformedToken.jsonSerialization.hint }
+        if start.hasPrefix("{") { return Rejection.jsonSerialization.hint }
         return nil
     }
 
@@ -87,6 +87,6 @@ package enum PastedToken {
 extension Rejection {
     package func of(_ token: Span<UInt8>) -> Rejection {
         guard code == .malformedToken, let remedy = PastedToken.remedy(for: token) else { return self }
-        return with(hint: remedy)
+        return hint(remedy)
     }
 }

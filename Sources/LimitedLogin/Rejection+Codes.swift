@@ -19,8 +19,8 @@ extension Rejection {
         package let hint: String
         /// The time until another attempt makes sense, in seconds; nil if the same request would fail again.
         package let retryAfterSeconds: Int?
-        package let check: VerificationCheck?
-        package let claim: String?
+        let check: VerificationCheck?
+        let claim: ClaimName?
         private let uses: Uses
 
         package enum Kind: Sendable {
@@ -35,12 +35,12 @@ extension Rejection {
         }
 
         /// The credentials and requests that a code of a refused token is for.
-        struct Uses: OptionSet, Sendable {
+        fileprivate struct Uses: OptionSet, Sendable {
             let rawValue: UInt8
 
             static let login = Uses(rawValue: 1)
             static let accessTokens = Uses(rawValue: 2)
-            static let nonces: Uses = [.login, Uses(rawValue: 4)]
+            static let nonces: Uses = [.login, .accessTokens, Uses(rawValue: 4)]
         }
 
         package static let refuseTheLogin = "Refuse the login, and have the app log in again."
@@ -48,7 +48,6 @@ extension Rejection {
         /// True if the code is about the tie to a login. A caller that names no login never gets it.
         package var isOfLogin: Bool { uses.contains(.login) }
         package var isOfAccessTokens: Bool { uses.contains(.accessTokens) }
-        package var isOfNonces: Bool { uses.contains(.nonces) }
 
         package init(
             _ rawValue: String,
@@ -56,25 +55,20 @@ extension Rejection {
             _ kind: Kind,
             _ title: String,
             check: VerificationCheck? = nil,
-            claim: String? = nil,
-            uses: UInt8 = 0,
             retryAfter seconds: Int? = nil
         ) {
             (self.rawValue, self.status, self.kind, self.title) = (rawValue, status, kind, title)
-            (self.check, self.claim, retryAfterSeconds) = (check, claim, seconds)
-            (self.uses, detail, hint) = (Uses(rawValue: uses), "", Code.refuseTheLogin)
+            (self.check, claim, uses, retryAfterSeconds) = (check, nil, [], seconds)
+            (detail, hint) = ("", Code.refuseTheLogin)
         }
 
         /// A code of refused id tokens.
-        fileprivate convenience init(
-            _ name: String,
-            _ uses: Uses = [],
-            _ check: VerificationCheck? = nil,
-            _ claim: ClaimName? = nil
-        ) {
+        fileprivate init(_ name: String, _ uses: Uses, _ check: VerificationCheck? = nil, _ claim: ClaimName? = nil) {
+            (rawValue, status, kind, retryAfterSeconds) = (name, 401, .token, nil)
             let token = uses.contains(.accessTokens) ? "The token is refused" : "The id token is refused"
-            let title = uses.contains(.nonces) ? "The login is refused for its nonce" : token
-            self.init(name, 401, .token, title, check: check, claim: claim?.spelling, uses: uses.rawValue)
+            title = uses.contains(.nonces) ? "The login is refused for its nonce" : token
+            (self.check, self.claim, self.uses) = (check, claim, uses)
+            (detail, hint) = ("", Code.refuseTheLogin)
         }
 
         private init(_ row: Code, detail: String, hint: String) {
@@ -109,10 +103,10 @@ extension Rejection.Code {
                 + "each friend into it."
         )
     /// The token is no JWS of JSON.
-    public static let malformedToken = Rejection.Code("malformed_token")
+    public static let malformedToken = Rejection.Code("malformed_token", [], .serialization)
     /// The token is of another kind.
-    public static let notAnIDToken = Rejection.Code("not_an_id_token")
-    /// The value of `alg` is not RS256; of a DPoP proof, not ES256; of a signed request, not HMAC-SHA256.
+    public static let notAnIDToken = Rejection.Code("not_an_id_token", [], .type)
+    /// The value of `alg` is not RS256.
     public static let unsupportedAlgorithm = Rejection.Code("unsupported_algorithm", [], .algorithm)
     /// The header has `crit` or `b64`.
     public static let unsupportedCriticalHeader = Row("unsupported_critical_header", [], .criticalHeader)
@@ -126,29 +120,39 @@ extension Rejection.Code {
         .detail("The header does not name its key: kid is missing, empty or not a string.")
         .hint("Facebook's tokens always name their key with kid, so find out who made this one.")
     /// No published key has that ID.
-    public static let unknownKey = Rejection.Code("unknown_key", [], .key)
+    public static let unknownKey = Row("unknown_key", [], .key)
+        .hint(
+            "Compare the key id with what limited-login keys lists: a token older than a month outlives its key, and a "
+                + "token of another issuer needs that issuer's keys (`keys`)."
+        )
     /// The signature is wrong.
-    public static let invalidSignature = Rejection.Code("invalid_signature", [], .signature)
+    public static let invalidSignature = Row("invalid_signature", [], .signature)
+        .detail("The signature is not the one of the key it names: the token was altered or forged.")
+        .hint(
+            "Compare the token with the one in the app: if both are the same, it is forged, or these keys are another "
+                + "issuer's; else a character was changed or left out."
+        )
     /// A claim is missing.
-    public static let missingClaim = Rejection.Code("missing_claim")
+    public static let missingClaim = Rejection.Code("missing_claim", [])
     /// A claim has the wrong type or range.
-    public static let malformedClaim = Rejection.Code("malformed_claim")
+    public static let malformedClaim = Rejection.Code("malformed_claim", [])
     /// The issuer is not trusted.
-    public static let invalidIssuer = Rejection.Code("invalid_issuer", [], .issuer, .issuer)
+    public static let invalidIssuer = Row("invalid_issuer", [], .issuer, .issuer)
+        .hint("Look whether `issuers` is right, letter for letter, and whether it is a token of Facebook's.")
     /// The token is for another app.
-    public static let invalidAudience = Rejection.Code("invalid_audience", .accessTokens)
+    public static let invalidAudience = Rejection.Code("invalid_audience", .accessTokens, .audience, .audience)
     /// The token has expired.
     public static let expired = Rejection.Code("expired", [], .times, .expiration)
     /// The token is not valid yet.
-    public static let notYetValid = Rejection.Code("not_yet_valid")
+    public static let notYetValid = Rejection.Code("not_yet_valid", [], .times)
     /// The token was issued too long ago.
-    public static let tooOld = Rejection.Code("too_old", .accessTokens)
+    public static let tooOld = Rejection.Code("too_old", .accessTokens, .times, .issuedAt)
     /// The token belongs to another login.
-    public static let nonceMismatch = Rejection.Code("nonce_mismatch", .nonces)
+    public static let nonceMismatch = Rejection.Code("nonce_mismatch", .nonces, .binding, .nonce)
     /// The token's nonce was not issued here for this app.
-    public static let nonceNotIssued = Rejection.Code("nonce_not_issued", .nonces)
+    public static let nonceNotIssued = Rejection.Code("nonce_not_issued", .nonces, .binding, .nonce)
     /// The token's nonce was issued too long ago.
-    public static let nonceExpired = Rejection.Code("nonce_expired", .nonces)
+    public static let nonceExpired = Rejection.Code("nonce_expired", .nonces, .binding, .nonce)
     /// The token's nonce was used before.
     public static let nonceUsed = Row("nonce_used", .nonces, .binding, .nonce)
         .detail(
@@ -160,13 +164,16 @@ extension Rejection.Code {
                 + "POST /nonces."
         )
     /// The token was accepted before.
-    public static let tokenReplayed = Rejection.Code("token_replayed", [.login, .accessTokens])
+    public static let tokenReplayed = Row("token_replayed", [.login, .accessTokens], .identity, .tokenID)
+        .detail("The token was accepted before, and each is accepted once.")
+        .hint("Have the app log in again for a token of its own.")
     /// The login was revoked after the token was issued.
     public static let loginRevoked = Row("login_revoked", .accessTokens, .times, .issuedAt)
         .detail("The login was revoked after this token was issued, or in the same second.")
         .hint("The person or your backend ended this login: end its session, and have the person log in anew.")
     /// The token belongs to another person.
-    public static let subjectMismatch = Row("subject_mismatch", [.login, .accessTokens])
+    public static let subjectMismatch = Row("subject_mismatch", [.login, .accessTokens], .binding, .subject)
+        .detail("The token belongs to another person than the subject given.")
         .hint("End the session of that subject and begin one with a new login.")
     /// The token is bound to another key, or to none.
     public static let keyThumbprintMismatch = Row("key_thumbprint_mismatch", .login, .device, .confirmation)
@@ -198,100 +205,36 @@ extension Rejection.Code {
     ]
 }
 
-/// The codes of refused access tokens alone.
+/// The codes of other credentials, of a caller's mistakes and of outages.
 extension Rejection.Code {
-    /// Graph does not confirm the token, or it is not a person's token.
-    public static let accessTokenInvalid = ofAccessTokens("access_token_invalid")
+    /// Graph does not confirm the access token, or it is not a person's token.
+    public static let accessTokenInvalid = Row("access_token_invalid", 401, .token, "The access token is refused")
         .hint(
             "Send AccessToken.current.token (Android), AccessToken.current.tokenString (iOS) or "
                 + "authResponse.accessToken (web), whole and without quotation marks; what begins with eyJ is an id "
                 + "token."
         )
-    /// The token expired.
-    public static let accessTokenExpired = ofAccessTokens("access_token_expired")
+    /// The access token expired.
+    public static let accessTokenExpired = Row("access_token_expired", 401, .token, "The access token is refused")
         .detail("The access token expired: have the app log in again.")
         .hint("Have the app log in again; the SDK renews a token that the app uses once a day.")
-    /// The person or Facebook revoked the token.
-    public static let accessTokenRevoked = ofAccessTokens("access_token_revoked")
-        .hint("End the person's session, and have the person log in again.")
-
-    private static func ofAccessTokens(_ rawValue: String) -> Rejection.Code {
-        Row(rawValue, 401, .token, "The access token is refused")
-    }
-}
-
-/// The codes of refused DPoP proofs; ``unsupportedAlgorithm``, ``unsupportedCriticalHeader`` and ``invalidSignature`` are
-/// theirs too.
-extension Rejection.Code {
-    /// The code of the service's answer to all of them.
-    package static let invalidDPoPProof = Row("invalid_dpop_proof", 401, .client, "The DPoP proof is refused")
+    /// The person or Facebook revoked the access token.
+    public static let accessTokenRevoked = Row("access_token_revoked", 401, .token, "The access token is refused")
+        .detail("The access token was revoked, by the person or by Facebook: have the app log in again.")
+        .hint(
+            "The person removed the app or changed the password, or Facebook ended the session: end yours, and have the "
+                + "person log in again."
+        )
+    /// The DPoP proof is refused. The sentences tell the causes apart.
+    public static let invalidDPoPProof = Row("invalid_dpop_proof", 401, .client, "The DPoP proof is refused")
         .hint("Make a new proof for each request, with the key that the token is bound to (RFC 9449 section 4.2).")
-    /// The request has no proof.
-    public static let missingProof = ofProofs("missing_proof")
-        .detail("The token is bound to a key, and the request has no DPoP proof.")
-    /// The request has more than one proof.
-    public static let repeatedProof = ofProofs("repeated_proof")
-        .detail("The request has more than one DPoP field.")
-    /// The proof is too long, or no JWT.
-    public static let malformedProof = ofProofs("malformed_proof")
-    /// `typ` is not `dpop+jwt`.
-    public static let wrongType = ofProofs("wrong_type")
-        .detail("The DPoP proof's typ is not dpop+jwt.")
-    /// `jwk` is no public P-256 key.
-    public static let invalidKey = ofProofs("invalid_key")
-        .detail("The DPoP proof's jwk is not a public P-256 key.")
-    /// `htm` or `htu` is of another request, or the request's URL is none.
-    public static let wrongRequest = ofProofs("wrong_request")
-    /// `iat`, `exp` or `nbf` is missing, unreadable, or too far away; of a signed request, `issued_at`.
-    public static let outOfTime = ofProofs("out_of_time")
-    /// `jti` is missing, empty or too long.
-    public static let missingTokenID = ofProofs("missing_token_id")
-        .detail("The DPoP proof's jti is missing, empty, or longer than 256 bytes.")
-    /// `ath` is missing, or of another token.
-    public static let wrongToken = ofProofs("wrong_token")
-    /// The token is bound to another key, or to none.
-    public static let wrongKey = ofProofs("wrong_key")
-    /// The proof was used before.
-    public static let replayedProof = ofProofs("replayed_proof")
-        .detail("The DPoP proof's jti was seen before: make a proof with a new jti for each request.")
-    /// A bound token came as a Bearer.
-    public static let boundBearer = ofProofs("bound_bearer")
-
-    private static func ofProofs(_ rawValue: String) -> Rejection.Code {
-        Row(rawValue, 401, .client, invalidDPoPProof.title)
-    }
-}
-
-/// The codes of refused signed requests; ``unsupportedAlgorithm``, ``invalidSignature``, ``outOfTime`` and ``expired`` are
-/// theirs too.
-extension Rejection.Code {
-    /// The code of the service's answer to all of them.
-    package static let invalidSignedRequest =
-        Row("invalid_signed_request", 403, .caller, "The signed request is refused")
+    /// The signed request is refused. The sentences tell the causes apart.
+    public static let invalidSignedRequest =
+        Row("invalid_signed_request", 403, .client, "The signed request is refused")
         .hint(
             "Look whether `secrets` has the secret of the app that sends it, and whether the clock is right; limited-login "
                 + "signed-request judge takes it apart."
         )
-    /// It is not two parts of base64url with a JSON object.
-    public static let malformedRequest = ofRequests("malformed_request")
-    /// It belongs to a login, not to a callback.
-    public static let loginRequest = ofRequests("login_request")
-        .detail("This is a login's signed request (it has code, oauth_token or access_token), not a callback's.")
-    /// It belongs to a page tab.
-    public static let pageTabRequest = ofRequests("page_tab_request")
-        .detail("This is a page tab's signed request (it has page), not a callback's.")
-    /// It belongs to an Instant Game.
-    public static let instantGameRequest = ofRequests("instant_game_request")
-    /// `user_id` is missing or no id.
-    public static let invalidUser = ofRequests("invalid_user")
-        .detail("The member user_id is missing or not 1 to 20 digits without a leading zero.")
-    /// `user_id` is 0: a page removed the app. Answer 200 at the deauthorize callback and 403 at data deletion.
-    public static let noPerson = ofRequests("no_person")
-        .detail("The member user_id is 0: a page removed the app, and no person is named.")
-
-    private static func ofRequests(_ rawValue: String) -> Rejection.Code {
-        Row(rawValue, 403, .client, invalidSignedRequest.title)
-    }
 
     package static let invalidRequest = Row("invalid_request", 400, .caller, "The request is malformed")
         .hint("Compare the request with its route's example in GET /openapi.json.")

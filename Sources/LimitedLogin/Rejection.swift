@@ -5,20 +5,29 @@ internal import LLJOSE
 /// It is always a fault of the credential: answer 401. It never contains the credential, and a claim's value only if the
 /// signature was good. A mistake of the caller is an ``InvalidExpectation``, and a fault of anything else an ``Unavailable``.
 public final class Rejection: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The stable code.
-    public let code: Code
+    /// The stable code. All faults of a DPoP proof have the same one, and all of a signed request.
+    public var code: Code { facts.code }
     /// The check that refused an id token; the checks before it passed. If only a store knows the fault, this is the
     /// check of the claim at fault, although every check passed. Nil for any other credential.
-    public let check: VerificationCheck?
+    public var check: VerificationCheck? { facts.check }
     /// The claim at fault, if there is one.
-    public let claim: String?
+    public var claim: String? { facts.claim?.spelling }
     /// The fault, in one or two sentences.
-    public let detail: String
+    public var detail: String { facts.detail }
     /// The remedy, in one sentence. It quotes nothing from the request; grave accents mark this library's parameters.
-    public let hint: String
-    /// The code of the service's answer. All faults of a DPoP proof, and all of a signed request, have the same one.
-    package let answer: Code
-    package let context: Context
+    public var hint: String { facts.hint }
+    package var context: Context { facts.context }
+
+    private let facts: Facts
+
+    private struct Facts: Equatable, Sendable {
+        let code: Code
+        var check: VerificationCheck?
+        var claim: ClaimName?
+        var detail: String
+        var hint: String
+        var context: Context
+    }
 
     /// The facts that only the service's answer and its log have.
     package struct Context: Equatable, Sendable {
@@ -33,65 +42,43 @@ public final class Rejection: Error, Equatable, Sendable, CustomStringConvertibl
         /// Facebook's identifier of a failed call of Graph.
         package var traceID: String?
         package var logged: [String: String] = [:]
-
-        package init() {}
     }
 
-    /// The sentences and the time for another attempt, in seconds, are those of the answer's code by default.
-    package init(
-        _ code: Code,
-        _ detail: String? = nil,
-        hint: String? = nil,
-        check: VerificationCheck? = nil,
-        claim: String? = nil,
-        answer: Code? = nil,
-        retryAfter: Int? = nil,
-        context: Context = Context()
-    ) {
-        (self.code, self.answer) = (code, answer ?? code)
-        (self.check, self.claim) = (
-            check ?? (answer == nil ? code.check : nil), claim ?? (answer == nil ? code.claim : nil)
-        )
-        self.detail = detail ?? code.detail
-        self.hint = hint ?? self.answer.hint
-        var context = context
-        context.retryAfterSeconds = retryAfter ?? context.retryAfterSeconds ?? self.answer.retryAfterSeconds
-        self.context = context
-    }
-
-    /// A refusal of an id token by one of its checks.
-    convenience init(
-        _ code: Code,
-        _ check: VerificationCheck,
-        claim: ClaimName? = nil,
-        _ detail: String,
-        hint: String
-    ) { self.init(code, detail, hint: hint, check: check, claim: claim?.spelling) }
-
-    /// The same rejection with another remedy or other facts.
-    package func with(hint: String? = nil, _ change: (inout Context) -> Void = { _ in }) -> Rejection {
-        var context = context
-        change(&context)
-        return Rejection(
-            code,
-            detail,
-            hint: hint ?? self.hint,
-            check: check,
-            claim: claim,
-            answer: answer,
-            context: context
+    /// A refusal with the facts of the code's row, except for what is given.
+    package init(_ code: Code, _ detail: String? = nil, hint: String? = nil, retryAfter: Int? = nil) {
+        facts = Facts(
+            code: code,
+            check: code.check,
+            claim: code.claim,
+            detail: detail ?? code.detail,
+            hint: hint ?? code.hint,
+            context: Context(retryAfterSeconds: retryAfter ?? code.retryAfterSeconds)
         )
     }
+
+    private init(_ facts: Facts) { self.facts = facts }
+
+    private func changing(_ change: (inout Facts) -> Void) -> Rejection {
+        var facts = facts
+        change(&facts)
+        return Rejection(facts)
+    }
+
+    package func detail(_ sentence: String) -> Rejection { changing { $0.detail = sentence } }
+    package func hint(_ sentence: String) -> Rejection { changing { $0.hint = sentence } }
+
+    /// The same of another check and claim than those of the code's row.
+    func at(_ check: VerificationCheck?, _ claim: ClaimName? = nil) -> Rejection {
+        changing { ($0.check, $0.claim) = (check, claim) }
+    }
+
+    package func with(_ change: (inout Context) -> Void) -> Rejection { changing { change(&$0.context) } }
 
     /// The code and the detail.
     public var description: String { "\(code): \(detail)" }
 
     /// True if both have the same code, check, claim and sentences.
-    public static func == (left: Rejection, right: Rejection) -> Bool {
-        left.code == right.code && left.answer == right.answer && left.check == right.check
-            && left.claim == right.claim && left.detail == right.detail && left.hint == right.hint
-            && left.context == right.context
-    }
+    public static func == (left: Rejection, right: Rejection) -> Bool { left.facts == right.facts }
 }
 
 /// An expectation that no credential can fulfil: a mistake of the program, not a fault of the credential.
@@ -118,13 +105,9 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     /// OpenSSL failed.
     public static let cryptography = Unavailable(rejection: .cryptographyFailed)
     /// The clock gives no time.
-    public static let clock = Unavailable(
-        rejection: Rejection(.internalError, "The clock gives no time to judge a token by; set it right.")
-    )
+    public static let clock = Unavailable("The clock gives no time to judge a token by; set it right.")
     /// Graph's answer about an access token cannot be read.
-    public static let unreadableAnswer = Unavailable(
-        rejection: Rejection(.internalError, "Graph's answer about the access token cannot be read.")
-    )
+    public static let unreadableAnswer = Unavailable("Graph's answer about the access token cannot be read.")
 
     package let rejection: Rejection
     /// The error of the provider of keys, such as a `JWKSetCacheError`, or `CancellationError` if the task was
@@ -132,6 +115,8 @@ public struct Unavailable: Error, Equatable, Sendable, CustomStringConvertible {
     public private(set) var underlyingError: (any Error)?
 
     init(rejection: Rejection) { self.rejection = rejection }
+
+    init(_ detail: String) { self.init(rejection: Rejection(.internalError, detail)) }
 
     static func keys(_ error: any Error) -> Self {
         var unavailable = Self.keys

@@ -30,7 +30,7 @@ public struct SignedRequest: Equatable, Sendable, Redacted {
     ///   - clockSkew: The time by which `issued_at` may be ahead; less than 0 counts as 0, more than 300 s as 300 s.
     ///   - now: The time for which to judge.
     /// - Throws: ``Rejection``, the one reason for the refusal. The callback's answer is then 403, and nothing else happens;
-    ///   but acknowledge ``Rejection/Code/noPerson`` with 200 at the deauthorize callback. ``Unavailable`` if OpenSSL fails:
+    ///   but acknowledge ``Rejection/requestOfNoPerson`` with 200 at the deauthorize callback. ``Unavailable`` if OpenSSL fails:
     ///   no refusal, answer 500.
     public init(
         verifying text: String,
@@ -117,36 +117,4 @@ extension SignedRequest {
         guard let signer else { throw .requestOfNoSecret }
         return signer
     }
-}
-
-/// The refusals of signed requests. No part of the request is in them.
-extension Rejection {
-    /// The service answers all of them with one code.
-    private static func request(_ code: Code, _ detail: String? = nil) -> Rejection {
-        Rejection(code, detail, answer: .invalidSignedRequest)
-    }
-
-    package static let requestMalformed = request(
-        .malformedRequest,
-        "The signed request is not two parts of base64url with a JSON object."
-    )
-    package static let requestOfNoSecret = request(
-        .invalidSignature,
-        "The signature was made with no configured app secret."
-    )
-    package static let requestOfOtherAlgorithm = request(.unsupportedAlgorithm, "The algorithm is not HMAC-SHA256.")
-    package static let requestOfLogin = request(.loginRequest)
-    package static let requestOfPageTab = request(.pageTabRequest)
-    package static let requestOfInstantGame = request(
-        .instantGameRequest,
-        "This is an Instant Game's signed request (it has player_id, asid or request_payload), not a callback's."
-    )
-    package static let requestOfInvalidUser = request(.invalidUser)
-    package static let requestOutOfTime = request(
-        .outOfTime,
-        "The member issued_at is missing, more than a day ago, or in the future."
-    )
-    package static let requestExpired = request(.expired, "The member expires is in the past, or no number of seconds.")
-    package static let requestOfNoPerson = request(.noPerson)
-    package static let requestNotVerifiable = Rejection(.internalError, "The signature cannot be verified now.")
 }

@@ -186,7 +186,7 @@ public struct TokenIssuer: Sendable {
         let payload = payload(login, kind, audience, granted, tokenID, issuedAt: issuedAt, end: end)
         Base64URL.append(encoding: payload.span, to: &value)
         guard let signature = try? keys.first.signature(for: value) else {
-            throw Unavailable(rejection: Rejection(.internalError, "OpenSSL cannot sign."))
+            throw Unavailable("OpenSSL cannot sign.")
         }
         value.append(UInt8(ascii: "."))
         Base64URL.append(encoding: signature.span, to: &value)

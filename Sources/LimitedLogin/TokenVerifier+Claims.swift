@@ -8,13 +8,13 @@ extension TokenVerifier {
             if let appID {
                 workspace.withValue(audience) { bytes, range in bytes.equal(range, appID.span) }
             } else { workspace.isMember(audience, of: apps) }
-        guard isExpected else { throw .invalidAudience(.otherApp(workspace.claimsSet.string(audience))) }
+        guard isExpected else { throw .otherAudience(workspace.claimsSet.string(audience)) }
         // OpenID Connect Core section 3.1.3.7 step 5: `azp`, if it exists, is the client.
         guard let party = workspace.claims[.authorizedParty] else { return }
         guard workspace.claimsSet.document.isString(party) else { throw .malformedClaim(.authorizedParty, .wrongType) }
         let name = workspace.claimsSet.string(party)
         guard name.utf8.elementsEqual(workspace.claimsSet.string(audience).utf8) else {
-            throw .invalidAudience(.otherAuthorizedParty(name))
+            throw .otherAuthorizedParty(name)
         }
     }
 
@@ -97,7 +97,7 @@ extension VerificationWorkspace {
         let end = claimsSet.document.next(node)
         guard first < end else { throw .malformedClaim(.audience, .empty) }
         let audience = try requireString(first, .audience)
-        guard claimsSet.document.next(audience) == end else { throw .invalidAudience(.severalAudiences) }
+        guard claimsSet.document.next(audience) == end else { throw .severalAudiences }
         return audience
     }
 
@@ -139,7 +139,7 @@ extension TokenVerifier {
         case .issuedNonce?:
             guard let node = workspace.claims[.nonce] else { throw .missingClaim(.nonce) }
             workspace.decodeToScratch(node)
-            guard !workspace.scratch.isEmpty else { throw .nonceMismatch(.empty) }
+            guard !workspace.scratch.isEmpty else { throw .emptyNonce }
             try checkIssue(workspace.scratch, .required, isRefresh: binding.isRefresh, now, &workspace)
         case nil: break
         }
@@ -164,10 +164,10 @@ extension TokenVerifier {
         guard let digest = (try? SHA256.digest(of: given))?.hexadecimal else { throw .cryptographyFailed }
         let isHashed = workspace.isEqual(nonce, digest.utf8.span)
         if isHashed, isRaw { return }
-        if isHashed { throw .nonceMismatch(.hashed) }
-        if isGiven { throw .nonceMismatch(.notHashed) }
+        if isHashed { throw .hashedNonce }
+        if isGiven { throw .nonceNotHashed }
         workspace.decodeToScratch(nonce)
-        throw .nonceMismatch(.of(workspace.scratch))
+        throw .otherNonce(workspace.scratch)
     }
 
     /// The tag proves the issuer of the nonce and its app; the audience was checked before.
@@ -187,7 +187,7 @@ extension TokenVerifier {
         }
         // A refreshed token has the nonce of its login, which was used then and may have expired since.
         if isRefresh { return }
-        guard now < nonce.expiresAt else { throw .nonceExpired(.over(at: nonce.expiresAt, now: now)) }
+        guard now < nonce.expiresAt else { throw .nonceExpired(at: nonce.expiresAt, now: now) }
         workspace.recognizedNonce = nonce
     }
 

@@ -34,7 +34,7 @@ extension VerificationWorkspace {
     /// Decodes the three parts and reads the header: one JSON object without a repeated member (RFC 7515 section 4).
     mutating func readParts(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
         // At most 32 KiB, before any work is done.
-        guard !token.isEmpty else { throw .malformedToken(.empty) }
+        guard !token.isEmpty else { throw .emptyToken }
         guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
         // Three parts (RFC 7515 section 7.1), each strict base64url (section 2).
         let jws: JWSCompactSerialization
@@ -42,19 +42,19 @@ extension VerificationWorkspace {
             jws = try JWSCompactSerialization(splitting: token)
         } catch {
             switch error {
-            case .emptyHeader: throw .malformedToken(.emptyPart(.header))
-            case .emptySignature: throw .malformedToken(.emptyPart(.signature))
+            case .emptyHeader: throw .emptyPart(.header)
+            case .emptySignature: throw .emptyPart(.signature)
             case .notThreeParts(let count): throw Self.rejection(ofPartCount: count, token)
             }
         }
         guard Base64URL.decode(token, jws.header, into: &header.bytes) else {
-            throw .malformedToken(.invalidBase64URL(.header))
+            throw .invalidBase64URL(.header)
         }
         guard Base64URL.decode(token, jws.payload, into: &claimsSet.bytes) else {
-            throw .malformedToken(.invalidBase64URL(.payload))
+            throw .invalidBase64URL(.payload)
         }
         guard Base64URL.decode(token, jws.signature, into: &signature) else {
-            throw .malformedToken(.invalidBase64URL(.signature))
+            throw .invalidBase64URL(.signature)
         }
         try Self.read(.header, &header)
         parameters = JOSEHeader(header)
@@ -63,10 +63,10 @@ extension VerificationWorkspace {
 
     /// Recognises texts that people send by mistake.
     private static func rejection(ofPartCount count: Int, _ token: Span<UInt8>) -> Rejection {
-        if token[0] == UInt8(ascii: "{") { return .malformedToken(.jsonSerialization) }
+        if token[0] == UInt8(ascii: "{") { return .jsonSerialization }
         // RFC 7516 section 7.1: a JWE in compact serialization has five parts.
-        if count == 5, isWord(token, with: "-_.") { return .notAnIDToken(.encrypted) }
-        return isOpaque(token) ? .notAnIDToken(.accessToken) : .malformedToken(.wrongPartCount(count))
+        if count == 5, isWord(token, with: "-_.") { return .encryptedToken }
+        return isOpaque(token) ? .accessTokenAsIDToken : .wrongPartCount(count)
     }
 
     /// True if these bytes look like one of Facebook's access tokens: letters and digits without a full stop (with `|`
@@ -84,14 +84,14 @@ extension VerificationWorkspace {
         let isObject: Bool
         do throws(JSONError) {
             isObject = try object.read()
-        } catch { throw .malformedToken(.invalidJSON(part, reason: error.reason.rawValue)) }
-        guard isObject else { throw .malformedToken(.notAnObject(part)) }
+        } catch { throw .unreadable(part, reason: error.reason.rawValue) }
+        guard isObject else { throw .unreadable(part, reason: nil) }
     }
 
     /// The payload: one JSON object without a repeated member (RFC 7519 section 4).
     mutating func readPayload() throws(Rejection) {
         // A JWS may have an empty payload (RFC 7515 section 3); a token has claims.
-        guard !claimsSet.bytes.isEmpty else { throw .malformedToken(.emptyPart(.payload)) }
+        guard !claimsSet.bytes.isEmpty else { throw .emptyPart(.payload) }
         try Self.read(.payload, &claimsSet)
         claims = PayloadClaims(claimsSet)
     }
@@ -109,14 +109,14 @@ extension VerificationWorkspace {
         guard !parameters.demandsExtension else { throw Rejection(.unsupportedCriticalHeader) }
         if let type = parameters.type {
             guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
-                throw .notAnIDToken(.type(shortName(type)))
+                throw .wrongType(shortName(type))
             }
         } else if isOwn {
-            throw .notAnIDToken(.type(nil))
+            throw .wrongType(nil)
         }
         // RFC 7519 section 5.2: `cty` means that the payload is a token itself.
-        guard !parameters.hasContentType else { throw .notAnIDToken(.nested) }
-        guard !parameters.hasEncryption else { throw .notAnIDToken(.encryptionHeader) }
+        guard !parameters.hasContentType else { throw .nestedToken }
+        guard !parameters.hasEncryption else { throw .encryptionHeader }
     }
 
     /// `kid` is a string that is not empty (RFC 7515 section 4.1.4).
@@ -135,7 +135,7 @@ extension VerificationWorkspace {
         _ isValid: (Span<UInt8>, SHA256Digest) -> Bool
     ) throws(Rejection) {
         guard let digest = try? SHA256.digest(of: token.extracting(jws.signingInput)) else { throw .cryptographyFailed }
-        guard isValid(signature.span, digest) else { throw .invalidSignature(.mismatch) }
+        guard isValid(signature.span, digest) else { throw Rejection(.invalidSignature) }
     }
 
     /// A header value for an error's detail: only a short name, because an attacker may have chosen it.
@@ -170,7 +170,7 @@ extension TokenVerifier {
         _ workspace: borrowing VerificationWorkspace
     ) throws(Rejection) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
-        guard workspace.signature.count == key.signatureByteCount else { throw .invalidSignature(.wrongLength) }
+        guard workspace.signature.count == key.signatureByteCount else { throw .signatureOfWrongLength }
         if isSigned { return }
         try workspace.checkSignature(jws, of: token) { key.isValidSignature($0, of: $1) }
     }

@@ -42,7 +42,7 @@ struct CheckReport {
 
     var json: JSON {
         let own: JSON = [
-            "accepted": JSON(refusal == nil), "code": JSON(refusal?.answer.rawValue), "claim": JSON(refusal?.claim),
+            "accepted": JSON(refusal == nil), "code": JSON(refusal?.code.rawValue), "claim": JSON(refusal?.claim),
             "detail": JSON(refusal?.detail), "cure": JSON(refusal?.serviceHint),
             "checks": JSON(rows.map { ["check": JSON($0.check), "outcome": JSON($0.outcome.rawValue)] }),
             "unverified_claims": unverifiedClaims.isEmpty ? nil : JSON { $0 += unverifiedClaims },
@@ -68,7 +68,7 @@ struct CheckReport {
         lines.append("")
         if let refusal {
             let claim = refusal.claim.map { " (claim \($0))" } ?? ""
-            let heading = Colour.red.paint("refused: \(refusal.answer)", isColoured)
+            let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
             lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.serviceHint))")
             let claims = claimLines
@@ -170,7 +170,7 @@ extension CheckReport {
         } catch {
             let remedy = Remedy(token: token, configuration: configuration, now: moment)
             var report = CheckReport(rows: rows(until: error.check), moment: moment)
-            report.refusal = error.with(hint: error.of(token.span).hint + remedy.addition(to: error))
+            report.refusal = error.hint(error.of(token.span).hint + remedy.addition(to: error))
             if !report.isOfQuestion { report.unverifiedClaims = PastedText(bytes: token).unprovenPayload }
             return report
         }
@@ -230,7 +230,7 @@ extension CheckReport {
                 throw Exit.unavailable
             }
             let configured = error == .accessTokenOfOtherApp ? configuration.appIDs.configuredApps : ""
-            return report(check(error), error.with(hint: error.hint + configured))
+            return report(check(error), error.hint(error.hint + configured))
         }
     }
 

@@ -136,9 +136,10 @@ extension GraphPermission {
 extension GraphFailure {
     /// Tells the failure on standard error; the result is the program's exit code.
     func told() -> ExitCode {
-        Rejection(self).write()
+        problem.write()
         let mayBeAnsweredLater =
-            [.unreachable, .timedOut, .tlsFailed].contains(error) || error.isTransient || error.isThrottling
+            [.graphUnreachable, .graphTimedOut, .graphTLSFailed].contains(error) || error.isTransient
+            || error.isThrottling
         return mayBeAnsweredLater ? Exit.unavailable : Exit.rejected
     }
 }

@@ -50,11 +50,11 @@ struct SignedRequestCommand: ParsableCommand {
                     "issued_at": JSON(request.issuedAt.wholeSeconds),
                 ])
             } catch {
-                let (code, detail) = (Rejection.Code.invalidSignedRequest.rawValue, Rejection.of(error).detail)
+                let refusal = Rejection.of(error)
                 if json {
-                    StandardOutput.write(json: ["code": JSON(code), "detail": JSON(detail)])
+                    StandardOutput.write(json: ["code": JSON(refusal.code.rawValue), "detail": JSON(refusal.detail)])
                 } else {
-                    StandardOutput.write(line: "refused: \(code): \(detail)")
+                    StandardOutput.write(line: "refused: \(refusal)")
                 }
                 throw Exit.rejected
             }

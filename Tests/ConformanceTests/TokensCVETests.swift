@@ -125,7 +125,7 @@ struct TokensCVETests {
         let input = signingInput(header: String(decoding: minter.header, as: UTF8.self))
         for signature in [[UInt8](repeating: 0, count: 256), Array(repeating: 0xFF, count: 256), one, below, modulus] {
             let token = input + "." + Base64URL.encode(signature)
-            #expect(try rejection(of: token) == .invalidSignature(.mismatch))
+            #expect(try rejection(of: token) == Rejection(.invalidSignature))
         }
     }
 
@@ -190,7 +190,7 @@ struct TokensCVETests {
         let before = VerificationKeys(StandInKeys.set)
         let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
         _ = try judge.verify(token, before)
-        #expect(throws: Rejection.unknownKey(keyID: StandInKeys.previous.keyID)) {
+        #expect(throws: Rejection.unknownKey(StandInKeys.previous.keyID.utf8)) {
             try judge.verify(token, after)
         }
     }
@@ -213,7 +213,7 @@ struct TokensCVETests {
         }
         let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
         var workspace = VerificationWorkspace()
-        #expect(throws: Rejection.nonceMismatch(.different)) {
+        #expect(throws: Rejection.differentNonce) {
             try same.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(wrong)),

@@ -80,7 +80,7 @@ struct TokensRFCTests {
         let text = String(decoding: try JSONEncoder().encode(json), as: UTF8.self)
         #expect(
             try SignatureLayer().rejection(of: text, keySet: Array("{\"keys\":[]}".utf8))
-                == .malformedToken(.jsonSerialization)
+                == .jsonSerialization
         )
     }
 

@@ -174,7 +174,7 @@ struct TokensWycheproofTests {
             #expect(rejection != nil, "tcId \(item.tcId)")
             if token.split(separator: ".", omittingEmptySubsequences: false).count == 5 {
                 encryptedCount += 1
-                #expect(rejection == .notAnIDToken(.encrypted), "tcId \(item.tcId)")
+                #expect(rejection == .encryptedToken, "tcId \(item.tcId)")
             }
             count += 1
         }

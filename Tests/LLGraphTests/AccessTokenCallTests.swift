@@ -69,6 +69,6 @@ struct AccessTokenCallTests {
         let client = try Self.client(issuer)
         #expect(try client.me(["id"], with: Self.token, app: Self.app()).count == fits.utf8.count)
         let failure = #expect(throws: GraphFailure.self) { try client.me(["id"], with: Self.token, app: Self.app()) }
-        #expect(failure?.error == .unreadableAnswer)
+        #expect(failure?.error == .graphUnreadableAnswer)
     }
 }

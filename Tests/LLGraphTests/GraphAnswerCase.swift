@@ -7,7 +7,7 @@ import Testing
 struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let script: @Sendable (ScriptedPeer) throws -> Void
-    let expected: GraphError
+    let expected: Rejection.Code
     /// The waiting time that the answer asks for.
     var retryAfterSeconds: Int?
     /// The number of requests that the client sends.
@@ -20,7 +20,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         status: String = "400 Bad Request",
         fields: [String] = [],
         more: String = "",
-        _ expected: GraphError,
+        _ expected: Rejection.Code,
         retryAfter: Int? = nil,
         attempts: Int = 1
     ) -> GraphAnswerCase {
@@ -42,7 +42,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         _ body: String,
         status: String = "200 OK",
         fields: [String] = [],
-        _ expected: GraphError = .unreadableAnswer,
+        _ expected: Rejection.Code = .graphUnreadableAnswer,
         retryAfter: Int? = nil,
         attempts: Int = 1
     ) -> GraphAnswerCase {
@@ -56,83 +56,85 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     }
 
     /// An answer of exactly these bytes.
-    static func raw(_ name: String, _ text: String, _ expected: GraphError = .unreadableAnswer) -> GraphAnswerCase {
+    static func raw(_ name: String, _ text: String, _ expected: Rejection.Code = .graphUnreadableAnswer)
+        -> GraphAnswerCase
+    {
         GraphAnswerCase(testDescription: name, script: { try $0.send(text) }, expected: expected)
     }
 
     static let all = sessions + permissions + throttling + transient + statuses + bodies + hostile
 
     static let sessions: [GraphAnswerCase] = [
-        error(190, .accessTokenRefused),
-        error(190, sub: 458, .appNotInstalled),
-        error(190, sub: 459, .userCheckpointed),
-        error(190, sub: 460, .passwordChanged),
-        error(190, sub: 463, .sessionExpired),
-        error(190, sub: 464, .userNotConfirmed),
-        error(190, sub: 467, .sessionInvalidated),
-        error(190, sub: 492, .roleMissing),
-        error(190, sub: 490, .userCheckpointed),
-        error(101, .accessTokenRefused),
-        body(#"{"error":{"message":"Error validating client secret.","code":1}}"#, .accessTokenRefused),
-        error(102, .sessionEnded),
+        error(190, .graphAccessTokenRefused),
+        error(190, sub: 458, .graphAppNotInstalled),
+        error(190, sub: 459, .graphUserCheckpointed),
+        error(190, sub: 460, .graphPasswordChanged),
+        error(190, sub: 463, .graphSessionExpired),
+        error(190, sub: 464, .graphUserNotConfirmed),
+        error(190, sub: 467, .graphSessionInvalidated),
+        error(190, sub: 492, .graphRoleMissing),
+        error(190, sub: 490, .graphUserCheckpointed),
+        error(101, .graphAccessTokenRefused),
+        body(#"{"error":{"message":"Error validating client secret.","code":1}}"#, .graphAccessTokenRefused),
+        error(102, .graphSessionEnded),
         // An error in the body counts with any status.
-        error(190, sub: 460, status: "200 OK", .passwordChanged),
+        error(190, sub: 460, status: "200 OK", .graphPasswordChanged),
     ]
 
     static let permissions: [GraphAnswerCase] = [
-        error(3, .capabilityMissing),
-        error(10, status: "403 Forbidden", .permissionDenied),
-        error(200, status: "403 Forbidden", .permissionNotGranted),
-        error(299, .permissionNotGranted),
-        body(#"{"error":{"message":"API access blocked.","code":200}}"#, .policyBlocked),
-        error(300, .other),
-        error(100, .invalidParameter),
-        error(100, sub: 33, .unknownUser),
-        error(803, status: "404 Not Found", .unknownUser),
-        error(368, .policyBlocked),
-        error(506, .duplicateRequest),
-        error(99_999, .other),
+        error(3, .graphCapabilityMissing),
+        error(10, status: "403 Forbidden", .graphPermissionDenied),
+        error(200, status: "403 Forbidden", .graphPermissionNotGranted),
+        error(299, .graphPermissionNotGranted),
+        body(#"{"error":{"message":"API access blocked.","code":200}}"#, .graphPolicyBlocked),
+        error(300, .graphError),
+        error(100, .graphInvalidParameter),
+        error(100, sub: 33, .graphUnknownUser),
+        error(803, status: "404 Not Found", .graphUnknownUser),
+        error(368, .graphPolicyBlocked),
+        error(506, .graphDuplicateRequest),
+        error(99_999, .graphError),
     ]
 
     static let throttling: [GraphAnswerCase] = [
-        error(4, status: "403 Forbidden", .appThrottled, retryAfter: 60),
-        error(17, .userThrottled, retryAfter: 60),
-        error(32, .pageThrottled, retryAfter: 60),
-        error(341, .appLimitReached, retryAfter: 60),
-        error(613, .rateLimited, retryAfter: 60),
-        error(4, fields: ["Retry-After: 7"], .appThrottled, retryAfter: 7),
-        error(4, fields: ["Retry-After: 0"], .appThrottled, retryAfter: 1),
-        error(4, fields: ["Retry-After: 999999999"], .appThrottled, retryAfter: 86_400),
-        error(4, fields: ["Retry-After: Sat, 21 Nov 2026 10:00:00 GMT"], .appThrottled, retryAfter: 60),
+        error(4, status: "403 Forbidden", .graphAppThrottled, retryAfter: 60),
+        error(17, .graphUserThrottled, retryAfter: 60),
+        error(32, .graphPageThrottled, retryAfter: 60),
+        error(341, .graphAppLimitReached, retryAfter: 60),
+        error(613, .graphRateLimited, retryAfter: 60),
+        error(4, fields: ["Retry-After: 7"], .graphAppThrottled, retryAfter: 7),
+        error(4, fields: ["Retry-After: 0"], .graphAppThrottled, retryAfter: 1),
+        error(4, fields: ["Retry-After: 999999999"], .graphAppThrottled, retryAfter: 86_400),
+        error(4, fields: ["Retry-After: Sat, 21 Nov 2026 10:00:00 GMT"], .graphAppThrottled, retryAfter: 60),
         error(
             17,
             fields: ["X-Business-Use-Case-Usage: {\"1\":[{\"type\":\"x\",\"estimated_time_to_regain_access\":3}]}"],
-            .userThrottled,
+            .graphUserThrottled,
             retryAfter: 180
         ),
         error(
             4,
             fields: ["X-App-Usage: {\"estimated_time_to_regain_access\":99999999999}"],
-            .appThrottled,
+            .graphAppThrottled,
             retryAfter: 60
         ),
-        body("slow down", status: "429 Too Many Requests", .rateLimited),
-        body("", status: "429 Too Many Requests", fields: ["Retry-After: 9"], .rateLimited, retryAfter: 9),
-        error(99_999, status: "429 Too Many Requests", .rateLimited, retryAfter: 60),
+        body("slow down", status: "429 Too Many Requests", .graphRateLimited),
+        body("", status: "429 Too Many Requests", fields: ["Retry-After: 9"], .graphRateLimited, retryAfter: 9),
+        error(99_999, status: "429 Too Many Requests", .graphRateLimited, retryAfter: 60),
     ]
 
     static let transient: [GraphAnswerCase] = [
-        error(1, status: "500 Internal Server Error", .unknownFault, attempts: 3),
-        error(2, status: "500 Internal Server Error", .unavailable, attempts: 3),
-        error(2, status: "503 Service Unavailable", fields: ["Retry-After: 3"], .unavailable, retryAfter: 3),
-        error(77_777, more: ",\"is_transient\":true", .unavailable, attempts: 3),
-        error(77_777, status: "500 X", .unavailable, attempts: 3),
+        error(1, status: "500 Internal Server Error", .graphUnknownFault, attempts: 3),
+        error(2, status: "500 Internal Server Error", .graphUnavailable, attempts: 3),
+        error(2, status: "503 Service Unavailable", fields: ["Retry-After: 3"], .graphUnavailable, retryAfter: 3),
+        error(77_777, more: ",\"is_transient\":true", .graphUnavailable, attempts: 3),
+        error(77_777, status: "500 X", .graphUnavailable, attempts: 3),
     ]
 
     static let statuses: [GraphAnswerCase] = [
-        body("", status: "500 Internal Server Error", .unavailable, attempts: 3),
-        body("<html>bad gateway</html>", status: "502 Bad Gateway", .unavailable, attempts: 3),
-        body("{}", status: "503 Service Unavailable", .unavailable, attempts: 3),
+        body("", status: "500 Internal Server Error", .graphUnavailable, attempts: 3),
+        body("<html>bad gateway</html>", status: "502 Bad Gateway", .graphUnavailable, attempts: 3),
+        body("{}", status: "503 Service Unavailable", .graphUnavailable, attempts: 3),
         body("{\"data\":[]}", status: "400 Bad Request"),
         body("", status: "302 Found", fields: ["Location: /elsewhere"]),
     ]
@@ -152,16 +154,16 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         ),
         body("{\"data\":[],\"paging\":{\"next\":\"https://graph.facebook.com/more\"}}"),
         body(String(repeating: "[", count: 60_000)),
-        body("{\"error\":\"invalid_token\"}", .other),
-        body("{\"error\":{}}", status: "400 Bad Request", .other),
-        body("{\"error\":{\"code\":\"190\"}}", status: "400 Bad Request", .other),
-        body("{\"error\":{\"code\":99999999999999999999}}", status: "400 Bad Request", .other),
-        body("{\"error\":null}", .other),
+        body("{\"error\":\"invalid_token\"}", .graphError),
+        body("{\"error\":{}}", status: "400 Bad Request", .graphError),
+        body("{\"error\":{\"code\":\"190\"}}", status: "400 Bad Request", .graphError),
+        body("{\"error\":{\"code\":99999999999999999999}}", status: "400 Bad Request", .graphError),
+        body("{\"error\":null}", .graphError),
     ]
 
     static let hostile: [GraphAnswerCase] = [
-        raw("nothing", "", .unreachable),
-        raw("an answer cut off", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":", .unreachable),
+        raw("nothing", "", .graphUnreachable),
+        raw("an answer cut off", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"data\":", .graphUnreachable),
         raw("both framings", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"),
         raw("a coded body", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"),
         raw("a body of 1 GB announced", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{"),
@@ -171,7 +173,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
                 let piece = [UInt8](repeating: 0x20, count: 65_536)
                 try peer.repeatPiece(piece, head: "HTTP/1.1 400 X\r\n\r\n", total: 1 << 30)
             },
-            expected: .unreadableAnswer
+            expected: .graphUnreadableAnswer
         ),
         GraphAnswerCase(
             testDescription: "a head without end",
@@ -179,7 +181,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
                 let piece = Array("X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".utf8)
                 try peer.repeatPiece(piece, head: "HTTP/1.1 200 OK\r\n", total: 1 << 30)
             },
-            expected: .unreadableAnswer
+            expected: .graphUnreadableAnswer
         ),
     ]
 }

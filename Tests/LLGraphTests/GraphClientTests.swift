@@ -46,7 +46,7 @@ struct GraphClientTests {
         #expect(GraphAnswerCase.all.count >= 40)
         let met = Set(GraphAnswerCase.all.map(\.expected))
         // These three have tests of their own.
-        #expect(Set(GraphError.allCases).subtracting(met) == [.refused, .timedOut, .tlsFailed])
+        #expect(Set(Rejection.Code.ofGraph).subtracting(met) == [.graphRefused, .graphTimedOut, .graphTLSFailed])
     }
 
     @Test("Permissions are sorted by status, unknown ones are ignored, and the request is exact")
@@ -95,13 +95,14 @@ struct GraphClientTests {
     @Test(
         "A negative answer to a revocation is an error, and any other answer is unreadable",
         arguments: [
-            ("false", GraphError.refused), ("{\"success\":false}", .refused), ("{\"success\":\"false\"}", .refused),
-            ("0", .refused), ("null", .refused), ("", .unreadableAnswer), ("{}", .unreadableAnswer),
-            ("\"yes\"", .unreadableAnswer), ("[true]", .unreadableAnswer), ("<html>", .unreadableAnswer),
-            ("{\"success\":[]}", .unreadableAnswer), ("{\"success\":true", .unreadableAnswer),
+            ("false", Rejection.Code.graphRefused), ("{\"success\":false}", .graphRefused),
+            ("{\"success\":\"false\"}", .graphRefused),
+            ("0", .graphRefused), ("null", .graphRefused), ("", .graphUnreadableAnswer), ("{}", .graphUnreadableAnswer),
+            ("\"yes\"", .graphUnreadableAnswer), ("[true]", .graphUnreadableAnswer), ("<html>", .graphUnreadableAnswer),
+            ("{\"success\":[]}", .graphUnreadableAnswer), ("{\"success\":true", .graphUnreadableAnswer),
         ]
     )
-    func notRevoked(_ body: String, _ expected: GraphError) throws {
+    func notRevoked(_ body: String, _ expected: Rejection.Code) throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answer(body) }
         defer { issuer.stop() }
         let failure = #expect(throws: GraphFailure.self) { try client(issuer).revoke(nil, of: user, app: app) }
@@ -127,15 +128,16 @@ struct GraphClientTests {
     @Test(
         "A failed uninstallation is an error, and is never requested again",
         arguments: [
-            ("200 OK", "false", GraphError.refused), ("200 OK", "{\"success\":false}", .refused),
-            ("200 OK", "<html>log in</html>", .unreadableAnswer), ("302 Found", "", .unreadableAnswer),
-            ("200 OK", "{\"error\":{\"code\":190,\"error_subcode\":458}}", .appNotInstalled),
-            ("200 OK", "for (;;);{\"error\":1357004}", .other), ("400 Bad", "{\"error\":\"invalid_token\"}", .other),
-            ("500 X", "", .unavailable), ("500 X", "{\"error\":{\"code\":2}}", .unavailable),
-            ("200 OK", "[]", .unreadableAnswer),
+            ("200 OK", "false", Rejection.Code.graphRefused), ("200 OK", "{\"success\":false}", .graphRefused),
+            ("200 OK", "<html>log in</html>", .graphUnreadableAnswer), ("302 Found", "", .graphUnreadableAnswer),
+            ("200 OK", "{\"error\":{\"code\":190,\"error_subcode\":458}}", .graphAppNotInstalled),
+            ("200 OK", "for (;;);{\"error\":1357004}", .graphError),
+            ("400 Bad", "{\"error\":\"invalid_token\"}", .graphError),
+            ("500 X", "", .graphUnavailable), ("500 X", "{\"error\":{\"code\":2}}", .graphUnavailable),
+            ("200 OK", "[]", .graphUnreadableAnswer),
         ]
     )
-    func notUninstalled(_ status: String, _ body: String, _ expected: GraphError) throws {
+    func notUninstalled(_ status: String, _ body: String, _ expected: Rejection.Code) throws {
         let issuer = try ScriptedIssuer { _, peer in try peer.answer(status: status, body) }
         defer { issuer.stop() }
         let failure = #expect(throws: GraphFailure.self) { try client(issuer).uninstall(idToken: "a", appID: "1") }
@@ -172,7 +174,7 @@ struct GraphClientTests {
             }
         )
         let failure = #expect(throws: GraphFailure.self) { try client.permissions(of: user, app: app) }
-        #expect(failure?.error == .unavailable)
+        #expect(failure?.error == .graphUnavailable)
         #expect(bounds.withLock { $0 } == [200_000_000, 400_000_000])
         // The second pause would have outlasted the call.
         #expect(issuer.requestCount == 2)
@@ -188,7 +190,7 @@ struct GraphClientTests {
         let failure = #expect(throws: GraphFailure.self) {
             try client(issuer, timeout: .milliseconds(300)).permissions(of: user, app: app)
         }
-        #expect(failure?.error == .timedOut)
+        #expect(failure?.error == .graphTimedOut)
         #expect(MonotonicClock.now().duration(since: began) < .seconds(5))
     }
 
@@ -203,7 +205,7 @@ struct GraphClientTests {
             resetting.stop()
         }
         for (issuer, expected) in [
-            (untrusted, GraphError.tlsFailed), (resetting, .unreachable), (closed, .unreachable),
+            (untrusted, Rejection.Code.graphTLSFailed), (resetting, .graphUnreachable), (closed, .graphUnreachable),
         ] {
             let failure = #expect(throws: GraphFailure.self) { try client(issuer).permissions(of: user, app: app) }
             #expect(failure?.error == expected)
@@ -221,7 +223,7 @@ struct GraphClientTests {
             peer.waitUntilClosed()
         }
         let failure = #expect(throws: GraphFailure.self) { try client.permissions(of: user, app: app) }
-        #expect(failure?.error == .unreachable)
+        #expect(failure?.error == .graphUnreachable)
     }
 
     @Test(

@@ -143,9 +143,9 @@ struct GraphRouteTests {
         #expect(service.graph.requests.map { $0.value(of: "authorization") } == ["Bearer 42|\(other)"])
     }
 
-    @Test("Each error of Graph has its own code, status and sentence", arguments: GraphError.allCases)
-    func errors(_ error: GraphError) {
-        let problem = Rejection(GraphFailure(error))
+    @Test("Each error of Graph has its own code, status and sentence", arguments: Rejection.Code.ofGraph)
+    func errors(_ error: Rejection.Code) {
+        let problem = GraphFailure(error).problem
         #expect(problem.code.rawValue.hasPrefix("graph_"))
         #expect([403, 404, 409, 429, 502, 503, 504].contains(problem.code.status))
         #expect((problem.context.retryAfterSeconds != nil) == [429, 503].contains(problem.code.status))
@@ -154,10 +154,10 @@ struct GraphRouteTests {
 
     @Test(
         "The page on permissions lists each error under its status",
-        arguments: GraphError.allCases
+        arguments: Rejection.Code.ofGraph
     )
-    func documented(_ error: GraphError) throws {
-        let status = "\(Rejection.Code.graph(error).status)"
+    func documented(_ error: Rejection.Code) throws {
+        let status = "\(error.status)"
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Permissions.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") && $0.contains("`\(error.rawValue)`") }
         #expect(!rows.isEmpty)

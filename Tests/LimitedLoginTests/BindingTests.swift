@@ -17,18 +17,18 @@ struct BindingTests {
         let (nonce, raw) = (TokenBinding.nonce(try Login.nonce()), TokenBinding.rawNonce(try Login.nonce("raw-nonce")))
         let hash = try SHA256.digest(of: Array("raw-nonce".utf8).span).hexadecimal
         func refresh(_ user: String) -> TokenBinding { .refresh(ofSessionOf: user) }
-        let different = Rejection.nonceMismatch(.different)
+        let different = Rejection.differentNonce
         return [
             // Compared exactly: \u{212A} is the sign for kelvin, which looks like K.
             (nonce, Login.nonce.lowercased(), different), (nonce, String(Login.nonce.dropLast()), different),
             (nonce, "x", different),
-            (nonce, Login.nonce + "0", different), (nonce, "\u{212A}", different), (nonce, "", .nonceMismatch(.empty)),
+            (nonce, Login.nonce + "0", different), (nonce, "\u{212A}", different), (nonce, "", .emptyNonce),
             (nonce, nil, .missingClaim(.nonce)),
             // Escapes spell the same nonce; a text that only looks the same is another one.
             (.nonce(try Login.nonce("a/b@é😀")), "a/b@é😀", nil), (.nonce(try Login.nonce("e\u{301}")), "é", different),
-            (raw, hash, nil), (raw, hash.uppercased(), different), (raw, "raw-nonce", .nonceMismatch(.notHashed)),
-            (raw, "other", different), (raw, "", .nonceMismatch(.empty)), (raw, nil, .missingClaim(.nonce)),
-            (.nonce(try Login.nonce("raw-nonce")), hash, .nonceMismatch(.hashed)),
+            (raw, hash, nil), (raw, hash.uppercased(), different), (raw, "raw-nonce", .nonceNotHashed),
+            (raw, "other", different), (raw, "", .emptyNonce), (raw, nil, .missingClaim(.nonce)),
+            (.nonce(try Login.nonce("raw-nonce")), hash, .hashedNonce),
             // A refresh is bound to its person, whatever its nonce.
             (refresh(Login.userID), "made by the SDK", nil), (refresh(Login.userID), "", nil),
             (refresh(Login.userID), nil, nil), (refresh("1"), nil, .subjectMismatch),
@@ -50,7 +50,7 @@ struct BindingTests {
     func unbound() throws {
         let verifier = try Login.verifier(binding: .optional)
         #expect(try Login.rejection(of: token(nonce: "x"), with: verifier, binding: .unbound) == nil)
-        #expect(try Login.rejection(of: token(nonce: "x"), with: verifier) == .nonceMismatch(.different))
+        #expect(try Login.rejection(of: token(nonce: "x"), with: verifier) == .differentNonce)
     }
 
     @Test("A nonce that is no string is refused whatever the binding")

@@ -8,23 +8,23 @@ struct EnvelopeTests {
     @Test(
         "Text that is no JWS is refused with its own reason",
         arguments: [
-            ("", .malformedToken(.empty)), ("abc", .malformedToken(.wrongPartCount(1))),
-            ("a.b", .malformedToken(.wrongPartCount(2))), ("a.b.c.d", .malformedToken(.wrongPartCount(4))),
-            ("a.b.c.d.e", .notAnIDToken(.encrypted)), ("{\"payload\":\"\"}", .malformedToken(.jsonSerialization)),
-            ("EAABwzLixnjYBO0ZCZAmZBzZCdIZD", .notAnIDToken(.accessToken)),
-            ("1234567890123456|abcdefghij-_KLM", .notAnIDToken(.accessToken)),
-            ("eyJhbGciOiJSUzI1NiIsInR5cCI6", .malformedToken(.wrongPartCount(1))),
-            ("eyJh.eyJh.eyJh eyJh.eyJh.eyJh", .malformedToken(.wrongPartCount(5))),
-            ("not a token at all, is it now", .malformedToken(.wrongPartCount(1))),
-            (".a.b", .malformedToken(.emptyPart(.header))), ("e30.e30.", .malformedToken(.emptyPart(.signature))),
-            ("e30=.e30.AA", .malformedToken(.invalidBase64URL(.header))),
-            ("e30.e3+.AA", .malformedToken(.invalidBase64URL(.payload))),
-            ("e30.e30.A", .malformedToken(.invalidBase64URL(.signature))),
-            ("e30.e30.AB", .malformedToken(.invalidBase64URL(.signature))),
-            ("W10.e30.AA", .malformedToken(.notAnObject(.header))),
-            ("bnVsbA.e30.AA", .malformedToken(.notAnObject(.header))),
-            ("e30 .e30.AA", .malformedToken(.invalidBase64URL(.header))),
-            ("e30.e30.AA\n", .malformedToken(.invalidBase64URL(.signature))),
+            ("", .emptyToken), ("abc", .wrongPartCount(1)),
+            ("a.b", .wrongPartCount(2)), ("a.b.c.d", .wrongPartCount(4)),
+            ("a.b.c.d.e", .encryptedToken), ("{\"payload\":\"\"}", .jsonSerialization),
+            ("EAABwzLixnjYBO0ZCZAmZBzZCdIZD", .accessTokenAsIDToken),
+            ("1234567890123456|abcdefghij-_KLM", .accessTokenAsIDToken),
+            ("eyJhbGciOiJSUzI1NiIsInR5cCI6", .wrongPartCount(1)),
+            ("eyJh.eyJh.eyJh eyJh.eyJh.eyJh", .wrongPartCount(5)),
+            ("not a token at all, is it now", .wrongPartCount(1)),
+            (".a.b", .emptyPart(.header)), ("e30.e30.", .emptyPart(.signature)),
+            ("e30=.e30.AA", .invalidBase64URL(.header)),
+            ("e30.e3+.AA", .invalidBase64URL(.payload)),
+            ("e30.e30.A", .invalidBase64URL(.signature)),
+            ("e30.e30.AB", .invalidBase64URL(.signature)),
+            ("W10.e30.AA", .unreadable(.header, reason: nil)),
+            ("bnVsbA.e30.AA", .unreadable(.header, reason: nil)),
+            ("e30 .e30.AA", .invalidBase64URL(.header)),
+            ("e30.e30.AA\n", .invalidBase64URL(.signature)),
         ] as [(String, Rejection)]
     )
     func shapes(token: String, rejection: Rejection) throws {
@@ -58,7 +58,7 @@ struct EnvelopeTests {
     func fullStops() throws {
         let dots = String(repeating: ".", count: 1_000_000)
         #expect(try Login.rejection(of: dots) == Rejection(.tokenTooLong))
-        #expect(try Login.rejection(of: String(dots.prefix(32_768))) == .malformedToken(.wrongPartCount(32_769)))
+        #expect(try Login.rejection(of: String(dots.prefix(32_768))) == .wrongPartCount(32_769))
     }
 
     @Test(
@@ -133,7 +133,7 @@ struct EnvelopeTests {
         // The token is good with the published key's signature, and refused with another key's.
         #expect(try Login.rejection(of: Login.token(header: header)) == nil)
         let forged = try StandInKeys.stranger.mint(header: Array(header.utf8), payload: Login.claims.payload)
-        #expect(try Login.rejection(of: forged) == .invalidSignature(.mismatch))
+        #expect(try Login.rejection(of: forged) == Rejection(.invalidSignature))
     }
 
     @Test(
@@ -198,7 +198,7 @@ struct EnvelopeTests {
     func keyChoice() throws {
         #expect(try Login.rejection(of: StandInKeys.previous.mint(Login.claims)) == nil)
         let swapped = try StandInKeys.previous.mint(header: StandInKeys.current.header, payload: Login.claims.payload)
-        #expect(try Login.rejection(of: swapped) == .invalidSignature(.mismatch))
+        #expect(try Login.rejection(of: swapped) == Rejection(.invalidSignature))
         #expect(try Login.rejection(of: StandInKeys.stranger.mint(Login.claims))?.code == .unknownKey)
         let token = try StandInKeys.previous.mint(Login.claims)
         #expect(try Login.rejection(of: token, keys: StandInKeys.makeSet([StandInKeys.current]))?.code == .unknownKey)
@@ -206,6 +206,6 @@ struct EnvelopeTests {
 
     @Test("A JWS with an empty payload is no id token")
     func emptyPayload() throws {
-        #expect(try Login.rejection(of: Login.token(payload: "")) == .malformedToken(.emptyPart(.payload)))
+        #expect(try Login.rejection(of: Login.token(payload: "")) == .emptyPart(.payload))
     }
 }

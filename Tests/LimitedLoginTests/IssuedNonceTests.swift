@@ -110,7 +110,7 @@ struct IssuedNonceTests {
         ] {
             #expect(try Self.rejection(nonce, issuer) == .nonceNotIssued, "\(nonce)")
         }
-        #expect(try Self.rejection("", issuer) == .nonceMismatch(.empty))
+        #expect(try Self.rejection("", issuer) == .emptyNonce)
         #expect(try Self.rejection(Self.nonce(issuer), nil) == .noNonceIssuer)
     }
 

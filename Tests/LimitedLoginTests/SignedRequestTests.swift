@@ -20,8 +20,8 @@ struct SignedRequestTests {
         try SignedRequest(verifying: text, secrets: secrets, now: now)
     }
 
-    private static func rejection(_ text: String, at now: NumericDate = now) -> Rejection.Code? {
-        Login.rejection { try verify(text, at: now) }?.code
+    private static func rejection(_ text: String, at now: NumericDate = now) -> Rejection? {
+        Login.rejection { try verify(text, at: now) }
     }
 
     @Test("A good request gives its app, user and time, for the secret of each app")
@@ -87,17 +87,17 @@ struct SignedRequestTests {
 
     @Test("Each forgery is refused for its own reason", arguments: SignedRequestForgery.all)
     func refused(forgery: SignedRequestForgery) throws {
-        let expected: Rejection.Code =
+        let expected: Rejection =
             switch forgery.fault {
-            case .malformed: .malformedRequest
-            case .signature: .invalidSignature
-            case .algorithm: .unsupportedAlgorithm
-            case .login: .loginRequest
-            case .pageTab: .pageTabRequest
-            case .instantGame: .instantGameRequest
-            case .user: .invalidUser
-            case .time: .outOfTime
-            case .expiry: .expired
+            case .malformed: .requestMalformed
+            case .signature: .requestOfNoSecret
+            case .algorithm: .requestOfOtherAlgorithm
+            case .login: .requestOfLogin
+            case .pageTab: .requestOfPageTab
+            case .instantGame: .requestOfInstantGame
+            case .user: .requestOfInvalidUser
+            case .time: .requestOutOfTime
+            case .expiry: .requestExpired
             }
         #expect(Self.rejection(try forgery.text(1_699_999_990)) == expected)
     }
@@ -112,10 +112,12 @@ struct SignedRequestTests {
     @Test("A request without a person is refused for that, unless it has another fault")
     func noPerson() throws {
         for payload in TestSignedRequest.pageRemovals(issuedAt: 1_699_999_990) {
-            #expect(Self.rejection(try Self.make(payload)) == .noPerson)
-            #expect(Self.rejection(try Self.make(payload.replacing("1699999990", with: "1699900000"))) == .outOfTime)
-            #expect(Self.rejection(try Self.make(payload.dropLast() + #","code":"x"}"#)) == .loginRequest)
-            #expect(Self.rejection(try Self.make(payload, secret: "another")) == .invalidSignature)
+            #expect(Self.rejection(try Self.make(payload)) == .requestOfNoPerson)
+            #expect(
+                Self.rejection(try Self.make(payload.replacing("1699999990", with: "1699900000"))) == .requestOutOfTime
+            )
+            #expect(Self.rejection(try Self.make(payload.dropLast() + #","code":"x"}"#)) == .requestOfLogin)
+            #expect(Self.rejection(try Self.make(payload, secret: "another")) == .requestOfNoSecret)
         }
     }
 
@@ -129,7 +131,7 @@ struct SignedRequestTests {
     )
     func end(expires: String, isAccepted: Bool) throws {
         let text = try Self.make(Self.payload.replacing("1700003590", with: expires))
-        #expect(Self.rejection(text) == (isAccepted ? nil : .expired))
+        #expect(Self.rejection(text) == (isAccepted ? nil : .requestExpired))
     }
 
     @Test("There are at least 40 forgeries, and every reason has one")
@@ -171,9 +173,9 @@ struct SignedRequestTests {
 
     @Test("A request may be a day old, and one second more is refused")
     func bounds() throws {
-        for (issuedAt, code) in [(1_699_913_600, nil), (1_699_913_599, .outOfTime)] as [(Int, Rejection.Code?)] {
+        for (issuedAt, refusal) in [(1_699_913_600, nil), (1_699_913_599, .requestOutOfTime)] as [(Int, Rejection?)] {
             let text = try Self.make(Self.payload.replacing("1699999990", with: "\(issuedAt)"))
-            #expect(Self.rejection(text) == code)
+            #expect(Self.rejection(text) == refusal)
         }
     }
 

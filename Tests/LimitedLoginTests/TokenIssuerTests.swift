@@ -164,8 +164,8 @@ struct TokenIssuerTests {
         let issuer = try Self.issuer()
         let header = #"{"alg":"RS256","typ":"at+jwt","kid":"\#(issuer.keys.first.keyID)"}"#
         let cases: [(String, Rejection)] = [
-            ("", .malformedToken(.empty)), ("a.b", .malformedToken(.wrongPartCount(2))),
-            ("a.b.c.d", .malformedToken(.wrongPartCount(4))), ("a.b.", .malformedToken(.emptyPart(.signature))),
+            ("", .emptyToken), ("a.b", .wrongPartCount(2)),
+            ("a.b.c.d", .wrongPartCount(4)), ("a.b.", .emptyPart(.signature)),
             (try Self.token(header, Self.payload, ("own", issuer.keys.first.signature)), .algorithmOfAnotherKey),
         ]
         for (token, refusal) in cases {

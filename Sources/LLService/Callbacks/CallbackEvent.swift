@@ -68,7 +68,7 @@ package struct CallbackEvent: Sendable {
             (appID, userID, issuedAt) = (request.appID, request.userID, request.issuedAt.wholeSeconds)
             (id, self.confirmationCode) = ("msg_" + name, confirmationCode)
         } catch {
-            if error.code == .noPerson, kind == .deauthorize { return nil }
+            if error == .requestOfNoPerson, kind == .deauthorize { return nil }
             throw error
         }
     }

@@ -24,18 +24,19 @@ extension Rejection {
     ]
 
     /// The reason that the log tells of a refused callback, for the operator: Facebook shows the answer to no person.
-    var loggedReason: String? { answer == .invalidSignedRequest ? detail : nil }
+    var loggedReason: String? { code == .invalidSignedRequest ? detail : nil }
+}
 
-    /// The problem for a call to Graph that failed there or on the way.
-    package convenience init(_ failure: GraphFailure) {
-        var context = Context()
-        context.retryAfterSeconds = failure.retryAfterSeconds
-        context.traceID = failure.traceID
-        // Graph's own message may name people, so it is left out.
-        context.logged["graph_code"] = failure.code.map { "\($0)" }
-        context.logged["graph_subcode"] = failure.subcode.map { "\($0)" }
-        context.logged["reason"] = failure.reason
-        self.init(.graph(failure.error), failure.sentence, context: context)
+extension GraphFailure {
+    /// The answer to a request whose call to Graph failed there or on the way.
+    package var problem: Rejection {
+        Rejection(error, sentence, retryAfter: retryAfterSeconds).with {
+            $0.traceID = traceID
+            // Graph's own message may name people, so it is left out.
+            $0.logged["graph_code"] = code.map { "\($0)" }
+            $0.logged["graph_subcode"] = subcode.map { "\($0)" }
+            $0.logged["reason"] = reason
+        }
     }
 }
 
@@ -77,11 +78,11 @@ enum ProblemAnswer {
         requestID: [UInt8],
         to response: inout HTTPResponse
     ) {
-        let status = dialect.status(of: problem.answer)
+        let status = dialect.status(of: problem.code)
         response.status = UInt16(status)
         response.addField("Content-Type: application/problem+json")
         response.addField("Cache-Control: no-store")
-        if status == problem.answer.status { addChallenge(problem, dialect != .plain, to: &response) }
+        if status == problem.code.status { addChallenge(problem, dialect != .plain, to: &response) }
         if let seconds = problem.context.retryAfterSeconds ?? (status == 503 ? outageSeconds : nil) {
             response.addField("Retry-After", String(seconds))
         }
@@ -95,7 +96,7 @@ enum ProblemAnswer {
     /// RFC 6750 section 3: a 401 has a challenge with `error`; without credentials in the request there is no `error`.
     private static func addChallenge(_ problem: Rejection, _ speaksOAuth: Bool, to response: inout HTTPResponse) {
         let scheme = problem.context.scheme
-        switch problem.answer {
+        switch problem.code {
         case let code where code.kind == .token:
             // Some gateways keep this field and drop the body, so `code` is in both.
             response.addField("WWW-Authenticate", "\(scheme) error=\"invalid_token\", code=\"\(code)\"")
@@ -124,19 +125,19 @@ enum ProblemAnswer {
         to body: inout [UInt8]
     ) {
         JSONWriter.raw("{\"type\":\"urn:limited-login:problem:", to: &body)
-        body.append(contentsOf: problem.answer.rawValue.utf8)
+        body.append(contentsOf: problem.code.rawValue.utf8)
         JSONWriter.raw("\"", to: &body)
-        JSONWriter.member("title", problem.answer.title, to: &body)
-        JSONWriter.member("status", dialect.status(of: problem.answer), to: &body)
+        JSONWriter.member("title", problem.code.title, to: &body)
+        JSONWriter.member("status", dialect.status(of: problem.code), to: &body)
         JSONWriter.member("detail", problem.detail, to: &body)
         JSONWriter.member("hint", problem.serviceHint, to: &body)
-        JSONWriter.member("code", problem.answer.rawValue, to: &body)
+        JSONWriter.member("code", problem.code.rawValue, to: &body)
         JSONWriter.member("claim", problem.claim, to: &body)
         JSONWriter.member("fbtrace_id", problem.context.traceID, to: &body)
-        if let error = dialect.error(of: problem.answer) {
+        if let error = dialect.error(of: problem.code) {
             // RFC 6749 section 5.2. `error_description` must be ASCII; the title is an ASCII constant.
             JSONWriter.member("error", "\(error)", to: &body)
-            JSONWriter.member("error_description", problem.answer.title, to: &body)
+            JSONWriter.member("error_description", problem.code.title, to: &body)
         }
         JSONWriter.name("request_id", to: &body)
         JSONWriter.string(requestID.span, to: &body)

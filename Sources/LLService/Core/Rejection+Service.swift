@@ -11,7 +11,6 @@ extension Rejection.Code {
                 + "classic iOS set LIMITED_LOGIN_ACCESS_TOKENS to accept, and LIMITED_LOGIN_APP_SECRETS_FILE."
         )
 
-    // The client of a gateway.
     package static let missingToken = Row("missing_token", 401, .client, "There is no bearer token")
         .hint("Have the app send one field Authorization: Bearer with the id token, and the gateway pass it on.")
     package static let tooManyProofs =
@@ -21,7 +20,6 @@ extension Rejection.Code {
         Row("insufficient_scope", 403, .client, "The token does not show what is needed")
         .hint("Have the app log in with the permissions in the query of the gateway, or mend that query.")
 
-    // The caller.
     package static let invalidPermission =
         Row("invalid_permission", 400, .caller, "A permission cannot be asked for")
         .hint("Name permissions as Facebook spells them; GET /openapi.json lists Limited Login's twelve.")
@@ -58,7 +56,6 @@ extension Rejection.Code {
         Row("http_version_not_supported", 505, .caller, "The HTTP version is not supported")
         .hint("Speak HTTP/1.1; a gateway may speak HTTP/2 with its clients.")
 
-    // Outages.
     package static let keyChecksExhausted =
         Row("key_checks_exhausted", 429, .outage, "Too many tokens name unknown keys", retryAfter: 5)
         .detail(
@@ -126,77 +123,9 @@ extension Rejection.Code {
     /// The code for a status that the HTTP server itself chose.
     static func ofServer(_ status: Int) -> Rejection.Code { ofAnyPath.first { $0.status == status } ?? .invalidRequest }
 
-    static let ofGraph: [Rejection.Code] = GraphError.allCases.map(graph)
-
     /// The codes for a failed question to Graph about an access token. Such a failure is never the person's or the
     /// caller's fault.
     static let ofGraphAboutAccessTokens = ofGraph.filter { $0.kind == .outage }
 
     package var isOfGraph: Bool { Self.ofGraph.contains(self) }
-
-    /// The row for a failed call to Graph (RFC 9110 section 15). The status is 403 or 404 if the person or the app is
-    /// at fault, 429 if Graph is asked too often, 503 if it is down, 504 if it is unreachable or too slow, and 502 if
-    /// its answer or our configuration is invalid.
-    package static func graph(_ error: GraphError) -> Rejection.Code {
-        let (status, title) = error.answer
-        let kind: Kind = status == 429 || status >= 500 ? .outage : .caller
-        return Rejection.Code(error.rawValue, status, kind, title, retryAfter: error.retryAfterSeconds).hint(
-            graphHint(status)
-        )
-    }
-
-    private static func graphHint(_ status: Int) -> String {
-        switch status {
-        case 403: "Look at the app in Facebook's App Dashboard, and have the person log in to the app again."
-        case 404:
-            "Take the person for logged out, and have them log in again; the id is the claim sub of a token for this app."
-        case 409: "Do nothing: Graph is at it already."
-        case 429: "Try again when Retry-After is over, and ask less often."
-        case 502:
-            "Look at app_secrets_file and the settings graph_… (config/settings.md); the log has Graph's number at level debug."
-        default: "Try again shortly, and keep users logged in."
-        }
-    }
-}
-
-extension GraphError {
-    /// The default time until another attempt makes sense, in seconds, if Graph gave none.
-    fileprivate var retryAfterSeconds: Int? {
-        if isThrottling { return GraphLimits.defaultRetryAfterSeconds }
-        return isTransient ? 5 : nil
-    }
-
-    fileprivate var answer: (status: Int, title: String) {
-        switch self {
-        case .accessTokenRefused: (502, "Graph refuses the app's access token")
-        case .appNotInstalled: (404, "The person is not logged in to the app")
-        case .userCheckpointed: (403, "The person's account is at a checkpoint")
-        case .passwordChanged: (403, "The person changed their password")
-        case .sessionExpired: (403, "The person's session has expired")
-        case .userNotConfirmed: (403, "The person's account is not confirmed")
-        case .sessionInvalidated: (403, "The person's session was ended")
-        case .roleMissing: (403, "The person lacks a role")
-        case .sessionEnded: (403, "The session is over")
-        case .capabilityMissing: (403, "The app lacks a capability")
-        case .permissionDenied: (403, "Graph denies the app this")
-        case .permissionNotGranted: (403, "The permission is not granted")
-        case .policyBlocked: (403, "Facebook blocks this by its policies")
-        case .invalidParameter: (502, "Graph refuses a parameter")
-        case .unknownUser: (404, "Graph knows no such person")
-        case .duplicateRequest: (409, "Graph was asked the same before")
-        case .appThrottled: (429, "The app asks Graph too often")
-        case .userThrottled: (429, "Graph was asked about the person too often")
-        case .pageThrottled: (429, "Graph was asked about a page too often")
-        case .appLimitReached: (429, "The app has reached its limit at Graph")
-        case .rateLimited: (429, "Graph's rate limit is reached")
-        case .unknownFault: (503, "Graph failed")
-        case .unavailable: (503, "Graph is out of service")
-        case .other: (502, "Graph answered an error")
-        case .refused: (502, "Graph did not do it")
-        case .unreadableAnswer: (502, "Graph's answer cannot be read")
-        case .unreachable: (504, "Graph cannot be reached")
-        case .timedOut: (504, "Graph did not answer in time")
-        case .tlsFailed: (502, "The connection to Graph cannot be secured")
-        }
-    }
 }

@@ -102,7 +102,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         let foreign = RequestMistake.protocolName(bytes)
         if let foreign { problem = Rejection(.invalidRequest, foreign.detail, hint: foreign.hint) }
         let route = find(exchange.head.path, bytes).map { routes[$0] }
-        if problem.answer == .bodyTooLarge, let limit = route?.body.limit {
+        if problem.code == .bodyTooLarge, let limit = route?.body.limit {
             let sentence =
                 limit > 0
                 ? "The body is larger than the \(DecimalNumber.grouped(limit)) bytes that this path takes."
@@ -114,7 +114,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         ProblemAnswer.writeBody(problem, in: dialect, requestID: requestID, to: &exchange.response.body)
         // The server counts what it refuses for overload; a line for each would add to the load.
         if failure != .overloaded {
-            noteRefusal(problem.answer, reason: foreign.map { "\($0.detail) \($0.hint)" }, &exchange, bytes)
+            noteRefusal(problem.code, reason: foreign.map { "\($0.detail) \($0.hint)" }, &exchange, bytes)
         }
     }
 
@@ -189,8 +189,8 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     private func refuse(_ problem: Rejection, _ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) {
         assert(
-            place.map { routes[$0].mayAnswer(problem.answer) } ?? Rejection.Code.ofAnyPath.contains(problem.answer),
-            "undocumented: \(problem.answer)"
+            place.map { routes[$0].mayAnswer(problem.code) } ?? Rejection.Code.ofAnyPath.contains(problem.code),
+            "undocumented: \(problem.code)"
         )
         ProblemAnswer.write(
             problem,
@@ -198,7 +198,7 @@ package final class ServiceHandler: HTTPRequestHandler {
             requestID: requestID,
             to: &exchange.response
         )
-        record(problem.answer, problem, nil, &exchange, bytes)
+        record(problem.code, problem, nil, &exchange, bytes)
     }
 
     /// Counts and logs the outcome of a request. No line contains a part of a token, a name or an e-mail address.

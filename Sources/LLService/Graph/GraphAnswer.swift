@@ -64,7 +64,7 @@ struct GraphAnswer: ~Copyable {
         }
     }
 
-    /// The answer to `DELETE`: `true` or `{"success":true}`. A negative answer throws ``GraphError/refused``.
+    /// The answer to `DELETE`: `true` or `{"success":true}`. A negative answer throws `graph_refused`.
     static func revocation(_ response: HTTPSResponse) throws(GraphFailure) {
         let answer = GraphAnswer(response)
         try answer.check()
@@ -91,13 +91,13 @@ struct GraphAnswer: ~Copyable {
         if let success { try answer.requireYes(success) }
     }
 
-    private static var unreadable: GraphFailure { GraphFailure(.unreadableAnswer) }
+    private static var unreadable: GraphFailure { GraphFailure(.graphUnreadableAnswer) }
 
     private func requireYes(_ node: Int) throws(GraphFailure) {
         switch (json.document.kind(node), json.string(node)) {
         case (.true, _), (.string, "true"): return
         case (.number, _) where json.document.integer(node, in: json.bytes.span) == 1: return
-        case (.false, _), (.number, _), (.null, _), (.string, "false"): throw GraphFailure(.refused)
+        case (.false, _), (.number, _), (.null, _), (.string, "false"): throw GraphFailure(.graphRefused)
         case (.string, _), (.array, _), (.object, _), (.name, _): throw Self.unreadable
         }
     }
@@ -111,11 +111,11 @@ extension GraphAnswer {
     }
 
     /// The error for the status, if the body has none (RFC 9110 section 15).
-    private var errorOfStatus: GraphError {
+    private var errorOfStatus: Rejection.Code {
         switch response.status {
-        case 429: .rateLimited
-        case 500...: .unavailable
-        default: .unreadableAnswer
+        case 429: .graphRateLimited
+        case 500...: .graphUnavailable
+        default: .graphUnreadableAnswer
         }
     }
 
@@ -123,14 +123,14 @@ extension GraphAnswer {
         let tellsStatus = response.status == 429 || response.status >= 500
         guard json.document.isObject(error) else {
             // The web hosts number their errors differently; OAuth uses names instead of numbers.
-            return tellsStatus ? GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter) : GraphFailure(.other)
+            return tellsStatus ? GraphFailure(errorOfStatus, retryAfterSeconds: retryAfter) : GraphFailure(.graphError)
         }
         let (code, subcode) = (json.integer("code", of: error), json.integer("error_subcode", of: error))
         let message = json.string("message", of: error) ?? ""
-        var reason = code.map { GraphError(code: $0, subcode: subcode, message: message) } ?? .other
-        if reason == .other, json.bool("is_transient", of: error) == true {
-            reason = .unavailable
-        } else if reason == .other, tellsStatus {
+        var reason = code.map { Rejection.Code.graph(code: $0, subcode: subcode, message: message) } ?? .graphError
+        if reason == .graphError, json.bool("is_transient", of: error) == true {
+            reason = .graphUnavailable
+        } else if reason == .graphError, tellsStatus {
             reason = errorOfStatus
         }
         var failure = GraphFailure(reason)
@@ -139,7 +139,7 @@ extension GraphAnswer {
         if code == 1, says("desktop app") { failure.advice = Self.desktopAdvice }
         if reason.isThrottling || reason.isTransient { failure.retryAfterSeconds = retryAfter }
         if reason.isThrottling, failure.retryAfterSeconds == nil {
-            failure.retryAfterSeconds = GraphLimits.defaultRetryAfterSeconds
+            failure.retryAfterSeconds = Rejection.Code.defaultThrottlingSeconds
         }
         return failure
     }

@@ -101,7 +101,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> [UInt8] {
         let query = [(name: "client_id", value: appID), (name: "access_token", value: token.text)]
         guard let url = try? configuration.url("oauth/access_token_info", query) else {
-            throw GraphFailure(.other, reason: "the request cannot be made")
+            throw GraphFailure(.graphError, reason: "the request cannot be made")
         }
         let request = HTTPSRequest(.get, url, headers: Self.fields)
         return try answered(.accessTokenInfo, request, until: deadline, GraphAnswer.object)
@@ -121,7 +121,7 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> HTTPSRequest {
         guard let proof = try? app.proof(of: accessToken),
             let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
-        else { throw GraphFailure(.other, reason: "the request cannot be made") }
+        else { throw GraphFailure(.graphError, reason: "the request cannot be made") }
         // RFC 6750, 2.1. Graph accepts the token in this field as well as in a parameter.
         let token = (name: "authorization", value: "Bearer \(accessToken)")
         return HTTPSRequest(method, url, headers: Self.fields + [token])
@@ -139,7 +139,7 @@ package final class GraphClient: Sendable {
         let deadline = min(deadline, began + callTimeout)
         do throws(GraphFailure) {
             // After the deadline nobody waits for the answer.
-            guard began < deadline else { throw GraphFailure(.timedOut) }
+            guard began < deadline else { throw GraphFailure(.graphTimedOut) }
             let answer = try repeated(request, bodyBytes: bodyBytes, until: deadline, read)
             metrics?.count(operation, nil, since: began)
             return answer
@@ -203,20 +203,21 @@ package final class GraphClient: Sendable {
             var failure = error
             failure.mayBeDone =
                 switch error.error {
-                case .appNotInstalled, .unknownFault, .unavailable: true
-                case .unreadableAnswer: (200..<300).contains(response.status)
+                case .graphAppNotInstalled, .graphUnknownFault, .graphUnavailable: true
+                case .graphUnreadableAnswer: (200..<300).contains(response.status)
                 default: false
                 }
             throw failure
         }
     }
 
-    private static func error(of error: ClientError) -> GraphError {
+    private static func error(of error: ClientError) -> Rejection.Code {
         switch error {
-        case .timedOut: .timedOut
-        case .tls: .tlsFailed
-        case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest: .unreadableAnswer
-        default: .unreachable
+        case .timedOut: .graphTimedOut
+        case .tls: .graphTLSFailed
+        case .malformedResponse, .headTooLarge, .bodyTooLarge, .redirectRefused, .malformedRequest:
+            .graphUnreadableAnswer
+        default: .graphUnreachable
         }
     }
 }
@@ -233,7 +234,7 @@ enum GraphOperation: String, CaseIterable {
 }
 
 package struct GraphFailure: Error, Equatable, Sendable {
-    package var error: GraphError
+    package var error: Rejection.Code
     /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
     /// clear refusal, or said that nothing is left to do.
     package var mayBeDone = false
@@ -251,9 +252,9 @@ package struct GraphFailure: Error, Equatable, Sendable {
     /// The text of a failed connection, for the log. The peer sent none of it.
     package var reason: String?
 
-    package var sentence: String { advice ?? error.sentence }
+    package var sentence: String { advice ?? error.detail }
 
-    package init(_ error: GraphError, retryAfterSeconds: Int? = nil, reason: String? = nil) {
+    package init(_ error: Rejection.Code, retryAfterSeconds: Int? = nil, reason: String? = nil) {
         self.error = error
         self.retryAfterSeconds = retryAfterSeconds
         self.reason = reason

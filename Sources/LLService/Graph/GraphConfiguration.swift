@@ -54,9 +54,6 @@ package enum GraphLimits {
     static let permissionCount = 512
     /// Bytes of a `fbtrace_id` that are passed on. 64: real ones have 23.
     static let traceIDBytes = 64
-    /// Seconds to wait if Graph throttles a call without saying how long. 60: Graph's windows slide over an hour, and a
-    /// minute frees a part of it.
-    package static let defaultRetryAfterSeconds = 60
     /// The longest wait in seconds that an answer can impose on callers. A day: the longest of Graph's windows.
     static let greatestRetryAfterSeconds = 86_400
 }

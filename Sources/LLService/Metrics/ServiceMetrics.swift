@@ -60,7 +60,7 @@ package final class ServiceMetrics: Sendable {
         case weakNonce
         case replayAnswer(ReplayAnswer)
         /// The error is nil if Graph did it.
-        case graphCall(GraphOperation, GraphError?)
+        case graphCall(GraphOperation, Rejection.Code?)
         /// A delivery, all its attempts together; nil means that the backend accepted it.
         case webhook(WebhookFailure.Reason?)
     }
@@ -132,7 +132,7 @@ package final class ServiceMetrics: Sendable {
             Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens + [
                 .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
                 .replayStoreUnavailable, .internalError,
-            ] + Rejection.Code.ofTokens.filter { $0.isOfAccessTokens || $0.isOfNonces }
+            ] + Rejection.Code.ofTokens.filter(\.isOfAccessTokens)
         let ofCallback: [Rejection.Code] = [
             .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
         ]
@@ -147,7 +147,7 @@ package final class ServiceMetrics: Sendable {
         events += ([nil] + Rejection.Code.all).map { .exchange($0) }
         events += ReplayAnswer.allCases.map { .replayAnswer($0) }
         for operation in GraphOperation.allCases {
-            events += ([nil] + GraphError.allCases).map { .graphCall(operation, $0) }
+            events += ([nil] + Rejection.Code.ofGraph).map { .graphCall(operation, $0) }
         }
         return events + ([nil] + WebhookFailure.Reason.allCases).map { .webhook($0) }
     }()
@@ -163,7 +163,7 @@ package final class ServiceMetrics: Sendable {
     }
 
     /// Counts a call of Graph and its duration.
-    func count(_ operation: GraphOperation, _ error: GraphError?, since began: MonotonicInstant) {
+    func count(_ operation: GraphOperation, _ error: Rejection.Code?, since began: MonotonicInstant) {
         count(.graphCall(operation, error))
         graphTimers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))
     }

@@ -55,7 +55,7 @@ package final class GraphWorkers: Sendable {
         let deadline = exchange.context.now + graph.client.callTimeout
         let trace = TraceParent.passedOn(exchange.head, bytes)
         let order = RevocationOrder(worker)
-        let late = Rejection(GraphFailure(.timedOut))
+        let late = GraphFailure(.graphTimedOut).problem
         // A login that was revoked at the last moment is remembered, and the backend told, before the answer.
         let until = deadline + order.time + RevocationOrder.grace
         return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in

@@ -30,7 +30,7 @@ enum AccessTokenEndpoint {
         let deadline = exchange.context.now + graph.client.callTimeout
         // All callers share the queue of waiting requests.
         let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
-        let late = Rejection(GraphFailure(.timedOut).ofAccessToken)
+        let late = GraphFailure(.graphTimedOut).ofAccessToken.problem
         worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
         return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
             let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }

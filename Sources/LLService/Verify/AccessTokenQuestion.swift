@@ -100,7 +100,7 @@ package struct AccessTokenQuestion: Sendable {
             return try Rejection.judging(judge)
         } catch {
             // An unreadable answer is not the token's fault.
-            throw error.code.kind == .outage ? Rejection(GraphFailure(.unreadableAnswer).ofAccessToken) : error
+            throw error.code.kind == .outage ? GraphFailure(.graphUnreadableAnswer).ofAccessToken.problem : error
         }
     }
 
@@ -120,12 +120,12 @@ package struct AccessTokenQuestion: Sendable {
         }
         if var setback = setback?.ofAccessToken {
             // With many apps the deadline would end every try.
-            if setback.error == .timedOut, answered > 0 {
+            if setback.error == .graphTimedOut, answered > 0 {
                 setback.advice =
                     "In the time for one token \(answered) of the \(apps.count) apps got an answer, and the token is none of "
                     + "theirs: send its app_id with it."
             }
-            throw Rejection(setback)
+            throw setback.problem
         }
         throw .accessTokenOfOtherApp
     }
@@ -135,7 +135,7 @@ package struct AccessTokenQuestion: Sendable {
         do throws(GraphFailure) {
             return try ask()
         } catch {
-            guard error.code == 190 else { throw Rejection(error.ofAccessToken) }
+            guard error.code == 190 else { throw error.ofAccessToken.problem }
             throw .accessToken(subcode: error.subcode)
         }
     }
@@ -149,12 +149,12 @@ extension GraphFailure {
         // This question revokes nothing.
         failure.mayBeDone = false
         switch error {
-        case .timedOut: failure.advice = "Graph did not answer in time; try again."
-        case .permissionNotGranted, .permissionDenied, .capabilityMissing, .policyBlocked:
+        case .graphTimedOut: failure.advice = "Graph did not answer in time; try again."
+        case .graphPermissionNotGranted, .graphPermissionDenied, .graphCapabilityMissing, .graphPolicyBlocked:
             failure.advice = "Facebook refuses the app itself, not the person: look for alerts in the App Dashboard."
         default: failure.advice = sentence
         }
-        if !Rejection.Code.ofGraphAboutAccessTokens.contains(.graph(error)) { failure.error = .other }
+        if error.kind != .outage { failure.error = .graphError }
         return failure
     }
 }

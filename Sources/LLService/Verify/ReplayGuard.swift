@@ -65,9 +65,9 @@ enum ReplayGuard {
         switch (verdict.answer, verdict.kind) {
         case (.first, _): return
         case (.seen, .nonce): throw Rejection(.nonceUsed)
-        case (.olderThanStore, .nonce): throw .nonceExpired(.olderThanStore)
-        case (.seen, .token): throw .tokenReplayed(.remembered)
-        case (.olderThanStore, .token): throw birthIsKnown ? .tokenReplayed(.olderThanStore) : unknownBirth
+        case (.olderThanStore, .nonce): throw .nonceOlderThanStore
+        case (.seen, .token): throw Rejection(.tokenReplayed)
+        case (.olderThanStore, .token): throw birthIsKnown ? .tokenOlderThanStore : unknownBirth
         case (.seen, .proof): throw .proofReplayed
         case (.tooMany, _):
             throw Rejection(

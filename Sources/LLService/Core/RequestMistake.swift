@@ -21,20 +21,14 @@ enum RequestMistake {
     static func unknownMember(_ word: String, known: [String]) -> Rejection {
         let names =
             known.count > 1 ? known.dropLast().joined(separator: ", ") + " and " + known[known.count - 1] : known[0]
-        return Rejection(
-            .invalidRequest,
-            sentence(word, "The body's member", "is unknown", known: known),
-            hint: "Send no other members than \(names)."
-        )
+        return Rejection(.invalidRequest, sentence(word, "The body's member", "is unknown", known: known))
+            .hint("Send no other members than \(names).")
     }
 
     static func unknownPermission(_ code: Rejection.Code, _ word: String) -> Rejection {
         let known = Permission.allCases.map(\.rawValue)
-        return Rejection(
-            code,
-            sentence(word, "The permission", "is none of Limited Login's twelve", known: known),
-            hint: "Name only permissions of Limited Login: \(known.joined(separator: ", "))."
-        )
+        return Rejection(code, sentence(word, "The permission", "is none of Limited Login's twelve", known: known))
+            .hint("Name only permissions of Limited Login: \(known.joined(separator: ", ")).")
     }
 
     static func isTold(_ word: String) -> Bool {
@@ -59,11 +53,8 @@ enum RequestMistake {
     static func malformedJSON(_ error: JSONError, in body: Span<UInt8>) -> Rejection {
         let isByte = [.unexpectedByte, .trailingBytes].contains(error.reason) && error.offset < body.count
         let fault = isByte ? "unexpected \(name(of: body[error.offset])) at byte \(error.offset)" : "\(error)"
-        return Rejection(
-            .invalidRequest,
-            "The body is not acceptable JSON: \(fault).",
-            hint: "Send one JSON object with names and texts in double quotes, and no comma before a closing bracket."
-        )
+        return Rejection(.invalidRequest, "The body is not acceptable JSON: \(fault).")
+            .hint("Send one JSON object with names and texts in double quotes, and no comma before a closing bracket.")
     }
 
     private static func name(of byte: UInt8) -> String {
@@ -99,13 +90,12 @@ enum RequestMistake {
         } else {
             fault = "The request has no Content-Type"
         }
-        return Rejection(
-            .unsupportedMediaType,
-            "\(fault); it must be \(wanted).",
-            hint: wanted.hasPrefix("application/json")
-                ? "Send Content-Type: application/json; with curl, add -H 'Content-Type: application/json'."
-                : "Send Content-Type: application/x-www-form-urlencoded, as curl -d does."
-        )
+        return Rejection(.unsupportedMediaType, "\(fault); it must be \(wanted).")
+            .hint(
+                wanted.hasPrefix("application/json")
+                    ? "Send Content-Type: application/json; with curl, add -H 'Content-Type: application/json'."
+                    : "Send Content-Type: application/x-www-form-urlencoded, as curl -d does."
+            )
     }
 
     /// The sentences about bytes that are no request but another protocol's beginning; nil for others.
@@ -130,11 +120,8 @@ enum RequestMistake {
 
     static func method(_ method: StaticString, allowed: [HTTPMethod]) -> Rejection {
         let names = allowed.map { "\($0.name)" }.joined(separator: " or ")
-        return Rejection(
-            .methodNotAllowed,
-            "The method \(method) is not allowed at this path: use \(names).",
-            hint: "Use \(names)."
-        )
+        return Rejection(.methodNotAllowed, "The method \(method) is not allowed at this path: use \(names).")
+            .hint("Use \(names).")
     }
 
     static func path(_ path: Range<Int>, in bytes: Span<UInt8>, routes: [Route]) -> Rejection {
@@ -145,20 +132,18 @@ enum RequestMistake {
         // This listener's routes were compared before, so a route that matches is the other listener's.
         if Route.table.contains(where: { $0.matches(path, bytes) }) {
             let row = isService ? Settings.all.adminListen.row : Settings.all.listen.row
-            return Rejection(
-                .notFound,
-                "This path is on the other listener, the \(isService ? "operators'" : "service's").",
-                hint: "Ask the address that \(row.name) (\(row.environmentName)) names."
-            )
+            return Rejection(.notFound)
+                .detail("This path is on the other listener, the \(isService ? "operators'" : "service's").")
+                .hint("Ask the address that \(row.name) (\(row.environmentName)) names.")
         }
         let proposal = nearestPath(path, in: bytes, routes)
-        return Rejection(
-            .notFound,
-            "There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."),
-            hint: isService
-                ? "Send tokens to POST /verify; GET /openapi.json lists all paths."
-                : "This listener is the operators': GET /metrics, /livez and /readyz."
-        )
+        return Rejection(.notFound)
+            .detail("There is nothing at this path" + (proposal.map { "; did you mean \($0)?" } ?? "."))
+            .hint(
+                isService
+                    ? "Send tokens to POST /verify; GET /openapi.json lists all paths."
+                    : "This listener is the operators': GET /metrics, /livez and /readyz."
+            )
     }
 
     /// Paths of other services, and what is here instead.

@@ -68,24 +68,22 @@ struct IntrospectRequest: Sendable {
             throw Rejection(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        let bindings: [(StaticString, ([UInt8]) -> TokenBinding)] = [
-            ("nonce", { TokenBinding(nonce: .nonce($0)) }), ("raw_nonce", { TokenBinding(nonce: .rawNonce($0)) }),
-            ("subject", { TokenBinding(subject: $0) }),
-        ]
-        for (name, binding) in bindings {
-            guard let value = form.first(name) else { continue }
-            guard expectation.binding.isUnbound else {
-                throw Rejection(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
-            }
-            guard !value.isEmpty else { throw Rejection(.invalidRequest, "The parameter \(name) is empty.") }
-            expectation.binding = binding(value)
+        let (nonce, rawNonce) = (try Self.value("nonce", form), try Self.value("raw_nonce", form))
+        let subject = try Self.value("subject", form)
+        guard [nonce, rawNonce, subject].count(where: { $0 != nil }) <= 1 else {
+            throw Rejection(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
         }
+        let loginNonce = nonce.map { .nonce($0) } ?? rawNonce.map { TokenBinding.LoginNonce.rawNonce($0) }
+        expectation.binding = TokenBinding(nonce: loginNonce, subject: subject)
         // A token is asked about again and again within its life, so the age of its nonce does not count here.
         expectation.binding.issue = .ignored
-        if let appID = form.first("app_id") {
-            guard !appID.isEmpty else { throw Rejection(.invalidRequest, "The parameter app_id is empty.") }
-            expectation.appIDBytes = appID
-        }
+        expectation.appIDBytes = try Self.value("app_id", form)
+    }
+
+    private static func value(_ name: StaticString, _ form: FormParameters) throws(Rejection) -> [UInt8]? {
+        let value = form.first(name)
+        guard value?.isEmpty != true else { throw Rejection(.invalidRequest, "The parameter \(name) is empty.") }
+        return value
     }
 }
 

@@ -53,15 +53,10 @@ package enum VerifyAnswer {
         _ keyID: Span<UInt8>,
         _ bytes: inout OutputSpan<UInt8>
     ) {
-        bytes.append("{\"authentication_token\":{\"issuer\":\"")
-        bytes.append(payload, claims.issuer)
-        bytes.append("\",\"audience\":\"")
-        bytes.append(payload, claims.audience)
-        bytes.append("\",\"subject\":\"")
-        bytes.append(payload, claims.subject)
-        bytes.append("\",\"token_id\":\"")
-        bytes.append(payload, claims.tokenID)
-        bytes.append(UInt8(ascii: "\""))
+        text("{\"authentication_token\":{\"issuer\":\"", claims.issuer, payload, &bytes)
+        text(",\"audience\":\"", claims.audience, payload, &bytes)
+        text(",\"subject\":\"", claims.subject, payload, &bytes)
+        text(",\"token_id\":\"", claims.tokenID, payload, &bytes)
         text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
         bytes.append(",\"issued_at\":")
         date(claims.issuedAt, &bytes)
@@ -83,9 +78,7 @@ package enum VerifyAnswer {
         _ asked: PermissionSet,
         _ bytes: inout OutputSpan<UInt8>
     ) {
-        bytes.append(",\"profile\":{\"user_id\":\"")
-        bytes.append(payload, claims.subject)
-        bytes.append(UInt8(ascii: "\""))
+        text(",\"profile\":{\"user_id\":\"", claims.subject, payload, &bytes)
         let rows = PersonalClaim.table
         for index in rows.indices {
             let claim = rows[index].claim
@@ -93,9 +86,7 @@ package enum VerifyAnswer {
             case .text:
                 guard let range = claims[claim] else { continue }
                 name(rows[index].member, &bytes)
-                bytes.append(UInt8(ascii: "\""))
-                bytes.append(payload, range)
-                bytes.append(UInt8(ascii: "\""))
+                text("\"", range, payload, &bytes)
                 // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
                 if case .email = claim { bytes.append(",\"email_verified\":false") }
             case .list:
@@ -115,11 +106,9 @@ package enum VerifyAnswer {
             case .place:
                 guard let place = claims.place(claim) else { continue }
                 name(rows[index].member, &bytes)
-                bytes.append("{\"id\":\"")
-                bytes.append(payload, place.id)
-                bytes.append("\",\"name\":\"")
-                bytes.append(payload, place.name)
-                bytes.append("\"}")
+                text("{\"id\":\"", place.id, payload, &bytes)
+                text(",\"name\":\"", place.name, payload, &bytes)
+                bytes.append(UInt8(ascii: "}"))
             }
         }
         bytes.append(",\"permissions\":")

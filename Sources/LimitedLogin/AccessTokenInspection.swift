@@ -166,14 +166,10 @@ public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
         // A field that was not requested is not passed on.
         for (row, fact) in PersonalClaim.rows where inspection.permissions.contains(row.permission.rawValue) {
             guard let node = json.member(row.field) else { continue }
-            switch fact {
-            case .text(let fact):
-                profile[keyPath: fact] = row.claim == .picture ? json.pictureURL(node) : json.text(node)
-            case .list(let fact): profile[keyPath: fact] = json.friendIDs(node)
-            case .birthday(let fact):
-                profile[keyPath: fact] = json.text(node).flatMap { Birthday($0.utf8.span, 0..<$0.utf8.count) }
-            case .ageRange(let fact): profile[keyPath: fact] = json.ageRange(node)
-            case .place(let fact): profile[keyPath: fact] = json.place(node)
+            switch row.claim {
+            case .picture: profile.imageURL = json.pictureURL(node)
+            case .userFriends: profile.friendIDs = json.friendIDs(node)
+            default: profile.read(fact, node, in: json)
             }
         }
         self.profile = profile
@@ -181,6 +177,30 @@ public struct VerifiedAccessToken: Equatable, Sendable, Redacted {
 }
 
 extension JSONObject {
+    /// The range of a string that is not empty.
+    func textRange(_ node: Int) -> Range<Int>? { document.stringRange(node).flatMap { $0.isEmpty ? nil : $0 } }
+
+    /// A string that is not empty.
+    func text(_ node: Int) -> String? { textRange(node) == nil ? nil : string(node) }
+
+    func isArrayOfStrings(_ node: Int) -> Bool {
+        guard document.kind(node) == .array else { return false }
+        var element = document.firstChild(node)
+        while element < document.next(node) {
+            guard document.isString(element) else { return false }
+            element = document.next(element)
+        }
+        return true
+    }
+
+    /// `{"id": string, "name": string}`; nil if one of them is missing or empty.
+    func place(_ node: Int) -> VerifiedClaims.Place? {
+        guard let id = member("id", of: node).flatMap({ textRange($0) }),
+            let name = member("name", of: node).flatMap({ textRange($0) })
+        else { return nil }
+        return VerifiedClaims.Place(id: id, name: name)
+    }
+
     /// `{"min": number, "max": number}`; a member of the wrong type makes the whole nil.
     func ageRange(_ node: Int) -> AgeRange? {
         guard let minimum = bound("min", of: node), let maximum = bound("max", of: node) else { return nil }
@@ -224,9 +244,6 @@ extension JSONObject {
         object("data", of: node).flatMap { member("url", of: $0) }.flatMap { text($0) }
     }
 
-    /// A string that is not empty.
-    fileprivate func text(_ node: Int) -> String? { document.stringRange(node)?.isEmpty == false ? string(node) : nil }
-
     /// `{"data": [{"id": string}, …]}`; nil if one has no ID.
     fileprivate func friendIDs(_ node: Int) -> [String]? {
         guard let list = member("data", of: node), document.kind(list) == .array else { return nil }
@@ -239,11 +256,4 @@ extension JSONObject {
         return friends
     }
 
-    /// `{"id": string, "name": string}`; nil if one of them is missing.
-    fileprivate func place(_ node: Int) -> Profile.Place? {
-        guard document.isObject(node), let id = identifier("id", of: node), let name = string("name", of: node),
-            !name.isEmpty
-        else { return nil }
-        return Profile.Place(id: id, name: name)
-    }
 }

@@ -86,11 +86,7 @@ public enum Birthday: Equatable, Hashable, Sendable, CustomStringConvertible {
 
     private static func dayCount(ofMonth month: Int, year: Int) -> Int {
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return switch month {
-        case 2: isLeapYear ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
+        return month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
     private static func number(_ text: Span<UInt8>, _ range: Range<Int>) -> Int? {

@@ -18,17 +18,6 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
     public let keyThumbprint: String?
     private let profile: Profile
 
-    private enum CodingKeys: String, CodingKey {
-        case idToken = "authentication_token"
-        case accessToken = "access_token"
-        case profile, audience, subject, nonce, confirmation
-        case appID = "app_id"
-        case userID = "user_id"
-        case issuedAt = "issued_at"
-        case expiresAt = "expires_at"
-        case keyThumbprint = "key_thumbprint"
-    }
-
     /// The record of a login with an id token.
     public init(_ login: VerifiedToken) {
         let token = login.authenticationToken
@@ -48,36 +37,37 @@ public struct LoginRecord: Equatable, Codable, Sendable, Redacted {
 
     /// Reads a record, or the service's answer about an id token or an access token.
     public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        let isIDToken = members.contains(.idToken)
-        let token = try members.nestedContainer(keyedBy: CodingKeys.self, forKey: isIDToken ? .idToken : .accessToken)
-        appID = try token.decode(String.self, forKey: isIDToken ? .audience : .appID)
-        nonce = try token.decodeIfPresent(String.self, forKey: .nonce)
-        issuedAt = try token.decodeIfPresent(NumericDate.self, forKey: .issuedAt)
-        expiresAt = try token.decodeIfPresent(NumericDate.self, forKey: .expiresAt)
+        let members = try decoder.container(keyedBy: MemberName.self)
+        let isIDToken = members.contains("authentication_token")
+        let name: MemberName = isIDToken ? "authentication_token" : "access_token"
+        let token = try members.nestedContainer(keyedBy: MemberName.self, forKey: name)
+        appID = try token.decode(String.self, forKey: isIDToken ? "audience" : "app_id")
+        nonce = try token.decodeIfPresent(String.self, forKey: "nonce")
+        issuedAt = try token.decodeIfPresent(NumericDate.self, forKey: "issued_at")
+        expiresAt = try token.decodeIfPresent(NumericDate.self, forKey: "expires_at")
         keyThumbprint =
-            token.contains(.confirmation) ? "" : try token.decodeIfPresent(String.self, forKey: .keyThumbprint)
-        profile = try Profile(stored: members.superDecoder(forKey: .profile))
-        guard try token.decode(String.self, forKey: isIDToken ? .subject : .userID) == profile.userID else {
+            token.contains("confirmation") ? "" : try token.decodeIfPresent(String.self, forKey: "key_thumbprint")
+        profile = try Profile(stored: members.superDecoder(forKey: "profile"))
+        guard try token.decode(String.self, forKey: isIDToken ? "subject" : "user_id") == profile.userID else {
             throw DecodingError.unfit("the token and the profile are of two people", decoder)
         }
     }
 
     /// Writes the record without the token itself: a store or a log must not contain a login credential.
     public func encode(to encoder: any Encoder) throws {
-        var members = encoder.container(keyedBy: CodingKeys.self)
-        var token = members.nestedContainer(keyedBy: CodingKeys.self, forKey: .idToken)
-        try token.encode(appID, forKey: .audience)
-        try token.encode(profile.userID, forKey: .subject)
-        try token.encodeIfPresent(nonce, forKey: .nonce)
-        try token.encodeIfPresent(issuedAt, forKey: .issuedAt)
-        try token.encodeIfPresent(expiresAt, forKey: .expiresAt)
+        var members = encoder.container(keyedBy: MemberName.self)
+        var token = members.nestedContainer(keyedBy: MemberName.self, forKey: "authentication_token")
+        try token.encode(appID, forKey: "audience")
+        try token.encode(profile.userID, forKey: "subject")
+        try token.encodeIfPresent(nonce, forKey: "nonce")
+        try token.encodeIfPresent(issuedAt, forKey: "issued_at")
+        try token.encodeIfPresent(expiresAt, forKey: "expires_at")
         if keyThumbprint == "" {
-            try token.encode("unreadable", forKey: .confirmation)
+            try token.encode("unreadable", forKey: "confirmation")
         } else {
-            try token.encodeIfPresent(keyThumbprint, forKey: .keyThumbprint)
+            try token.encodeIfPresent(keyThumbprint, forKey: "key_thumbprint")
         }
-        try members.encode(profile, forKey: .profile)
+        try members.encode(profile, forKey: "profile")
     }
 }
 

@@ -86,7 +86,7 @@ package final class OwnTokenVerifier {
         }
         try workspace.checkIdentity()
         return OwnToken(
-            claims: workspace.standardClaims(times),
+            claims: workspace.verifiedClaims(times, PersonalClaim.told),
             payload: workspace.payload,
             clientID: clientID,
             authenticatedAt: authenticatedAt

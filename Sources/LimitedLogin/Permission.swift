@@ -5,66 +5,59 @@ internal import LLBytes
 /// A token does not list the granted permissions. A claim shows that its permission was granted. A missing claim may
 /// mean that the permission was declined, or that there is no value.
 public struct Permission: Hashable, CaseIterable, Sendable, CustomStringConvertible {
-    fileprivate enum Known: UInt16, CaseIterable {
-        case publicProfile, email, gamingProfile, gamingUserPicture, userAgeRange, userBirthday, userFriends, userGender
-        case userHometown, userLink, userLocation, userMessengerContact
+    private static let names: [StaticString] = [
+        "public_profile", "email", "gaming_profile", "gaming_user_picture", "user_age_range", "user_birthday",
+        "user_friends", "user_gender", "user_hometown", "user_link", "user_location", "user_messenger_contact",
+    ]
 
-        static let names: [StaticString] = [
-            "public_profile", "email", "gaming_profile", "gaming_user_picture", "user_age_range", "user_birthday",
-            "user_friends", "user_gender", "user_hometown", "user_link", "user_location", "user_messenger_contact",
-        ]
+    fileprivate let place: UInt16
 
-        var name: StaticString { Self.names[Int(rawValue)] }
-    }
-
-    fileprivate let known: Known
-
-    private init(_ known: Known) { self.known = known }
+    private init(_ place: UInt16) { self.place = place }
 
     /// The name and the picture.
-    public static let publicProfile = Permission(.publicProfile)
+    public static let publicProfile = Permission(0)
     /// The e-mail address that the person gave Facebook.
-    public static let email = Permission(.email)
+    public static let email = Permission(1)
     /// Name and picture of the gaming profile, in place of ``publicProfile``.
-    public static let gamingProfile = Permission(.gamingProfile)
+    public static let gamingProfile = Permission(2)
     /// First name and picture of the gaming profile.
-    public static let gamingUserPicture = Permission(.gamingUserPicture)
+    public static let gamingUserPicture = Permission(3)
     /// The bracket of the person's age.
-    public static let userAgeRange = Permission(.userAgeRange)
+    public static let userAgeRange = Permission(4)
     /// The birthday, in whole or in part.
-    public static let userBirthday = Permission(.userBirthday)
+    public static let userBirthday = Permission(5)
     /// The friends with the same app.
-    public static let userFriends = Permission(.userFriends)
+    public static let userFriends = Permission(6)
     /// The gender.
-    public static let userGender = Permission(.userGender)
+    public static let userGender = Permission(7)
     /// The home town.
-    public static let userHometown = Permission(.userHometown)
+    public static let userHometown = Permission(8)
     /// The link to the person's page.
-    public static let userLink = Permission(.userLink)
+    public static let userLink = Permission(9)
     /// The city the person lives in.
-    public static let userLocation = Permission(.userLocation)
+    public static let userLocation = Permission(10)
     /// The right to write to the person; it yields no claim.
-    public static let userMessengerContact = Permission(.userMessengerContact)
+    public static let userMessengerContact = Permission(11)
 
     /// All permissions within the scope of Limited Login.
-    public static let allCases = Known.allCases.map { Permission($0) }
+    public static let allCases = names.indices.map { Permission(UInt16($0)) }
 
     /// The permission with this name; nil outside the scope of Limited Login.
     public init?(rawValue: String) { self.init(name: rawValue.utf8.span) }
 
     /// The permission with this name; nil outside the limited scope. It compares bytes and makes no string.
     package init?(name: Span<UInt8>) {
-        for known in Known.allCases where name.equal(0..<name.count, known.name) {
-            self.known = known
+        for permission in Self.allCases where name.equal(0..<name.count, permission.name) {
+            self = permission
             return
         }
         return nil
     }
 
-    package var name: StaticString { known.name }
+    package var name: StaticString { Self.names[Int(place)] }
 
     /// The name, such as `user_friends`.
-    public var rawValue: String { "\(known.name)" }
+    public var rawValue: String { "\(name)" }
 
     /// The same as `rawValue`.
     public var description: String { rawValue }
@@ -79,7 +72,7 @@ package struct PermissionSet: OptionSet, Hashable, Sendable {
 
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    package init(_ permission: Permission) { rawValue = 1 << permission.known.rawValue }
+    package init(_ permission: Permission) { rawValue = 1 << permission.place }
 
     package func contains(_ permission: Permission) -> Bool { contains(PermissionSet(permission)) }
 

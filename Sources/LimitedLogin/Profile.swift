@@ -158,12 +158,25 @@ package struct PersonalClaim: Sendable {
 }
 
 extension Profile {
+    /// Reads a fact in a token's payload or in Graph's answer; a value of the wrong type is none.
+    mutating func read(_ fact: PersonalClaim.Fact, _ node: Int, in json: borrowing JSONObject) {
+        switch fact {
+        case .text(let fact): self[keyPath: fact] = json.text(node)
+        case .list(let fact): self[keyPath: fact] = json.isArrayOfStrings(node) ? json.strings(node) : nil
+        case .birthday(let fact):
+            self[keyPath: fact] = json.text(node).flatMap { Birthday($0.utf8.span, 0..<$0.utf8.count) }
+        case .ageRange(let fact): self[keyPath: fact] = json.ageRange(node)
+        case .place(let fact):
+            guard let place = json.place(node) else { return }
+            let (id, name) = (JSONText.value(json.bytes.span, place.id), JSONText.value(json.bytes.span, place.name))
+            self[keyPath: fact] = Place(id: id, name: name)
+        }
+    }
+
     package var told: [TokenIssuer.Claim: String] {
         var told: [TokenIssuer.Claim: String] = [:]
-        for claim in TokenIssuer.Claim.allCases {
-            if case .text(let fact)? = PersonalClaim.rows.first(where: { $0.claim.claim == claim.name })?.fact {
-                told[claim] = self[keyPath: fact]
-            }
+        for (row, fact) in PersonalClaim.rows where row.isTold {
+            if case .text(let fact) = fact { told[TokenIssuer.Claim(row.claim)] = self[keyPath: fact] }
         }
         return told
     }

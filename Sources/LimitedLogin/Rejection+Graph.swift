@@ -157,22 +157,17 @@ extension Rejection.Code {
 ///
 /// The numbers are Graph's error codes and subcodes (developers.facebook.com/docs/graph-api/guides/error-handling).
 public struct GraphErrorAdvice: Sendable, Equatable {
-    /// The step that helps. Further ones may come with a new version.
-    public struct Remedy: RawRepresentable, Hashable, Sendable {
-        /// The step in words, such as `log in again`.
-        public let rawValue: String
-
-        /// - Parameter rawValue: The step in words.
-        public init(rawValue: String) { self.rawValue = rawValue }
-
+    /// The step that helps.
+    @nonexhaustive  // SE-0487
+    public enum Remedy: String, Sendable {
         /// Have the app ask the person for the permission again.
-        public static let askAgain = Remedy(rawValue: "ask again")
+        case askAgain = "ask again"
         /// Have the person log in to the app again.
-        public static let logInAgain = Remedy(rawValue: "log in again")
+        case logInAgain = "log in again"
         /// Send the same call again, after the time in `Retry-After` or with growing pauses.
-        public static let retry = Remedy(rawValue: "retry")
+        case retry
         /// Mend the call, or the app in Facebook's App Dashboard: no repetition helps.
-        public static let mendApp = Remedy(rawValue: "mend the app")
+        case mendApp = "mend the app"
     }
 
     /// The stable name of the error, such as `graph_session_expired`.

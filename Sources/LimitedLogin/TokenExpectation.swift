@@ -12,33 +12,23 @@ public struct TokenExpectation: Equatable, Sendable, Redacted {
     /// An expectation.
     public init(binding: TokenBinding, appID: String? = nil, keyThumbprint: String? = nil, accessToken: String? = nil) {
         self.binding = binding
-        self.appID = appID
-        self.keyThumbprint = keyThumbprint
-        self.accessToken = accessToken
+        (appIDBytes, keyThumbprintBytes) = (Self.bytes(appID), Self.bytes(keyThumbprint))
+        accessTokenBytes = Self.bytes(accessToken)
     }
 
     /// The tie alone, or no requirement.
     package init(_ binding: TokenBinding = TokenBinding()) { self.binding = binding }
 
     /// The one app that the token must be for, one of the policy's; nil for any of them.
-    public var appID: String? {
-        get { Self.text(appIDBytes) }
-        set { appIDBytes = Self.bytes(newValue) }
-    }
+    public var appID: String? { Self.text(appIDBytes) }
 
     /// The RFC 7638 thumbprint of the device's key, 43 digits of base64url. The token's `cnf.jkt` must be equal to it
     /// (RFC 9449 section 6.1). Nil if it is not known.
-    public var keyThumbprint: String? {
-        get { Self.text(keyThumbprintBytes) }
-        set { keyThumbprintBytes = Self.bytes(newValue) }
-    }
+    public var keyThumbprint: String? { Self.text(keyThumbprintBytes) }
 
     /// The access token that came with the token. The token's `at_hash` must be its hash (OpenID Connect Core section
     /// 3.1.3.6). Nil if there is none.
-    public var accessToken: String? {
-        get { Self.text(accessTokenBytes) }
-        set { accessTokenBytes = Self.bytes(newValue) }
-    }
+    public var accessToken: String? { Self.text(accessTokenBytes) }
 
     var requiresAppAlone: Bool { binding.isUnbound && keyThumbprintBytes == nil && accessTokenBytes == nil }
 
@@ -171,31 +161,23 @@ public struct Nonce: Equatable, Hashable, Sendable, Redacted {
     /// True if two nonces are the same bytes (`String` alone would also equate other spellings of a character).
     public static func == (left: Nonce, right: Nonce) -> Bool { left.value.utf8.elementsEqual(right.value.utf8) }
 
-    /// True if these UTF-8 bytes are a nonce.
-    /// White space means the characters with that Unicode property, and the zero-width space that Apple's platforms
-    /// count among them: U+0009 to U+000D, U+0020, U+0085, U+00A0, U+1680, U+2000 to U+200B, U+2028, U+2029, U+202F,
-    /// U+205F and U+3000.
+    /// True if these UTF-8 bytes are a nonce. White space means the characters with that Unicode property, and the zero-width
+    /// space that Apple's platforms count among them.
     package static func isValid(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return false }
         for index in 0..<bytes.count {
             let byte = bytes[index]
             if byte == 0x20 || (0x09...0x0D).contains(byte) { return false }
-            if byte >= 0xC2, startsWideSpace(bytes, at: index, byte) { return false }
+            // Hardly any nonce goes beyond ASCII.
+            if byte >= 0x80 { return !hasWhiteSpace(bytes) }
         }
         return true
     }
 
-    /// True if a white space of two or three UTF-8 bytes starts at `index`.
-    private static func startsWideSpace(_ bytes: Span<UInt8>, at index: Int, _ first: UInt8) -> Bool {
-        let second = index + 1 < bytes.count ? bytes[index + 1] : 0
-        let third = index + 2 < bytes.count ? bytes[index + 2] : 0
-        return switch (first, second) {
-        case (0xC2, 0x85), (0xC2, 0xA0): true
-        case (0xE1, 0x9A): third == 0x80
-        case (0xE2, 0x80): (0x80...0x8B).contains(third) || third == 0xA8 || third == 0xA9 || third == 0xAF
-        case (0xE2, 0x81): third == 0x9F
-        case (0xE3, 0x80): third == 0x80
-        default: false
-        }
+    private static func hasWhiteSpace(_ bytes: Span<UInt8>) -> Bool {
+        var copy: [UInt8] = []
+        copy.append(bytes)
+        let text = String(decoding: copy, as: UTF8.self)
+        return text.unicodeScalars.contains { $0.properties.isWhitespace || $0 == "\u{200B}" }
     }
 }

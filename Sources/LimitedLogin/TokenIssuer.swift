@@ -47,7 +47,7 @@ public struct TokenIssuer: Sendable {
         /// The URL of the profile's picture.
         public static let picture = Claim(.picture)
 
-        private init(_ name: ClaimName) { self.name = name }
+        init(_ name: ClaimName) { self.name = name }
 
         /// The claim with this name in a token; nil if there is none.
         public init?(rawValue: String) {
@@ -253,11 +253,13 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
         ] + TokenIssuer.Claim.allCases.map(\.rawValue)
     )
 
-    /// `iss`.
+    /// `iss`: an `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
     public let issuer: String
-    /// The audiences that a token may have; the first one is the default.
+    /// The audiences that a token may have; the first one is the default. Each has 1 to 1,024 visible ASCII characters; the
+    /// issuer itself if you name none.
     public let audiences: [String]
-    /// The lifetime of a token, without fractions of a second. A token never outlives the credential of its login.
+    /// The lifetime of a token: 60 to 3,600 s, without fractions of a second. A token never outlives the credential of its
+    /// login.
     public let lifetime: Duration
     /// `typ` of access tokens.
     public let accessTokenType: TokenIssuer.AccessTokenType
@@ -272,11 +274,6 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
-    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
-    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
-    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
-    ///   - accessTokenType: The `typ` of access tokens.
-    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
     ///   - scope: The scope that a token may have, words separated by spaces.
     /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.

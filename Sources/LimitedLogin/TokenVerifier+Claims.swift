@@ -143,7 +143,11 @@ extension TokenVerifier {
             try checkIssue(workspace.scratch, .required, isRefresh: binding.isRefresh, now, &workspace)
         case nil: break
         }
-        if let subject = binding.subject { try checkSubject(subject.span, &workspace) }
+        if let subject = binding.subject {
+            guard let node = workspace.claims[.subject], workspace.isEqual(node, subject.span) else {
+                throw .subjectMismatch
+            }
+        }
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
         if let thumbprint = expectation.keyThumbprintBytes {
             guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
@@ -190,33 +194,19 @@ extension TokenVerifier {
         guard now < nonce.expiresAt else { throw .nonceExpired(at: nonce.expiresAt, now: now) }
         workspace.recognizedNonce = nonce
     }
-
-    private func checkSubject(_ expected: Span<UInt8>, _ workspace: inout VerificationWorkspace) throws(Rejection) {
-        guard let subject = workspace.claims[.subject], workspace.isEqual(subject, expected) else {
-            throw .subjectMismatch
-        }
-    }
 }
 
 /// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
 /// as in Facebook's SDK.
 extension VerificationWorkspace {
+    /// - Parameter rows: The claims about the person that are read.
     mutating func verifiedClaims(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
-        isLimited: Bool
-    ) -> VerifiedClaims {
-        var facts = standardClaims(times, PersonalClaim.table)
-        facts.isLimited = isLimited
-        return facts
-    }
-
-    /// The claims that a token of this program may have too.
-    /// - Parameter rows: The claims about the person that are read.
-    mutating func standardClaims(
-        _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
-        _ rows: [PersonalClaim] = PersonalClaim.told
+        isLimited: Bool = true,
+        _ rows: [PersonalClaim]
     ) -> VerifiedClaims {
         var facts = VerifiedClaims(issuedAt: times.issuedAt, expiresAt: times.expiresAt)
+        facts.isLimited = isLimited
         facts.hasNotBefore = claims[.notBefore] != nil
         // All of these were found to be strings above.
         facts[.issuer] = text(claims[.issuer])
@@ -224,7 +214,7 @@ extension VerificationWorkspace {
         facts[.subject] = text(claims[.subject])
         facts[.tokenID] = text(claims[.tokenID])
         facts[.nonce] = text(claims[.nonce])
-        facts[.confirmation] = fact(keyThumbprint)
+        facts[.confirmation] = keyThumbprint.flatMap { claimsSet.textRange($0) }
         facts.isBoundToKey = claims[.confirmation] != nil
         for index in rows.indices {
             guard let node = claims[rows[index].claim] else { continue }
@@ -244,11 +234,10 @@ extension VerificationWorkspace {
     ) -> Bool {
         switch kind {
         case .text:
-            let range = fact(node)
-            facts[claim] = range
-            return range != nil
+            facts[claim] = claimsSet.textRange(node)
+            return facts[claim] != nil
         case .list:
-            guard isArrayOfStrings(node) else { return false }
+            guard claimsSet.isArrayOfStrings(node) else { return false }
             facts[claim] = claimsSet.document.range(node)
             return true
         case .birthday:
@@ -258,7 +247,7 @@ extension VerificationWorkspace {
             facts.ageRange = claimsSet.ageRange(node)
             return facts.ageRange != nil
         case .place:
-            let place = place(node)
+            let place = claimsSet.place(node)
             if case .userHometown = claim { facts.hometown = place } else { facts.location = place }
             return place != nil
         }
@@ -269,28 +258,8 @@ extension VerificationWorkspace {
         return claimsSet.document.stringRange(node)
     }
 
-    private func fact(_ node: Int?) -> Range<Int>? { text(node).flatMap { $0.isEmpty ? nil : $0 } }
-
     private mutating func birthday(_ node: Int) -> Birthday? {
         guard claimsSet.document.isString(node) else { return nil }
         return withValue(node) { bytes, range in Birthday(bytes, range) }
-    }
-
-    /// `{"id": string, "name": string}`; nil if one of them is missing.
-    private func place(_ node: Int) -> VerifiedClaims.Place? {
-        guard let id = fact(claimsSet.member("id", of: node)),
-            let name = fact(claimsSet.member("name", of: node))
-        else { return nil }
-        return VerifiedClaims.Place(id: id, name: name)
-    }
-
-    private func isArrayOfStrings(_ node: Int) -> Bool {
-        guard claimsSet.document.kind(node) == .array else { return false }
-        var element = claimsSet.document.firstChild(node)
-        while element < claimsSet.document.next(node) {
-            guard claimsSet.document.isString(element) else { return false }
-            element = claimsSet.document.next(element)
-        }
-        return true
     }
 }

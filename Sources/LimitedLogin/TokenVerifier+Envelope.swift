@@ -119,13 +119,18 @@ extension VerificationWorkspace {
         guard !parameters.hasEncryption else { throw .encryptionHeader }
     }
 
-    /// `kid` is a string that is not empty (RFC 7515 section 4.1.4).
+    /// `kid` is a string that is not empty (RFC 7515 section 4.1.4). No set has a key ID beyond the limit, so a fetch for a
+    /// longer one would be useless.
     mutating func readKeyID() throws(Rejection) {
         guard let node = parameters.keyID, header.document.stringRange(node)?.isEmpty == false else {
             throw Rejection(.missingKeyID)
         }
         keyID.removeAll(keepingCapacity: true)
         header.appendString(node, to: &keyID)
+        guard keyID.count <= JWK.Limits.keyIDByteCount else {
+            defer { keyID.removeAll(keepingCapacity: true) }
+            throw .unknownKey(keyID)
+        }
     }
 
     /// The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
@@ -153,13 +158,13 @@ extension VerificationWorkspace {
 }
 
 extension TokenVerifier {
-    func findKey(in keys: VerificationKeys, _ workspace: inout VerificationWorkspace) throws(Rejection) -> PublicKey {
+    func findKey(
+        in keys: VerificationKeys,
+        _ workspace: borrowing VerificationWorkspace
+    ) throws(Rejection) -> PublicKey {
         guard !keys.isEmpty else { throw .keysUnavailable }
-        if let key = try keys.key(withID: workspace.keyID) { return key }
-        let refusal = Rejection.unknownKey(workspace.keyID)
-        // No set has a longer key ID, so a fetch for it would be useless.
-        if workspace.keyID.count > JWK.Limits.keyIDByteCount { workspace.keyID.removeAll(keepingCapacity: true) }
-        throw refusal
+        guard let key = try keys.key(withID: workspace.keyID) else { throw .unknownKey(workspace.keyID) }
+        return key
     }
 
     func checkSignature(

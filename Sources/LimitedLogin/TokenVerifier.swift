@@ -3,50 +3,33 @@ internal import LLBytes
 
 /// Decides whether an id token is genuine, meant for this app, fresh, and tied to this login.
 ///
-/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, reads no
-/// clock, and keeps nothing but prepared keys and buffers. It does not remember tokens. The caller must ensure that a token or nonce is used once, by
-/// forgetting the nonce once it was accepted (or by storing `jti` until `exp` and the clock skew).
-public struct TokenVerifier: Sendable {
-    /// All data of a verifier in one object, so that a copy of the verifier copies one reference.
-    private final class Storage: Sendable {
-        let policy: VerificationPolicy
-        let apps: ByteStringSet
-        let issuers: ByteStringSet
-        let nonces: NonceIssuer?
-        let sessions = VerificationSessions()
-
-        init(_ policy: VerificationPolicy, _ nonces: NonceIssuer?) {
-            self.policy = policy
-            apps = ByteStringSet(policy.appIDs)
-            issuers = ByteStringSet(policy.issuers)
-            self.nonces = nonces
-        }
-    }
-
-    private let storage: Storage
-    /// True if a token may be judged without a login.
-    private(set) var acceptsUnbound: Bool
+/// It is a pure function of the token, the expectation, the keys and the time: it fetches nothing, reads no clock, and keeps
+/// nothing but prepared keys and buffers. The caller must ensure that a token or nonce is used once, by forgetting the nonce
+/// once it was accepted (or by storing `jti` until `exp` and the clock skew).
+public final class TokenVerifier: Sendable {
     /// The rules of the verdict.
-    public var policy: VerificationPolicy { storage.policy }
+    public let policy: VerificationPolicy
     /// Recognises the nonces of ``TokenBinding/issuedNonce``; nil if none are issued.
-    package var nonces: NonceIssuer? { storage.nonces }
-    var apps: ByteStringSet { storage.apps }
-    var issuers: ByteStringSet { storage.issuers }
-    var sessions: VerificationSessions { storage.sessions }
+    package let nonces: NonceIssuer?
+    /// True if a token may be judged without a login.
+    let acceptsUnbound: Bool
+    let apps: ByteStringSet
+    let issuers: ByteStringSet
+    let sessions = VerificationSessions()
 
     /// A verifier for one policy, and the issuer of the nonces of logins bound by ``TokenBinding/issuedNonce``, if any.
-    public init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
-        storage = Storage(policy, nonces)
-        acceptsUnbound = policy.binding == .optional
+    public convenience init(policy: VerificationPolicy, nonces: NonceIssuer? = nil) {
+        self.init(policy, nonces, acceptsUnbound: policy.binding == .optional)
+    }
+
+    private init(_ policy: VerificationPolicy, _ nonces: NonceIssuer?, acceptsUnbound: Bool) {
+        (self.policy, self.nonces, self.acceptsUnbound) = (policy, nonces, acceptsUnbound)
+        (apps, issuers) = (ByteStringSet(policy.appIDs), ByteStringSet(policy.issuers))
     }
 
     /// The same verifier, but one that also judges a token without a login: for callers that cannot know the login,
     /// such as gateways and OAuth introspection clients. Every other check stays.
-    package func acceptingUnbound() -> TokenVerifier {
-        var verifier = self
-        verifier.acceptsUnbound = true
-        return verifier
-    }
+    package func acceptingUnbound() -> TokenVerifier { TokenVerifier(policy, nonces, acceptsUnbound: true) }
 
     /// Judges a token given as bytes. It allocates nothing for a good token.
     /// - Parameters:
@@ -79,7 +62,7 @@ public struct TokenVerifier: Sendable {
     ) throws(Rejection) {
         let jws = try readEnvelope(token, &workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
-        let key = try findKey(in: keys, &workspace)
+        let key = try findKey(in: keys, workspace)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
         try checkSignature(jws, of: token, key, isSigned, workspace)
     }
@@ -122,7 +105,7 @@ public struct TokenVerifier: Sendable {
         // `at_hash` shows that an access token came with it, and which (OpenID Connect Core sections 3.2.2.9, 3.1.3.6).
         let isLimited = try checkTracking(expectation.accessTokenBytes, &workspace)
         // All checks are passed; the rest reads the token's facts.
-        return workspace.verifiedClaims(times, isLimited: isLimited)
+        return workspace.verifiedClaims(times, isLimited: isLimited, PersonalClaim.table)
     }
 }
 
@@ -138,8 +121,8 @@ extension TokenVerifier {
         let session = sessions.take()
         defer { sessions.giveBack(session) }
         return try Rejection.asError { () throws(Rejection) in
-            let keys = session.keys(of: keys)
-            return try verify(token, expecting: expectation, keys: keys, now: now, workspace: &session.workspace)
+            let (jws, _) = try begin(token, expectation, session)
+            return try finish(token, jws, expectation, keys: keys, now: now, session)
         }
     }
 
@@ -153,10 +136,7 @@ extension TokenVerifier {
         session.workspace.recognizedNonce = nil
         try checkExpectation(expectation)
         let jws = try readEnvelope(token.utf8.span, &session.workspace)
-        let keyID = session.workspace.keyID
-        // No set has a longer name, so a fetch for it would be useless.
-        guard keyID.count <= JWK.Limits.keyIDByteCount else { throw .unknownKey(keyID) }
-        return (jws, String(decoding: keyID, as: UTF8.self))
+        return (jws, String(decoding: session.workspace.keyID, as: UTF8.self))
     }
 
     func finish(
@@ -167,21 +147,10 @@ extension TokenVerifier {
         now: NumericDate,
         _ session: VerificationSession
     ) throws(Rejection) -> VerifiedToken {
-        let key = try findKey(in: session.keys(of: keys), &session.workspace)
+        let key = try findKey(in: session.keys(of: keys), session.workspace)
         try checkSignature(jws, of: token.utf8.span, key, false, session.workspace)
         let claims = try judgeClaims(expectation, now, &session.workspace)
-        return VerifiedToken(token, claims, policy, &session.workspace)
-    }
-
-    package func verify(
-        _ token: String,
-        expecting expectation: TokenExpectation,
-        keys: VerificationKeys,
-        now: NumericDate,
-        workspace: inout VerificationWorkspace
-    ) throws(Rejection) -> VerifiedToken {
-        let claims = try judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &workspace)
-        return VerifiedToken(token, claims, policy, &workspace)
+        return VerifiedToken(token, claims, session.workspace)
     }
 }
 

@@ -26,13 +26,15 @@ public struct VerificationPolicy: Sendable {
     /// One minute: synchronised clocks differ by milliseconds, and bad ones by seconds.
     public static let defaultClockSkew = Duration.seconds(60)
 
-    /// The apps that tokens may be for; a token's `aud` is one of them, byte for byte.
+    /// The apps that tokens may be for: a token's `aud` is one of them, byte for byte. At least one; each 1 to 128 visible
+    /// ASCII characters other than `\`.
     public let appIDs: [String]
-    /// The trusted issuers; a token's `iss` is one of them, byte for byte.
+    /// The trusted issuers: a token's `iss` is one of them, byte for byte. At least one; each an `https` URL, or an `http`
+    /// URL of a loopback host, of at most 1,024 bytes.
     public let issuers: [String]
     /// The accepted difference between the clocks of issuer and verifier: 0 to 300 s.
     public let clockSkew: Duration
-    /// The greatest age of a token since `iat`, at least 1 s; nil leaves it to `exp` alone.
+    /// The greatest age of a token since `iat`, 1 to 2,147,483,647 s; nil leaves it to `exp` alone.
     public let maximumTokenAge: Duration?
     /// The policy on the binding of a token to a login.
     public let binding: Binding
@@ -42,13 +44,6 @@ public struct VerificationPolicy: Sendable {
     private let greatestAge: Double?
 
     /// Makes a policy from these values, if each is in its range.
-    /// - Parameters:
-    ///   - appIDs: At least one; each 1 to 128 visible ASCII characters other than `\`.
-    ///   - issuers: At least one; each an `https` URL, or an `http` URL of a loopback host, of at most 1,024 bytes.
-    ///   - clockSkew: 0 to 300 s.
-    ///   - maximumTokenAge: 1 to 2,147,483,647 s (2³¹ - 1), or nil.
-    ///   - binding: The policy on the binding of a token to a login.
-    ///   - tracking: The accepted tracking.
     /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.
     public init(
         appIDs: [String],

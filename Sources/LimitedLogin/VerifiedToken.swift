@@ -64,22 +64,10 @@ public struct AuthenticationToken: Equatable, Sendable, Redacted {
 }
 
 extension VerifiedToken {
-    /// Copies the judged facts out of the workspace. Strings that are in the policy too are shared, not copied.
-    init(
-        _ token: String,
-        _ claims: VerifiedClaims,
-        _ policy: VerificationPolicy,
-        _ workspace: inout VerificationWorkspace
-    ) {
+    /// Copies the judged facts out of the workspace.
+    init(_ token: String, _ claims: VerifiedClaims, _ workspace: borrowing VerificationWorkspace) {
         let payload = workspace.payload
-        func text(_ range: Range<Int>, among known: [String]) -> String {
-            workspace.scratch.removeAll(keepingCapacity: true)
-            JSONText.append(payload.span, range, to: &workspace.scratch)
-            let text = workspace.scratch
-            return known.first { text.span.equal(0..<text.count, $0.utf8.span) }
-                ?? String(decoding: text, as: UTF8.self)
-        }
-        func text(_ range: Range<Int>) -> String { text(range, among: []) }
+        func text(_ range: Range<Int>) -> String { JSONText.value(payload.span, range) }
         let subject = text(claims.subject)
         let thumbprint: String? =
             switch claims.keyBinding {
@@ -89,24 +77,13 @@ extension VerifiedToken {
             }
         var profile = Profile(userID: subject, permissions: claims.permissions.permissions, isLimited: claims.isLimited)
         for (row, fact) in PersonalClaim.rows {
-            switch fact {
-            case .text(let fact):
-                if let range = claims[row.claim] { profile[keyPath: fact] = text(range) }
-            case .list(let fact):
-                guard claims[row.claim] != nil, let node = workspace.claims[row.claim] else { continue }
-                profile[keyPath: fact] = workspace.claimsSet.strings(node)
-            case .birthday(let fact): profile[keyPath: fact] = claims.birthday
-            case .ageRange(let fact): profile[keyPath: fact] = claims.ageRange
-            case .place(let fact):
-                guard let place = claims.place(row.claim) else { continue }
-                profile[keyPath: fact] = Profile.Place(id: text(place.id), name: text(place.name))
-            }
+            if let node = workspace.claims[row.claim] { profile.read(fact, node, in: workspace.claimsSet) }
         }
         self.init(
             authenticationToken: AuthenticationToken(
                 tokenString: token,
-                issuer: text(claims.issuer, among: policy.issuers),
-                audience: text(claims.audience, among: policy.appIDs),
+                issuer: text(claims.issuer),
+                audience: text(claims.audience),
                 subject: subject,
                 tokenID: text(claims.tokenID),
                 nonce: claims[.nonce].map(text),

@@ -16,33 +16,28 @@ struct TokensCVETests {
     }
 
     /// A verifier that judges one token after another in the same workspace.
-    private struct Judge: ~Copyable {
+    private struct Judge {
         private let verifier: TokenVerifier
         private let expectation: TokenExpectation
         private let date: NumericDate
-        private var workspace = VerificationWorkspace()
 
         init() throws {
-            let (policy, nonce) = (try VerificationPolicy(appIDs: [appID]), try #require(Nonce("n")))
-            let date = try #require(NumericDate(secondsSince1970: now))
-            self.init(policy, nonce, date)
-        }
-
-        private init(_ policy: VerificationPolicy, _ nonce: Nonce, _ date: NumericDate) {
-            verifier = TokenVerifier(policy: policy)
+            let nonce = try #require(Nonce("n"))
+            verifier = TokenVerifier(policy: try VerificationPolicy(appIDs: [appID]))
             expectation = TokenExpectation(binding: .nonce(nonce))
-            self.date = date
+            date = try #require(NumericDate(secondsSince1970: now))
         }
 
-        mutating func verify(_ token: String, _ keys: VerificationKeys) throws(Rejection) -> VerifiedToken {
-            try verifier.verify(token, expecting: expectation, keys: keys, now: date, workspace: &workspace)
+        /// Every verdict has the same buffers: those that the last one gave back.
+        func verify(_ token: String, _ keys: JWKSet) throws(Rejection) -> VerifiedToken {
+            try Rejection.judging { try verifier.verify(token, expecting: expectation, keys: keys, now: date) }
         }
     }
 
     private func rejection(of token: String, keys: JWKSet = StandInKeys.set) throws -> Rejection? {
-        var judge = try Judge()
+        let judge = try Judge()
         do throws(Rejection) {
-            _ = try judge.verify(token, VerificationKeys(keys))
+            _ = try judge.verify(token, keys)
             return nil
         } catch {
             return error
@@ -185,11 +180,10 @@ struct TokensCVETests {
 
     @Test("A key removed from the set verifies nothing, even in the same workspace")
     func removedKey() throws {
-        var judge = try Judge()
+        let judge = try Judge()
         let token = try StandInKeys.previous.mint(claims())
-        let before = VerificationKeys(StandInKeys.set)
-        let after = VerificationKeys(StandInKeys.makeSet([StandInKeys.current]))
-        _ = try judge.verify(token, before)
+        let after = StandInKeys.makeSet([StandInKeys.current])
+        _ = try judge.verify(token, StandInKeys.set)
         #expect(throws: Rejection.unknownKey(StandInKeys.previous.keyID.utf8)) {
             try judge.verify(token, after)
         }
@@ -212,28 +206,25 @@ struct TokensCVETests {
             )
         }
         let same = TokenVerifier(policy: try VerificationPolicy(appIDs: [Self.appID]))
-        var workspace = VerificationWorkspace()
         #expect(throws: Rejection.differentNonce) {
             try same.verify(
                 token,
                 expecting: TokenExpectation(binding: .nonce(wrong)),
-                keys: VerificationKeys(StandInKeys.set),
-                now: date,
-                workspace: &workspace
+                keys: StandInKeys.set,
+                now: date
             )
         }
     }
 
     @Test("fast-jwt GHSA-rp9m-7r4c-75qg: judged in one workspace, each token yields its own claims")
     func ownClaims() throws {
-        var judge = try Judge()
-        let keys = VerificationKeys(StandInKeys.set)
+        let judge = try Judge()
         for index in 0..<300 {
             var minted = claims()
             minted.subject = String(repeating: "8", count: 1 + index % 50) + String(index)
             minted.name = index % 3 == 0 ? nil : "N\(index)"
             let minter = index % 2 == 0 ? StandInKeys.current : StandInKeys.previous
-            let token = try judge.verify(minter.mint(minted), keys)
+            let token = try judge.verify(minter.mint(minted), StandInKeys.set)
             #expect(token.profile.userID == minted.subject && token.profile.name == minted.name)
             #expect(token.authenticationToken.keyID == minter.keyID)
         }

@@ -53,7 +53,7 @@ struct TokensDifferentialTests {
         var workspace = VerificationWorkspace()
         return tokens.map { token in
             do throws(Rejection) {
-                _ = try verifier.verify(token, expecting: expectation, keys: keys, now: now, workspace: &workspace)
+                _ = try verifier.judge(token.utf8.span, expectation, keys: keys, now: now, workspace: &workspace)
                 return nil
             } catch {
                 return error

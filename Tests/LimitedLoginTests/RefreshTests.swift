@@ -114,23 +114,20 @@ struct RefreshTests {
         thumbprint: String? = nil,
         accessToken: String? = nil
     ) throws -> Rejection? {
-        var workspace = VerificationWorkspace()
+        let expectation = TokenExpectation(
+            binding: .nonce(try Login.nonce()),
+            keyThumbprint: thumbprint,
+            accessToken: accessToken
+        )
         do {
             _ = try Login.sharedVerifier.verify(
                 token,
-                expecting: TokenExpectation(
-                    binding: .nonce(Login.nonce()),
-                    keyThumbprint: thumbprint,
-                    accessToken: accessToken
-                ),
-                keys: VerificationKeys(StandInKeys.set),
-                now: Login.sharedNow,
-                workspace: &workspace
+                expecting: expectation,
+                keys: StandInKeys.set,
+                now: Login.sharedNow
             )
             return nil
-        } catch let refusal as Rejection {
-            return refusal
-        }
+        } catch { return Rejection.of(error) }
     }
 
     @Test("The device's key must be the one the token is bound to, byte for byte")

@@ -108,7 +108,7 @@ private func fuzzClaims(_ payload: [UInt8], _ fixture: TokenFixture) {
     do throws(Rejection) {
         let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
         require(claims.subject.upperBound <= payload.count, "a claim lies inside the payload")
-        let token = VerifiedToken("", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
+        let token = VerifiedToken("", claims, fixture.claimsWorkspace)
         require(!token.profile.userID.isEmpty, "a person has an ID")
         require(token.authenticationToken.audience == TokenFixture.appID, "an accepted token is for the app")
         require(token.authenticationToken.nonce == "nonce", "an accepted token has the nonce")
@@ -128,7 +128,7 @@ private func fuzzRefresh(_ fixture: TokenFixture) {
     )
     do throws(Rejection) {
         let claims = try fixture.verifier.judgeClaims(expectation, fixture.now, &fixture.claimsWorkspace)
-        let token = VerifiedToken("", claims, fixture.verifier.policy, &fixture.claimsWorkspace)
+        let token = VerifiedToken("", claims, fixture.claimsWorkspace)
         require(token.profile.userID == "7", "a refreshed token is the session's person's")
         require(token.authenticationToken.keyThumbprint == expectation.keyThumbprint, "and its device's")
         require(!token.profile.isLimited, "and came with an access token")

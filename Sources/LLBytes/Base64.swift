@@ -134,15 +134,7 @@ package enum Base64 {
     /// zero.
     package static func decode(_ text: Span<UInt8>, _ range: Range<Int>) -> [UInt8]? {
         guard range.count.isMultiple(of: 4) else { return nil }
-        var digits: [UInt8] = []
-        for index in withoutPadding(text, range) {
-            switch text[index] {
-            case UInt8(ascii: "+"): digits.append(UInt8(ascii: "-"))
-            case UInt8(ascii: "/"): digits.append(UInt8(ascii: "_"))
-            case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
-            case let digit: digits.append(digit)
-            }
-        }
+        let digits = withoutPadding(text, range).map { exchanged(text[$0]) }
         var decoded: [UInt8] = []
         return Base64URL.decode(digits.span, digits.indices, into: &decoded) ? decoded : nil
     }
@@ -157,14 +149,20 @@ package enum Base64 {
     }
 
     package static func encode(_ bytes: [UInt8]) -> String {
-        var text = Base64URL.encode(bytes).utf8.map { digit in
-            switch digit {
-            case UInt8(ascii: "-"): UInt8(ascii: "+")
-            case UInt8(ascii: "_"): UInt8(ascii: "/")
-            default: digit
-            }
-        }
+        var text = Base64URL.encode(bytes).utf8.map(exchanged)
         while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The digit of base64url for one of base64, and the reverse. A digit that base64 lacks becomes one that base64url
+    /// lacks.
+    private static func exchanged(_ digit: UInt8) -> UInt8 {
+        switch digit {
+        case UInt8(ascii: "+"): UInt8(ascii: "-")
+        case UInt8(ascii: "-"): UInt8(ascii: "+")
+        case UInt8(ascii: "/"): UInt8(ascii: "_")
+        case UInt8(ascii: "_"): UInt8(ascii: "/")
+        default: digit
+        }
     }
 }

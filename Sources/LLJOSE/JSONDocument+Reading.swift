@@ -95,13 +95,16 @@ extension JSONDocument {
         offset = JSONScanner.skipWhitespace(bytes, from: colon + 1)
     }
 
+    /// Reads a literal name, which has lower-case letters only (RFC 8259 section 3).
     private mutating func append(
         _ kind: Kind,
         _ word: StaticString,
         _ bytes: Span<UInt8>,
         _ start: Int
     ) throws(JSONError) -> Int {
-        let end = try JSONScanner.scanWord(word, bytes, from: start)
+        let end = start + word.utf8CodeUnitCount
+        guard end <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
+        guard bytes.equal(start..<end, word) else { throw JSONError(.unexpectedByte, at: start) }
         try append(kind, start, end)
         return end
     }

@@ -15,14 +15,6 @@ enum JSONScanner {
         return offset
     }
 
-    /// RFC 8259 section 3: a literal name, in lower case only.
-    static func scanWord(_ word: StaticString, _ bytes: Span<UInt8>, from start: Int) throws(JSONError) -> Int {
-        let end = start + word.utf8CodeUnitCount
-        guard end <= bytes.count else { throw JSONError(.truncated, at: bytes.count) }
-        guard bytes.equal(start..<end, word) else { throw JSONError(.unexpectedByte, at: start) }
-        return end
-    }
-
     /// RFC 8259 section 7: the inside of a string, starting after its opening quote.
     /// It returns the offset of the closing quote and whether there was an escape. Most strings end within sixteen
     /// bytes and are read without a call: 4 % of `POST /verify`.

@@ -192,7 +192,8 @@ enum RSAParameters {
         guard bitCount <= JWK.Limits.greatestModulusBitCount else { throw .modulusTooLong }
         try checkExponent(publicExponent)
         guard let last = modulus.last, last & 1 == 1 else { throw .modulusHasSmallFactor }
-        let remainders = smallPrimes.map { remainder(of: modulus, by: $0) }
+        // A remainder stays below 168, so 256 times it plus a byte fits 32 bits.
+        let remainders = smallPrimes.map { prime in modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime } }
         guard !remainders.contains(0) else { throw .modulusHasSmallFactor }
         // CVE-2017-15361: the flawed library made primes of the form k·M + 65537^a mod M. The modulus is therefore a
         // power of 65537 modulo every small prime. About one honest modulus in 10^8 has the same property.
@@ -211,11 +212,6 @@ enum RSAParameters {
     static func bitCount(_ number: [UInt8]) -> Int {
         guard let first = number.first else { return 0 }
         return number.count * 8 - first.leadingZeroBitCount
-    }
-
-    private static func remainder(of number: [UInt8], by divisor: UInt32) -> UInt32 {
-        // The remainder stays below 168, so 256 times it plus a byte fits 32 bits.
-        number.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % divisor }
     }
 
     private static func isPowerOf65537(_ value: UInt32, modulo prime: UInt32) -> Bool {

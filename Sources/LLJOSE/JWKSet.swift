@@ -77,7 +77,12 @@ extension JWKSet {
         for (index, node) in nodes.enumerated() {
             do throws(JWKError) {
                 candidates.append((index, try JWK(json, node)))
-            } catch { ignored.append(IgnoredKey(index: index, keyID: Self.keyID(json, node), reason: error)) }
+            } catch {
+                let keyID = json.string("kid", of: node).flatMap {
+                    $0.utf8.count <= JWK.Limits.keyIDByteCount ? $0 : nil
+                }
+                ignored.append(IgnoredKey(index: index, keyID: keyID, reason: error))
+            }
         }
         self.init(candidates, ignored: ignored)
     }
@@ -85,13 +90,6 @@ extension JWKSet {
     /// Reads the JSON text of a JWK Set.
     /// - Throws: `JWKSetError`, as ``init(parsing:)`` for bytes does.
     public init(parsing text: String) throws(JWKSetError) { try self.init(parsing: Array(text.utf8).span) }
-
-    private static func keyID(_ json: borrowing JSONObject, _ node: Int) -> String? {
-        guard let keyID = json.member("kid", of: node),
-            json.document.range(keyID).count <= JWK.Limits.keyIDByteCount
-        else { return nil }
-        return json.string("kid", of: node)
-    }
 }
 
 /// Why a text is not a JWK Set.

@@ -1,5 +1,5 @@
 internal import LLBytes
-internal import LLHTTP
+package import LLHTTP
 
 package struct GraphConfiguration: Sendable, Equatable {
     package static let standardURL = "https://graph.facebook.com"

@@ -76,7 +76,7 @@ package final class GraphWorkers: Sendable {
                 let answer = CallTrace.$parent.withValue(trace) {
                     Result { () throws(GraphFailure) in try call(graph.client, deadline) }
                 }
-                let outcome = answer.mapError { Rejection($0) }
+                let outcome = answer.mapError(\.problem)
                 guard let login else { return finish(outcome) }
                 // If Graph may have ended the login, refusing its tokens is the safe choice, and the caller asked for it.
                 if case .failure(let error) = answer, !error.mayBeDone { return finish(outcome) }

@@ -110,16 +110,13 @@ struct AuthDemand {
             throw Rejection(.insufficientScope, "The query is malformed, so what it demands cannot be shown.")
         }
         let known = ["permissions", "app_id", "optional"]
-        let knownCount =
-            parameters.count(of: "permissions") + parameters.count(of: "app_id") + parameters.count(of: "optional")
-        guard knownCount == parameters.count else {
-            let name = parameters.firstName(except: known) ?? ""
+        if let name = parameters.firstName(except: known) {
             throw Rejection(
                 .invalidRequest,
                 RequestMistake.sentence(name, "The query's parameter", "is unknown", known: known + ["original"]),
                 hint:
-                    "Use permissions, app_id, optional and original alone; a gateway that appends its client's query needs ?original= at "
-                    + "the end of its path."
+                    "Use permissions, app_id, optional and original alone; a gateway that appends its client's query needs "
+                    + "?original= at the end of its path."
             )
         }
         if let optional = parameters.first("optional") {

@@ -31,9 +31,8 @@ package struct Route: Sendable {
     package private(set) var problems: [Rejection.Code] = []
     let answer: Answer
 
-    /// Answers a request after its path, method, caller and media type were checked, or lets it wait and says what
-    /// answers it then, from the same bytes. The worker's thread calls it. The response is empty at first; the
-    /// outcome says if it was filled in.
+    /// Answers a request after its path, method, caller and media type were checked, or lets it wait. The worker's thread
+    /// calls it. The response is empty at first; the outcome says if it was filled in.
     typealias Answer =
         @Sendable (
             _ worker: WorkerContext,

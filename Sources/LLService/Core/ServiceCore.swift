@@ -69,7 +69,7 @@ package final class ServiceCore: Sendable {
 /// The state that the requests of one worker share. Only the worker's thread uses it.
 final class WorkerContext {
     /// The requests that wait for jobs. Each job is kept with the refusal for a job that does not end in time.
-    typealias Jobs = BackgroundJobs<Rejection, Route.Answer>
+    typealias Jobs = BackgroundJobs<(late: Rejection, subject: MetricSubject?), Route.Answer>
 
     let core: ServiceCore
     let listener: ListenerRole
@@ -78,7 +78,6 @@ final class WorkerContext {
     let signatures: VerifiedSignatureCache
     let ownTokens: OwnTokenJudge
     let revocations: Revocations
-    private var waiting: [ParkedRequest: (subject: MetricSubject?, answer: Route.Answer)] = [:]
     /// What the request is about, so far as the outcome is counted; nil before it is known.
     var subject: MetricSubject?
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
@@ -125,30 +124,38 @@ final class WorkerContext {
     func abandon(_ request: ParkedRequest) {
         judge.abandon(request)
         jobs.abandon(request)
-        waiting[request] = nil
     }
 
     /// Forgets the request before this one.
     func begin() { (subject, clientOfForm) = (nil, nil) }
 
-    /// Answers a request with its route's endpoint; after a wait, with the continuation.
+    /// Answers a request as its route does; after a job with the job's outcome.
     @inline(__always)
     func answer(
-        _ route: Route,
+        _ answer: Route.Answer,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> Outcome {
-        let request = exchange.context.request
-        let outcome: Outcome
-        // The look costs nothing while no request waits.
-        if !waiting.isEmpty, let next = waiting.removeValue(forKey: request) {
-            subject = next.subject
-            outcome = try next.answer(self, &exchange, bytes)
-        } else {
-            outcome = try route.answer(self, &exchange, bytes)
+        let isFirst = exchange.context.visit == .first
+        if !isFirst, let outcome = try answerAfterJob(&exchange, bytes) { return outcome }
+        return try answer(self, &exchange, bytes)
+    }
+
+    /// Nil if the request waited for no job, but for keys: it begins anew.
+    private func answerAfterJob(
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
+    ) throws(Rejection) -> Outcome? {
+        switch jobs.visit(exchange.context) {
+        case .none: return nil
+        case .waiting(let moment): return .later(until: moment)
+        case .expired(let kept):
+            subject = kept.subject
+            throw kept.late
+        case .done(let kept, let next):
+            subject = kept.subject
+            return try next(self, &exchange, bytes)
         }
-        if case .later(_, let next?) = outcome { waiting[request] = (subject, next) }
-        return outcome
     }
 
     /// Lets a request wait for a job on another thread.
@@ -164,21 +171,12 @@ final class WorkerContext {
         busy: Rejection,
         _ start: (WaitingRequest) -> Bool
     ) throws(Rejection) -> Outcome {
-        let isBegun = jobs.begin(exchange.context, keeping: late, until: deadline) { name in
+        let isBegun = jobs.begin(exchange.context, keeping: (late, subject), until: deadline) { name in
             start(WaitingRequest(name: name, jobs: jobs))
         }
         guard isBegun else { throw busy }
         // A store in memory has answered already.
-        return try Self.answerAfterJob(self, &exchange, bytes)
-    }
-
-    private static let answerAfterJob: Route.Answer = { worker, exchange, bytes throws(Rejection) in
-        switch worker.jobs.visit(exchange.context) {
-        case .none: throw Rejection(.internalError, "The request waits for no job.")
-        case .waiting(let moment): .later(until: moment, then: answerAfterJob)
-        case .expired(let late): throw late
-        case .done(_, let next): try next(worker, &exchange, bytes)
-        }
+        return try answerAfterJob(&exchange, bytes) ?? .later(until: deadline)
     }
 }
 
@@ -197,20 +195,20 @@ extension WorkerContext {
     /// The caller of a request, as the owner of jobs and other scarce resources. Its key identifies it if keys are
     /// configured, otherwise its address does.
     func owner(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> JobOwner {
-        if let clients = settings.clients, let credentials = CallerCredentials(exchange.head, bytes: bytes),
-            let client = clients.client(presenting: credentials, in: bytes)
-        {
-            return .client(client)
-        }
-        if let clientOfForm { return .client(clientOfForm) }
+        if let client = client(exchange.head, bytes) { return .client(client) }
         return exchange.context.peerAddress.map { .peer(Peer($0)) } ?? .all
     }
 
-    /// The name of the client with the key in the head, or in the form that was read just now; nil if no client has this key.
     func callerName(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        guard let names = settings.clients?.names, let client = client(head, bytes) else { return nil }
+        return names.indices.contains(client) ? names[client] : nil
+    }
+
+    /// The client with the key in the head, or in the form that was read just now; nil if no client has this key.
+    private func client(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Int? {
         guard let clients = settings.clients else { return nil }
-        let client = CallerCredentials(head, bytes: bytes).flatMap { clients.client(presenting: $0, in: bytes) }
-        return (client ?? clientOfForm).flatMap { clients.names.indices.contains($0) ? clients.names[$0] : nil }
+        let credentials = CallerCredentials(head, bytes: bytes)
+        return credentials.flatMap { clients.client(presenting: $0, in: bytes) } ?? clientOfForm
     }
 
     /// Counts a login's nonce if it is weak, and warns of its caller, ten times a second at most.
@@ -225,18 +223,17 @@ extension WorkerContext {
 
     /// Checks the caller's key before the body is read, and refuses a caller that may not use the route.
     func require(_ caller: Caller, _ head: borrowing RequestHead, _ bytes: Span<UInt8>) throws(Rejection) {
-        guard caller != .anybody else { return }
         let clients = settings.clients
-        guard clients != nil || caller != .knownWhereConfigured else { return }
+        guard caller != .anybody, clients != nil || caller != .knownWhereConfigured else { return }
         let count = CallerCredentials.count(in: head, bytes)
         if caller == .knownByForm {
-            switch count {
-            // The form may have the credentials; the endpoint checks them.
-            case 0 where clients != nil:
-                if let type = head.value(of: "content-type", in: bytes), MediaType.isForm(bytes, type) { return }
-            case 0...1: break
             // RFC 6749 section 2.3: one method of authentication.
-            default: throw Rejection(.invalidRequest, Self.severalKeys)
+            guard count <= 1 else { throw Rejection(.invalidRequest, Self.severalKeys) }
+            // The form may have the credentials; the endpoint checks them.
+            if count == 0, clients != nil, let type = head.value(of: "content-type", in: bytes),
+                MediaType.isForm(bytes, type)
+            {
+                return
             }
         }
         let credentials = CallerCredentials(head, bytes: bytes)
@@ -273,17 +270,14 @@ extension WorkerContext {
             return
         }
         core.metrics.count(.verdict(.idToken, .unauthorizedClient))
-        let problem = Rejection(
-            .unauthorizedClient,
-            clients == nil
-                ? "Only callers with a key may ask this, and no client_keys_file is configured."
-                : hasCredentials
-                    ? "This key is none of client_keys_file's."
-                    : count > 1
-                        ? Self.severalKeys
-                        : "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
-        )
-        throw problem.with { $0.hasCredentials = hasCredentials }
+        let detail =
+            switch (clients, hasCredentials) {
+            case (nil, _): "Only callers with a key may ask this, and no client_keys_file is configured."
+            case (_, true): "This key is none of client_keys_file's."
+            case (_, false) where count > 1: Self.severalKeys
+            default: "The caller must present its key: Authorization: Bearer or Basic, or X-Api-Key."
+            }
+        throw Rejection(.unauthorizedClient, detail).with { $0.hasCredentials = hasCredentials }
     }
 }
 

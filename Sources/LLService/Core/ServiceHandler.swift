@@ -75,10 +75,9 @@ package final class ServiceHandler: HTTPRequestHandler {
         begin(&exchange, bytes)
         // The head was accepted, so there is a route.
         guard let place else { return .respond }
-        worker.judge.requestByteCount = bytes.count
         do throws(Rejection) {
-            switch try worker.answer(routes[place], &exchange, bytes) {
-            case .later(let moment, _): return .park(until: moment)
+            switch try worker.answer(routes[place].answer, &exchange, bytes) {
+            case .later(let moment): return .park(until: moment)
             case .inactive(let code): record(code, nil, nil, &exchange, bytes)
             case .done(let person): record(nil, nil, person, &exchange, bytes)
             }
@@ -150,7 +149,8 @@ package final class ServiceHandler: HTTPRequestHandler {
 
     @inline(__always)
     private func find(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
-        routes.firstIndex { $0.matches(path, bytes) } ?? findBelowIssuer(path, bytes)
+        // By index: a closure over the elements would copy each row.
+        routes.indices.first { routes[$0].matches(path, bytes) } ?? findBelowIssuer(path, bytes)
     }
 
     /// The route of an issuer whose URL has a path.
@@ -162,16 +162,17 @@ package final class ServiceHandler: HTTPRequestHandler {
     /// Checks a request's head against its route's row.
     /// - Returns: The body to read; nil for OPTIONS, which the header fields answer.
     private func check(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> RequestBody? {
-        let route = place.map { routes[$0] }
-        if let route, route.allows(method) {
+        if let place, routes[place].allows(method) {
             worker.refreshSettings()
-            if let requirement = route.requirement, !requirement.isMet(worker.settings) {
+            if let requirement = routes[place].requirement, !requirement.isMet(worker.settings) {
                 throw requirement.problem
             }
-            try worker.require(route.caller, exchange.head, bytes)
-            try route.body.require(&exchange, bytes)
-            return route.body
+            try worker.require(routes[place].caller, exchange.head, bytes)
+            let body = routes[place].body
+            try body.require(&exchange, bytes)
+            return body
         }
+        let route = place.map { routes[$0] }
         // An unknown method is 501 on every path (RFC 9110 section 9.1).
         guard method != .unrecognized else {
             throw Rejection(.notImplemented, "The request method is not known to this server.")
@@ -286,9 +287,9 @@ enum Outcome {
     case done(person: String? = nil)
     /// An id token was judged and is refused for this code; the response says so in its own way.
     case inactive(Rejection.Code)
-    /// The request must wait. When it is woken, and at this time at the latest, the continuation answers it; without one
-    /// it begins anew.
-    case later(until: MonotonicInstant, then: Route.Answer? = nil)
+    /// The request must wait. When it is woken, and at this time at the latest, its job's outcome answers it; without a
+    /// job it begins anew.
+    case later(until: MonotonicInstant)
 }
 
 /// The `X-Request-Id` of an answer: the caller's if it is well-formed, otherwise a new one.

@@ -17,20 +17,12 @@ final class TokenJudge {
     /// The time until which the last token that must wait for keys waits.
     private(set) var waitsUntil = MonotonicInstant.never
     /// The requests that wait for a key outside the set.
-    private(set) var keyWaits: KeyWaits
-    /// The size of the current request in bytes, head and body; the handler sets it.
-    var requestByteCount = 0
+    private var keyWaits = KeyWaits()
     /// The payload and the nonce of the last token; the ranges of its claims point into this payload.
     private(set) var workspace = VerificationWorkspace()
 
-    init(
-        cache: JWKSetCache,
-        revocations: Revocations,
-        ownTokens: OwnTokenJudge,
-        keyWaitPlaces: Int = KeyWaits.defaultPlaces
-    ) {
+    init(cache: JWKSetCache, revocations: Revocations, ownTokens: OwnTokenJudge) {
         self.cache = cache
-        keyWaits = KeyWaits(places: keyWaitPlaces)
         self.revocations = revocations
         self.ownTokens = ownTokens
         snapshot = Published.Copy(cache.published)
@@ -46,30 +38,29 @@ final class TokenJudge {
     /// - Parameters:
     ///   - remembered: The tokens accepted earlier, for routes that expect the same token again, and the texts to return;
     ///     nil verifies each token.
-    ///   - trace: The request's `traceparent`, for a fetch of keys that it causes.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,
         remembered: (tokens: VerifiedSignatureCache, texts: ClaimSet)? = nil,
         verifier: TokenVerifier,
-        context: RequestContext,
-        trace: @autoclosure () -> String?
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Rejection) -> VerifiedClaims? {
         // A request that must keep waiting takes a place again.
-        let waited = keyWaits.remove(context.request)
+        let waited = keyWaits.remove(exchange.context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
             refreshKeys()
             // Keys older than `max-stale` verify no token.
-            guard !keys.isEmpty, snapshot.value.isUsable(at: context.now) else {
-                if try waitForKeys(nil, context, nil) { return nil }
+            guard !keys.isEmpty, snapshot.value.isUsable(at: exchange.context.now) else {
+                if try waitForKeys(nil, &exchange, bytes) { return nil }
                 continue
             }
             // The set still lacks the token's key, so the token need not be read again.
             if let waited, !keyIDs.contains(waited.keyID) {
-                if try waitForKeys(waited, context, hasWaited: true, trace()) { return nil }
+                if try waitForKeys(waited, hasWaited: true, &exchange, bytes) { return nil }
                 continue
             }
             let now = NumericDate.now
@@ -98,9 +89,9 @@ final class TokenJudge {
                 let wait = KeyWaits.Wait(
                     keyID: JWKSetCache.hash(workspace.keyID.span),
                     refusal: error,
-                    isLong: requestByteCount > KeyWaits.usualByteCount
+                    isLong: bytes.count > KeyWaits.usualByteCount
                 )
-                if try waitForKeys(wait, context, hasWaited: waited != nil, trace()) { return nil }
+                if try waitForKeys(wait, hasWaited: waited != nil, &exchange, bytes) { return nil }
                 continue
             }
             if revocations.count > 0 { try requireInForce(claims) }
@@ -149,12 +140,13 @@ extension TokenJudge {
     ///   - hasWaited: True if the request already had a place among the waiting ones.
     private func waitForKeys(
         _ wait: KeyWaits.Wait?,
-        _ context: RequestContext,
         hasWaited: Bool = false,
-        _ trace: @autoclosure () -> String?
+        _ exchange: inout HTTPExchange,
+        _ bytes: Span<UInt8>
     ) throws(Rejection) -> Bool {
+        let context = exchange.context
         let mayWait = hasWaited || wait.map { keyWaits.hasRoom(for: $0) } ?? true
-        let answer = CallTrace.$parent.withValue(trace()) {
+        let answer = CallTrace.$parent.withValue(TraceParent.passedOn(exchange.head, bytes)) {
             cache.missingKey(
                 wait?.keyID,
                 seenEpoch: snapshot.value.epoch,
@@ -185,7 +177,7 @@ extension TokenJudge {
 /// waits for may therefore use the same number of places again.
 struct KeyWaits {
     /// 512: enough for a hundred made-up key IDs a second, for as long as a request waits.
-    static let defaultPlaces = 512
+    private static let places = 512
     /// Requests above this size share an eighth of the places, so that their memory is bounded. 8 KiB is four times a
     /// genuine request.
     static let usualByteCount = 8_192
@@ -198,21 +190,16 @@ struct KeyWaits {
         let isLong: Bool
     }
 
-    private let places: Int
     private var waits: [ParkedRequest: Wait] = [:]
     private var requestsByKeyID: [UInt64: Int] = [:]
     private var longCount = 0
-
-    init(places: Int) { self.places = places }
-
-    var count: Int { waits.count }
 
     func contains(_ request: ParkedRequest) -> Bool { waits[request] != nil }
 
     /// It visits no waiting request: a client that fills the places makes the next forgery no dearer.
     func hasRoom(for wait: Wait) -> Bool {
-        if wait.isLong, longCount >= places / 8 { return false }
-        return waits.count < (requestsByKeyID[wait.keyID] == nil ? places : 2 * places)
+        if wait.isLong, longCount >= Self.places / 8 { return false }
+        return waits.count < (requestsByKeyID[wait.keyID] == nil ? Self.places : 2 * Self.places)
     }
 
     mutating func add(_ request: ParkedRequest, _ wait: Wait) {

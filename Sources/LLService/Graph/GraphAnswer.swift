@@ -66,13 +66,7 @@ struct GraphAnswer: ~Copyable {
 
     /// The answer to `DELETE`: `true` or `{"success":true}`. A negative answer throws `graph_refused`.
     static func revocation(_ response: HTTPSResponse) throws(GraphFailure) {
-        let answer = GraphAnswer(response)
-        try answer.check()
-        guard answer.json.document.count > 0 else { throw unreadable }
-        guard let success = answer.isObject ? answer.json.member("success") : answer.json.document.root else {
-            throw unreadable
-        }
-        try answer.requireYes(success)
+        guard try isDone(response) else { throw unreadable }
     }
 
     /// The answer of the uninstall endpoint. Facebook does not document its form, so every plausible success is
@@ -80,15 +74,22 @@ struct GraphAnswer: ~Copyable {
     /// success. Each may follow the prefix `for (;;);` that Facebook puts before JSON on its web hosts.
     static func uninstallation(_ response: HTTPSResponse) throws(GraphFailure) {
         let guardText = "for (;;);".utf8
-        let isGuarded = response.body.starts(with: guardText)
         var response = response
-        if isGuarded { response.body.removeFirst(guardText.count) }
+        if response.body.starts(with: guardText) { response.body.removeFirst(guardText.count) }
+        if response.body.isEmpty, (200..<300).contains(response.status) { return }
+        _ = try isDone(response)
+    }
+
+    /// True if the answer affirms success; false for an object that tells neither success nor an error.
+    private static func isDone(_ response: HTTPSResponse) throws(GraphFailure) -> Bool {
         let answer = GraphAnswer(response)
         try answer.check()
-        if response.body.isEmpty { return }
         guard answer.json.document.count > 0 else { throw unreadable }
-        let success = answer.isObject ? answer.json.member("success") : answer.json.document.root
-        if let success { try answer.requireYes(success) }
+        guard let success = answer.isObject ? answer.json.member("success") : answer.json.document.root else {
+            return false
+        }
+        try answer.requireYes(success)
+        return true
     }
 
     private static var unreadable: GraphFailure { GraphFailure(.graphUnreadableAnswer) }

@@ -35,7 +35,7 @@ package final class GraphClient: Sendable {
         app: AppSecret,
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> UserPermissions {
-        let request = try authorized(.get, "\(user.text)/permissions", by: app.accessToken, app)
+        let request = try request(.get, "\(user.text)/permissions", by: app.accessToken, app)
         return try answered(.listPermissions, request, until: deadline, GraphAnswer.permissions)
     }
 
@@ -47,7 +47,7 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) {
         let tail = permission.map { "/\($0.name)" } ?? ""
-        let request = try authorized(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
+        let request = try request(.delete, "\(user.text)/permissions\(tail)", by: app.accessToken, app)
         let operation: GraphOperation = permission == nil ? .revokeLogin : .revokePermission
         try answered(operation, request, until: deadline, GraphAnswer.revocation)
     }
@@ -72,7 +72,7 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> [UInt8]? {
         let query = [("input_token", token.text)]
-        let request = try authorized(.get, "debug_token", query, by: app.accessToken, app)
+        let request = try request(.get, "debug_token", query, by: app.accessToken, app)
         return try answered(.debugToken, request, until: deadline, GraphAnswer.inspection)
     }
 
@@ -87,7 +87,7 @@ package final class GraphClient: Sendable {
         // By default Graph returns only 25 friends, with their names.
         let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
         let query = [("fields", names.joined(separator: ","))]
-        let request = try authorized(.get, "me", query, by: token.text, app)
+        let request = try request(.get, "me", query, by: token.text, app)
         let limit = GraphLimits.profileBytes
         return try answered(.me, request, bodyBytes: limit, until: deadline, GraphAnswer.object)
     }
@@ -100,10 +100,7 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant = .never
     ) throws(GraphFailure) -> [UInt8] {
         let query = [(name: "client_id", value: appID), (name: "access_token", value: token.text)]
-        guard let url = try? configuration.url("oauth/access_token_info", query) else {
-            throw GraphFailure(.graphError, reason: "the request cannot be made")
-        }
-        let request = HTTPSRequest(.get, url, headers: Self.fields)
+        let request = try request(.get, "oauth/access_token_info", query)
         return try answered(.accessTokenInfo, request, until: deadline, GraphAnswer.object)
     }
 
@@ -112,22 +109,29 @@ package final class GraphClient: Sendable {
 
     private static let fields = [(name: "accept", value: "application/json")]
 
-    private func authorized(
+    /// - Parameter accessToken: Nil for a request that has the token in its query.
+    private func request(
         _ method: HTTPSRequest.Method,
         _ path: String,
         _ query: [(name: String, value: String)] = [],
-        by accessToken: String,
-        _ app: AppSecret
+        by accessToken: String? = nil,
+        _ app: AppSecret? = nil
     ) throws(GraphFailure) -> HTTPSRequest {
-        guard let proof = try? app.proof(of: accessToken),
-            let url = try? configuration.url(path, query + [("appsecret_proof", proof)])
-        else { throw GraphFailure(.graphError, reason: "the request cannot be made") }
-        // RFC 6750, 2.1. Graph accepts the token in this field as well as in a parameter.
-        let token = (name: "authorization", value: "Bearer \(accessToken)")
-        return HTTPSRequest(method, url, headers: Self.fields + [token])
+        var (query, fields) = (query, Self.fields)
+        do {
+            if let accessToken, let app {
+                query.append(("appsecret_proof", try app.proof(of: accessToken)))
+                // RFC 6750, 2.1. Graph accepts the token in this field as well as in a parameter.
+                fields.append(("authorization", "Bearer \(accessToken)"))
+            }
+            return HTTPSRequest(method, try configuration.url(path, query), headers: fields)
+        } catch {
+            throw GraphFailure(.graphError, reason: "the request cannot be made")
+        }
     }
 
-    /// Makes a call, and counts it and its duration, tries and pauses included.
+    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause. The
+    /// call is counted with its duration, tries and pauses included.
     private func answered<Answer>(
         _ operation: GraphOperation,
         _ request: HTTPSRequest,
@@ -137,46 +141,29 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> Answer {
         let began = MonotonicClock.now()
         let deadline = min(deadline, began + callTimeout)
-        do throws(GraphFailure) {
-            // After the deadline nobody waits for the answer.
-            guard began < deadline else { throw GraphFailure(.graphTimedOut) }
-            let answer = try repeated(request, bodyBytes: bodyBytes, until: deadline, read)
-            metrics?.count(operation, nil, since: began)
-            return answer
-        } catch {
-            metrics?.count(operation, error.error, since: began)
-            throw error
-        }
-    }
-
-    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause.
-    private func repeated<Answer>(
-        _ request: HTTPSRequest,
-        bodyBytes: Int,
-        until deadline: MonotonicInstant,
-        _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
-    ) throws(GraphFailure) -> Answer {
+        var failure: GraphFailure?
+        defer { metrics?.count(operation, failure?.error, since: began) }
         var pause = GraphLimits.firstPause.wholeNanoseconds
-        var mayBeDone = false
-        var attempt = 1
-        while true {
+        for attempt in 1...GraphLimits.attemptCount {
             do throws(GraphFailure) {
-                return try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
+                let answer = try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
+                failure = nil
+                return answer
             } catch {
-                var error = error
                 // A refusal of a later attempt does not undo the possible effect of an earlier one.
-                mayBeDone = mayBeDone || error.mayBeDone
-                error.mayBeDone = mayBeDone
+                let mayBeDone = error.mayBeDone || failure?.mayBeDone == true
+                failure = error
+                failure?.mayBeDone = mayBeDone
                 guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
                     error.retryAfterSeconds == nil
-                else { throw error }
+                else { break }
                 let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
                 // If no time is left for another attempt, this attempt's error is more useful than a timeout.
-                guard moment < deadline, (try? client.pause(until: moment)) != nil else { throw error }
+                guard moment < deadline, (try? client.pause(until: moment)) != nil else { break }
                 pause &*= 2
-                attempt += 1
             }
         }
+        throw failure ?? GraphFailure(.graphUnavailable)
     }
 
     private func attemptOnce<Answer>(
@@ -185,6 +172,8 @@ package final class GraphClient: Sendable {
         until deadline: MonotonicInstant,
         _ read: (HTTPSResponse) throws(GraphFailure) -> Answer
     ) throws(GraphFailure) -> Answer {
+        // After the deadline nobody waits for the answer.
+        guard MonotonicClock.now() < deadline else { throw GraphFailure(.graphTimedOut) }
         var httpLimits = HTTPSClientLimits()
         httpLimits.fetchTimeout = callTimeout
         httpLimits.bodyBytes = bodyBytes

@@ -68,22 +68,19 @@ struct IntrospectRequest: Sendable {
             throw Rejection(.invalidRequest, "The form has no parameter token.")
         }
         self.token = token
-        let (nonce, rawNonce) = (try Self.value("nonce", form), try Self.value("raw_nonce", form))
-        let subject = try Self.value("subject", form)
-        guard [nonce, rawNonce, subject].count(where: { $0 != nil }) <= 1 else {
+        let ties: [StaticString] = ["nonce", "raw_nonce", "subject"]
+        guard ties.count(where: { form.count(of: $0) > 0 }) <= 1 else {
             throw Rejection(.invalidRequest, "Only one of nonce, raw_nonce and subject may be given.")
         }
-        let loginNonce = nonce.map { .nonce($0) } ?? rawNonce.map { TokenBinding.LoginNonce.rawNonce($0) }
-        expectation.binding = TokenBinding(nonce: loginNonce, subject: subject)
+        for name in ties + ["app_id"] where form.first(name)?.isEmpty == true {
+            throw Rejection(.invalidRequest, "The parameter \(name) is empty.")
+        }
+        var nonce = form.first("nonce").map { TokenBinding.LoginNonce.nonce($0) }
+        if let raw = form.first("raw_nonce") { nonce = .rawNonce(raw) }
+        expectation.binding = TokenBinding(nonce: nonce, subject: form.first("subject"))
         // A token is asked about again and again within its life, so the age of its nonce does not count here.
         expectation.binding.issue = .ignored
-        expectation.appIDBytes = try Self.value("app_id", form)
-    }
-
-    private static func value(_ name: StaticString, _ form: FormParameters) throws(Rejection) -> [UInt8]? {
-        let value = form.first(name)
-        guard value?.isEmpty != true else { throw Rejection(.invalidRequest, "The parameter \(name) is empty.") }
-        return value
+        expectation.appIDBytes = form.first("app_id")
     }
 }
 

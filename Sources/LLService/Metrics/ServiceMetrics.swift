@@ -76,82 +76,63 @@ package final class ServiceMetrics: Sendable {
     package init(registry: PrometheusRegistry) {
         self.registry = registry
         var counters: [Event: Counter] = [:]
-        for event in Self.events {
-            let (name, labels) = Self.series(event)
-            counters[event] = registry.counter(name, labels)
+        var graphTimers: [GraphOperation: Timer] = [:]
+        func add(_ event: Event, _ name: String, _ labels: (String, String)...) {
+            counters[event] = registry.counter("limited_login_" + name, labels)
+        }
+        func addVerdicts(_ subject: MetricSubject, _ codes: [Rejection.Code], _ name: String, _ label: (String, String))
+        {
+            for code in [nil] + codes {
+                add(.verdict(subject, code), name, label, ("result", code?.rawValue ?? "accepted"))
+            }
+        }
+        addVerdicts(.idToken, Self.codesOfIDTokens, "verifications_total", ("credential", "id_token"))
+        addVerdicts(.accessToken, Self.codesOfAccessTokens, "verifications_total", ("credential", "access_token"))
+        for kind in [CallbackKind.deauthorize, .dataDeletion] {
+            addVerdicts(.callback(kind), Self.codesOfCallbacks, "callbacks_total", ("callback", kind.rawValue))
+        }
+        add(.signature(isRemembered: true), "signature_cache_lookups_total", ("result", "hit"))
+        add(.signature(isRemembered: false), "signature_cache_lookups_total", ("result", "miss"))
+        add(.issuedNonce, "nonces_issued_total")
+        add(.weakNonce, "weak_nonces_total")
+        for code in [nil] + Rejection.Code.all {
+            let isOutage = code.map { ProblemDialect.exchange.status(of: $0) >= 429 }
+            let outcome = isOutage.map { $0 ? "unavailable" : "refused" } ?? "issued"
+            add(.exchange(code), "exchanges_total", ("outcome", outcome))
+        }
+        for answer in ReplayAnswer.allCases {
+            add(.replayAnswer(answer), "replay_store_answers_total", ("result", answer.rawValue))
+        }
+        for operation in GraphOperation.allCases {
+            let label = ("operation", operation.rawValue)
+            graphTimers[operation] = registry.timer("limited_login_graph_request_duration_seconds", [label])
+            for error in [nil] + Rejection.Code.ofGraph {
+                add(.graphCall(operation, error), "graph_requests_total", label, ("result", error?.rawValue ?? "ok"))
+            }
+        }
+        for reason in [nil] + WebhookFailure.Reason.allCases {
+            add(.webhook(reason), "webhooks_total", ("result", reason?.rawValue ?? "delivered"))
         }
         self.counters = counters
         acceptedIDTokens = counters[.verdict(.idToken, nil)]
         rememberedSignatures = counters[.signature(isRemembered: true)]
-        let timers = GraphOperation.allCases.map { operation in
-            (
-                operation,
-                registry.timer("limited_login_graph_request_duration_seconds", [("operation", operation.rawValue)])
-            )
-        }
-        graphTimers = Dictionary(uniqueKeysWithValues: timers)
+        self.graphTimers = graphTimers
     }
 
-    private static func series(_ event: Event) -> (name: String, labels: [(String, String)]) {
-        switch event {
-        case .verdict(.callback(let kind), let code):
-            ("limited_login_callbacks_total", [("callback", kind.rawValue), ("result", code?.rawValue ?? "accepted")])
-        case .verdict(let subject, let code):
-            (
-                "limited_login_verifications_total",
-                [
-                    ("credential", subject == .idToken ? "id_token" : "access_token"),
-                    ("result", code?.rawValue ?? "accepted"),
-                ]
-            )
-        case .signature(let isRemembered):
-            ("limited_login_signature_cache_lookups_total", [("result", isRemembered ? "hit" : "miss")])
-        case .exchange(let code): ("limited_login_exchanges_total", [("outcome", outcome(of: code))])
-        case .issuedNonce: ("limited_login_nonces_issued_total", [])
-        case .weakNonce: ("limited_login_weak_nonces_total", [])
-        case .replayAnswer(let answer): ("limited_login_replay_store_answers_total", [("result", answer.rawValue)])
-        case .graphCall(let operation, let error):
-            (
-                "limited_login_graph_requests_total",
-                [("operation", operation.rawValue), ("result", error?.rawValue ?? "ok")]
-            )
-        case .webhook(let reason): ("limited_login_webhooks_total", [("result", reason?.rawValue ?? "delivered")])
-        }
+    /// Graph's errors are no verdicts on an id token.
+    private static let codesOfIDTokens = Rejection.Code.all.filter {
+        !(Rejection.Code.ofGraph + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens]).contains($0)
     }
+    private static let codesOfAccessTokens =
+        Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens + [
+            .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
+            .replayStoreUnavailable, .internalError,
+        ] + Rejection.Code.ofTokens.filter(\.isOfAccessTokens)
+    private static let codesOfCallbacks: [Rejection.Code] = [
+        .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
+    ]
 
-    private static func outcome(of exchange: Rejection.Code?) -> String {
-        guard let exchange else { return "issued" }
-        return ProblemDialect.exchange.status(of: exchange) >= 429 ? "unavailable" : "refused"
-    }
-
-    private static let events: [Event] = {
-        // Graph's errors are no verdicts on an id token.
-        let others = Rejection.Code.ofGraph + Rejection.Code.ofAccessTokens + [.tooManyAccessTokens]
-        let ofIDToken = Rejection.Code.all.filter { !others.contains($0) }
-        let ofAccessToken =
-            Rejection.Code.ofAccessTokens + Rejection.Code.ofGraphAboutAccessTokens + [
-                .invalidRequest, .invalidPermission, .unknownApp, .tooManyAccessTokens, .overloaded,
-                .replayStoreUnavailable, .internalError,
-            ] + Rejection.Code.ofTokens.filter(\.isOfAccessTokens)
-        let ofCallback: [Rejection.Code] = [
-            .invalidSignedRequest, .callbackNotDelivered, .replayStoreUnavailable, .overloaded,
-        ]
-        let verdicts: [(MetricSubject, [Rejection.Code])] = [
-            (.idToken, ofIDToken), (.accessToken, ofAccessToken), (.callback(.deauthorize), ofCallback),
-            (.callback(.dataDeletion), ofCallback),
-        ]
-        var events: [Event] = [
-            .signature(isRemembered: true), .signature(isRemembered: false), .issuedNonce, .weakNonce,
-        ]
-        for (subject, codes) in verdicts { events += ([nil] + codes).map { .verdict(subject, $0) } }
-        events += ([nil] + Rejection.Code.all).map { .exchange($0) }
-        events += ReplayAnswer.allCases.map { .replayAnswer($0) }
-        for operation in GraphOperation.allCases {
-            events += ([nil] + Rejection.Code.ofGraph).map { .graphCall(operation, $0) }
-        }
-        return events + ([nil] + WebhookFailure.Reason.allCases).map { .webhook($0) }
-    }()
-
+    @inline(__always)
     func count(_ event: Event) {
         let counter =
             switch event {

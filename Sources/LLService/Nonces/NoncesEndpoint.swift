@@ -57,7 +57,7 @@ struct NonceRequest {
         for name in document.children(of: document.root) {
             let (member, value) = (document.string(name, in: body), name + 1)
             switch member {
-            case "app_id": appID = String(decoding: try document.anyText(member, value, in: body), as: UTF8.self)
+            case "app_id": appID = String(decoding: try document.anyText(name, in: body), as: UTF8.self)
             case "expires_in":
                 guard document.kind(value) == .number, let number = document.integer(value, in: body) else {
                     throw Rejection(.invalidRequest, "The member expires_in must be a whole number of seconds.")

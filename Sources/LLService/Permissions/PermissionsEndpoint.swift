@@ -23,24 +23,21 @@ enum PermissionsEndpoint {
             }
         }
         let (user, permission, needed) = (request.user, request.permission, request.needed)
-        guard exchange.head.method == .delete else {
-            return try GraphWorkers.ask(isQuestion: true, worker, &exchange, bytes) {
-                client,
-                deadline throws(GraphFailure) in
-                let permissions = try client.permissions(of: user, app: app, until: deadline)
-                return { response in
-                    response.addField("Content-Type: application/json")
-                    let appID = app.appID
-                    PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &response.body)
-                }
-            }
-        }
-        let login = permission == nil ? (app.appID, user.text) : nil
-        return try GraphWorkers.ask(revoking: login, worker, &exchange, bytes) {
+        let isQuestion = exchange.head.method != .delete
+        let login = isQuestion || permission != nil ? nil : (app.appID, user.text)
+        return try GraphWorkers.ask(revoking: login, isQuestion: isQuestion, worker, &exchange, bytes) {
             client,
             deadline throws(GraphFailure) in
-            try client.revoke(permission, of: user, app: app, until: deadline)
-            return { $0.status = 204 }
+            guard isQuestion else {
+                try client.revoke(permission, of: user, app: app, until: deadline)
+                return { $0.status = 204 }
+            }
+            let permissions = try client.permissions(of: user, app: app, until: deadline)
+            return { response in
+                response.addField("Content-Type: application/json")
+                let appID = app.appID
+                PermissionsAnswer.write(permissions, user: user, appID: appID, needed: needed, to: &response.body)
+            }
         }
     }
 }
@@ -161,13 +158,8 @@ enum UninstallEndpoint {
         }
         let expectation = TokenExpectation(binding: .unbound, appID: members["app_id"])
         worker.subject = .idToken
-        let verdict = try worker.judge.judge(
-            token.utf8.span,
-            expectation,
-            verifier: worker.settings.unboundVerifier,
-            context: exchange.context,
-            trace: TraceParent.passedOn(exchange.head, bytes)
-        )
+        let verifier = worker.settings.unboundVerifier
+        let verdict = try worker.judge.judge(token.utf8.span, expectation, verifier: verifier, &exchange, bytes)
         guard let claims = verdict else { return .later(until: worker.judge.waitsUntil) }
         // The outcome is Graph's from here on.
         worker.subject = nil

@@ -126,8 +126,8 @@ extension WorkerContext {
                 expectation,
                 remembered: (signatures, texts),
                 verifier: settings.unboundVerifier,
-                context: exchange.context,
-                trace: TraceParent.passedOn(exchange.head, bytes)
+                &exchange,
+                bytes
             )
             return claims.map {
                 UnboundToken(claims: $0, payload: judge.workspace.payload, client: $0.audience)

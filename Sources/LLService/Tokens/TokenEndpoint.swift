@@ -111,14 +111,17 @@ struct TokenRequest: Sendable {
         guard !form.hasRepeatedName else {
             throw Rejection(.invalidRequest, "The form has a parameter more than once.")
         }
-        guard let grant = form.text("grant_type") else { throw Self.missing("grant_type") }
-        guard grant == Self.grantType else {
+        func required(_ name: StaticString) throws(Rejection) -> [UInt8] {
+            guard let value = form.value(name) else {
+                throw Rejection(.invalidRequest, "The form has no parameter \(name).")
+            }
+            return value
+        }
+        guard try required("grant_type") == Array(Self.grantType.utf8) else {
             throw Rejection(.unsupportedGrantType, "The grant_type must be \(Self.grantType).")
         }
-        guard let token = form.value("subject_token") else { throw Self.missing("subject_token") }
-        guard let type = form.text("subject_token_type") else { throw Self.missing("subject_token_type") }
-        login.token = token
-        switch TokenType(rawValue: type) {
+        login.token = try required("subject_token")
+        switch TokenType(rawValue: String(decoding: try required("subject_token_type"), as: UTF8.self)) {
         case .idToken: break
         case .accessToken: login.isAccessToken = true
         default:
@@ -193,10 +196,6 @@ struct TokenRequest: Sendable {
                     + "key_thumbprint cannot be given with one."
             )
         }
-    }
-
-    private static func missing(_ name: StaticString) -> Rejection {
-        Rejection(.invalidRequest, "The form has no parameter \(name).")
     }
 }
 

@@ -29,44 +29,11 @@ package struct LoginRequest: Sendable {
             document.member("id_token", of: document.root, in: body) == nil
             && document.member("access_token", of: document.root, in: body) != nil
         var hasIssuedNonce = false
+        let end = document.next(document.root)
         var name = document.firstChild(document.root)
-        while name < document.next(document.root) {
-            let (member, value) = (document.string(name, in: body), name + 1)
-            switch (member, isAccessToken) {
-            case ("id_token", _), ("access_token", true): token = try document.text(member, value, in: body)
-            case ("access_token", false): expectation.accessTokenBytes = try document.text(member, value, in: body)
-            case ("nonce", _), ("raw_nonce", false):
-                guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
-                let nonce = try nonce(member, value, document, body)
-                expectation.binding.nonce = member == "nonce" ? .nonce(nonce) : .rawNonce(nonce)
-            case ("issued_nonce", _): hasIssuedNonce = try document.flag(member, value)
-            case ("auth_nonce", true): hasAuthNonce = try document.flag(member, value)
-            case ("subject", _): expectation.binding.subject = try document.text(member, value, in: body)
-            case ("app_id", _):
-                let appID = try document.anyText(member, value, in: body)
-                guard !appID.isEmpty || isAccessToken else {
-                    throw Rejection(.unknownApp, "The member app_id is empty.")
-                }
-                expectation.appIDBytes = appID
-            case ("permissions", _):
-                permissions = try document.permissions(value, in: body, ofLimitedLogin: !isAccessToken)
-            case ("key_thumbprint", false): expectation.keyThumbprintBytes = try document.text(member, value, in: body)
-            case ("raw_nonce", true), ("key_thumbprint", true):
-                throw Rejection(
-                    .invalidRequest,
-                    "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
-                        + "key_thumbprint can be given with one."
-                )
-            case ("auth_nonce", false):
-                throw Rejection(
-                    .invalidRequest,
-                    "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
-                )
-            default:
-                let known = isAccessToken ? Self.membersOfAccessToken : Self.members
-                throw RequestMistake.unknownMember(member, known: known)
-            }
-            name = document.next(value)
+        while name < end {
+            try read(name, document, body, &hasIssuedNonce)
+            name = document.next(name + 1)
         }
         guard !token.isEmpty else {
             throw Rejection(.invalidRequest, "The member id_token is missing, and there is no access_token.")
@@ -75,17 +42,73 @@ package struct LoginRequest: Sendable {
         if isAccessToken { try requireNonceOfAccessToken() }
     }
 
+    private mutating func read(
+        _ name: Int,
+        _ document: borrowing JSONDocument,
+        _ body: Span<UInt8>,
+        _ hasIssuedNonce: inout Bool
+    ) throws(Rejection) {
+        if document.string(name, equals: isAccessToken ? "access_token" : "id_token", in: body) {
+            token = try document.text(name, in: body)
+        } else if document.string(name, equals: "nonce", in: body) {
+            expectation.binding.nonce = .nonce(try nonce(name, document, body))
+        } else if document.string(name, equals: "raw_nonce", in: body), !isAccessToken {
+            expectation.binding.nonce = .rawNonce(try nonce(name, document, body))
+        } else if document.string(name, equals: "issued_nonce", in: body) {
+            hasIssuedNonce = try document.flag(name, in: body)
+        } else if document.string(name, equals: "subject", in: body) {
+            expectation.binding.subject = try document.text(name, in: body)
+        } else if document.string(name, equals: "app_id", in: body) {
+            let appID = try document.anyText(name, in: body)
+            guard !appID.isEmpty || isAccessToken else { throw Rejection(.unknownApp, "The member app_id is empty.") }
+            expectation.appIDBytes = appID
+        } else if document.string(name, equals: "permissions", in: body) {
+            permissions = try document.permissions(name + 1, in: body, ofLimitedLogin: !isAccessToken)
+        } else if isAccessToken {
+            try readOfAccessToken(name, document, body)
+        } else if document.string(name, equals: "key_thumbprint", in: body) {
+            expectation.keyThumbprintBytes = try document.text(name, in: body)
+        } else if document.string(name, equals: "access_token", in: body) {
+            expectation.accessTokenBytes = try document.text(name, in: body)
+        } else if document.string(name, equals: "auth_nonce", in: body) {
+            throw Rejection(
+                .invalidRequest,
+                "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
+            )
+        } else {
+            throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
+        }
+    }
+
+    private mutating func readOfAccessToken(
+        _ name: Int,
+        _ document: borrowing JSONDocument,
+        _ body: Span<UInt8>
+    ) throws(Rejection) {
+        switch document.string(name, in: body) {
+        case "auth_nonce": hasAuthNonce = try document.flag(name, in: body)
+        case "raw_nonce", "key_thumbprint":
+            throw Rejection(
+                .invalidRequest,
+                "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
+                    + "key_thumbprint can be given with one."
+            )
+        case let member: throw RequestMistake.unknownMember(member, known: Self.membersOfAccessToken)
+        }
+    }
+
     private func nonce(
-        _ member: String,
-        _ value: Int,
+        _ name: Int,
         _ document: borrowing JSONDocument,
         _ body: Span<UInt8>
     ) throws(Rejection) -> [UInt8] {
-        guard document.isString(value) else { throw Rejection(.invalidNonce, "The member \(member) must be a string.") }
-        let nonce = try document.anyText(member, value, in: body)
+        guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
+        let nonce = try document.anyText(name, in: body, .invalidNonce)
         // The verdict on an id token judges the nonce's form itself.
         guard !isAccessToken || Nonce.isValid(nonce.span) else { throw .invalidNonce }
-        guard !nonce.isEmpty else { throw Rejection(.invalidNonce, "The member \(member) is empty.") }
+        guard !nonce.isEmpty else {
+            throw Rejection(.invalidNonce, "The member \(document.string(name, in: body)) is empty.")
+        }
         return nonce
     }
 
@@ -104,25 +127,33 @@ package struct LoginRequest: Sendable {
     }
 }
 
+/// The value of a member, by the node of its name.
 extension JSONDocument {
-    /// A member's string.
-    func anyText(_ member: String, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
-        guard isString(value) else { throw Rejection(.invalidRequest, "The member \(member) must be a string.") }
+    /// A string.
+    func anyText(
+        _ name: Int,
+        in body: Span<UInt8>,
+        _ code: Rejection.Code = .invalidRequest
+    ) throws(Rejection) -> [UInt8] {
+        guard isString(name + 1) else {
+            throw Rejection(code, "The member \(string(name, in: body)) must be a string.")
+        }
         var text: [UInt8] = []
-        appendString(value, in: body, to: &text)
+        appendString(name + 1, in: body, to: &text)
         return text
     }
 
-    /// A member's string, which must not be empty.
-    func text(_ member: String, _ value: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
-        let text = try anyText(member, value, in: body)
-        guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(member) is empty.") }
+    /// A string that is not empty.
+    func text(_ name: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
+        let text = try anyText(name, in: body)
+        guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(string(name, in: body)) is empty.") }
         return text
     }
 
     /// True. The meaning of false would be unclear, so the flag must be left out instead.
-    func flag(_ member: String, _ value: Int) throws(Rejection) -> Bool {
-        guard kind(value) == .true else {
+    func flag(_ name: Int, in body: Span<UInt8>) throws(Rejection) -> Bool {
+        guard kind(name + 1) == .true else {
+            let member = string(name, in: body)
             throw Rejection(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
         }
         return true

@@ -24,17 +24,33 @@ enum VerifyEndpoint {
         let isRefresh = request.expectation.binding.isRefresh
         let person = worker.auditName(claims, payload)
         let uses = uses(claims, request.expectation, worker)
-        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
-            addFields(to: &response)
-            VerifyAnswer.write(
-                claims,
-                payload: payload.span,
-                keyID: keyID.span,
-                asked: asked,
-                isRefresh: isRefresh,
-                to: &response.body
-            )
+        // Without a closure the usual answer takes 1 % less.
+        guard !uses.isEmpty else {
+            write(claims, payload, keyID, asked, isRefresh, &exchange.response)
+            return .done(person: person)
         }
+        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
+            write(claims, payload, keyID, asked, isRefresh, &response)
+        }
+    }
+
+    private static func write(
+        _ claims: VerifiedClaims,
+        _ payload: [UInt8],
+        _ keyID: [UInt8],
+        _ asked: PermissionSet?,
+        _ isRefresh: Bool,
+        _ response: inout HTTPResponse
+    ) {
+        addFields(to: &response)
+        VerifyAnswer.write(
+            claims,
+            payload: payload.span,
+            keyID: keyID.span,
+            asked: asked,
+            isRefresh: isRefresh,
+            to: &response.body
+        )
     }
 
     /// Judges the id token that a session begins with; nil if it must wait for keys.
@@ -44,16 +60,16 @@ enum VerifyEndpoint {
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> VerifiedClaims? {
-        let binding = request.expectation.binding
-        guard !binding.requiresIssuedNonce || worker.settings.verifier.nonces != nil else { throw .noNonceIssuer }
+        let mustBeIssued = request.expectation.binding.requiresIssuedNonce
+        guard !mustBeIssued || worker.settings.verifier.nonces != nil else { throw .noNonceIssuer }
         let claims = try worker.judge.judge(
             request.token.span,
             request.expectation,
             verifier: worker.settings.verifier,
-            context: exchange.context,
-            trace: TraceParent.passedOn(exchange.head, bytes)
+            &exchange,
+            bytes
         )
-        if claims != nil { worker.count(binding.givenNonce, &exchange, bytes) }
+        if claims != nil { worker.count(request.expectation.binding.givenNonce, &exchange, bytes) }
         return claims
     }
 

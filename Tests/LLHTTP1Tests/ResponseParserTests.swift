@@ -66,7 +66,7 @@ struct ResponseParserTests {
         .init("HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n", .reject(.invalidContentLength)),
         .init("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", .reject(.invalidContentLength)),
         .init("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\n", .reject(.invalidTransferEncoding)),
-        .init("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", .reject(.unsupportedTransferCoding)),
+        .init("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", .reject(.invalidTransferEncoding)),
         .init("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .reject(.invalidTransferEncoding)),
         .init(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",

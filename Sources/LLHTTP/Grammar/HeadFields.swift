@@ -133,6 +133,7 @@ struct Framing {
     private var transferEncodings = 0
     private var isChunked = false
     private var endsInChunked = false
+    private var chunkedCount = 0
     private var closes = false
     private var keepsAlive = false
     private var expectsContinue = false
@@ -171,7 +172,10 @@ struct Framing {
             transferEncodings += 1
             isChunked = bytes.equalIgnoringCase(value, "chunked")
             var list = ListElements(value)
-            while let coding = list.next(bytes) { endsInChunked = bytes.equalIgnoringCase(coding, "chunked") }
+            while let coding = list.next(bytes) {
+                endsInChunked = bytes.equalIgnoringCase(coding, "chunked")
+                chunkedCount += endsInChunked ? 1 : 0
+            }
         default: break
         }
     }
@@ -216,8 +220,9 @@ struct Framing {
             guard contentLengths == 0 else { throw .conflictingFraming }
             guard transferEncodings == 1 else { throw .invalidTransferEncoding }
             if isChunked { return .chunked }
-            // RFC 9112 §6.1: an unknown coding is 501. §6.3: a request has no length if its last coding is not chunked: 400.
-            throw endsInChunked ? .unsupportedTransferCoding : .invalidTransferEncoding
+            // RFC 9112 §6.1: an unknown coding is 501, and chunked is applied once. §6.3: a request has no length if its last
+            // coding is not chunked: 400.
+            throw endsInChunked && chunkedCount == 1 ? .unsupportedTransferCoding : .invalidTransferEncoding
         }
         // RFC 9112 §6.3 allows equal values to be merged. Two are refused here, because no peer needs them.
         guard contentLengths <= 1 else { throw .invalidContentLength }

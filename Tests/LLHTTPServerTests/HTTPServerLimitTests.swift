@@ -122,10 +122,32 @@ struct HTTPServerLimitTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test(
-        "Many connections of a trusted peer or of a Unix socket close none",
-        arguments: TestServer.Kind.allCases
-    )
+    @Test("An address with many connections makes room for clients of another worker, and no other does")
+    func elsewhere() async throws {
+        var limits = HTTPServerLimits.patient
+        limits.connections = 60
+        let server = try TestServer(limits: limits, workerCount: 2) { TestHandler.named("\($0)") }
+        var many: [BlockingClient] = []
+        func client(of worker: String) throws -> BlockingClient? {
+            let client = try BlockingClient(server.address)
+            return client.exchange(Self.get)?.text == worker ? client : nil
+        }
+        while many.count < limits.connections {
+            if let client = try client(of: "0") { many.append(client) }
+            try #require(server.waitUntil { $0.open == many.count })
+        }
+        var others: [(client: BlockingClient, worker: String?)] = []
+        while others.count(where: { $0.worker == "1" }) < 12, others.count < 50 {
+            let client = try BlockingClient(server.address, from: [127, 0, 0, UInt8(others.count + 2)])
+            others.append((client, client.exchange(Self.get)?.text))
+        }
+        for other in others { #expect(other.client.exchange(Self.get)?.text == other.worker) }
+        #expect(server.waitUntil { $0.closed(.peer) == others.count && $0.open == limits.connections })
+        #expect(server.server.counters.closed(.limit) == 0)
+        await server.server.stop(drainDelay: .zero, grace: .zero)
+    }
+
+    @Test("Many connections of a trusted peer or of a Unix socket close none", arguments: TestServer.Kind.allCases)
     func trustedPeer(kind: TestServer.Kind) async throws {
         let server = try TestServer.limited(kind) { limits in
             limits.connections = 3

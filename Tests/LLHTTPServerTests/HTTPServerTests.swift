@@ -15,9 +15,7 @@ struct HTTPServerTests {
         #expect(first.text == "OK")
         #expect(first["date"]?.utf8.count == 29)
         #expect(first["connection"] == nil)
-        let second = try #require(
-            client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
-        )
+        let second = try #require(client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"))
         #expect(second.text == "hello")
         await server.stop()
     }

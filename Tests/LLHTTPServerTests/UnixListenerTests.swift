@@ -152,10 +152,7 @@ struct UnixListenerTests {
     @Test("A server may also listen on a port, and stops on both", arguments: [1, 2])
     func besidePort(workers: Int) async throws {
         let server = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                addresses: [.unix(path), .loopback(port: 0)],
-                workerCount: workers
-            )
+            configuration: HTTPServerConfiguration(addresses: [.unix(path), .loopback(port: 0)], workerCount: workers)
         ) { _ in TestHandler.probe() }
         try server.start()
         #expect(server.localAddresses.count == 2)

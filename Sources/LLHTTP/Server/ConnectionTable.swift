@@ -45,7 +45,6 @@ struct ConnectionTable: ~Copyable {
 
     func count(of list: List) -> Int { listCounts[list.rawValue] }
 
-    /// - Parameter peer: Nil for a connection that counts for no peer.
     mutating func insert(_ connection: Connection, from peer: Peer?) {
         let slot = free.popLast() ?? slots.count
         if slot == slots.count { slots.append(Slot()) }

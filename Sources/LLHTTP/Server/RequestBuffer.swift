@@ -117,7 +117,6 @@ package struct RequestBuffer: ~Copyable {
         if exchange.head.isChunked { decoder = ChunkedDecoder(limits: parser.limits, bodyLimit: limit) }
     }
 
-    /// - Returns: True if the body is complete.
     mutating func receiveBody() throws(HTTPRefusal) -> Bool {
         exchange.head.isChunked ? try decodeBody() : count >= requestEnd
     }

@@ -58,7 +58,7 @@ extension Worker {
         now = MonotonicClock.now()
         host.counters.accepted += 1
         let open = server.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        if open <= limits.connections || makeRoom(for: peer) {
+        if open <= limits.connections || asksForRoom(for: peer, open) || makeRoom(for: peer) {
             add(descriptor, from: peer, isOverLimit: false)
         } else if open <= limits.connections + limits.reservedConnections {
             add(descriptor, from: peer, isOverLimit: true)
@@ -71,7 +71,6 @@ extension Worker {
         }
     }
 
-    /// A connection that was counted has ended.
     mutating func didClose(_ cause: ConnectionCloseCause) {
         server.openConnections.wrappingSubtract(1, ordering: .relaxed)
         handle.load.wrappingSubtract(1, ordering: .relaxed)
@@ -88,6 +87,29 @@ extension Worker {
     private func countedPeer(_ address: SocketAddress?) -> Peer? {
         guard let address else { return nil }
         return limits.trustedPeers.contains { $0.contains(address) } ? nil : Peer(address)
+    }
+
+    /// Asks another worker to close a connection of its largest peer for a new one here: the system chooses the worker of
+    /// each connection, so one peer's may all be on another one. The new connection is admitted meanwhile, within the
+    /// reserve.
+    private func asksForRoom(for peer: Peer?, _ open: Int) -> Bool {
+        guard open <= limits.connections + limits.reservedConnections, !isOverShare(table.greatestPeer()?.count ?? 0)
+        else { return false }
+        let others = server.handles.withLock { $0.filter { $0 !== handle } }
+        guard let other = others.first(where: { $0.hasPeerOverShare.load(ordering: .relaxed) }) else { return false }
+        return other.send(.makeRoom(peer), unless: limits.reservedConnections)
+    }
+
+    /// Another worker has admitted a connection of `peer`: one of the largest peer's is closed here, if there are too many
+    /// in all.
+    mutating func makeRoomElsewhere(for peer: Peer?) {
+        now = MonotonicClock.now()
+        guard server.openConnections.load(ordering: .relaxed) > limits.connections else { return }
+        guard let greatest = table.greatestPeer(), isOverShare(greatest.count) else {
+            return handle.hasPeerOverShare.store(false, ordering: .relaxed)
+        }
+        let isOwn = greatest.peer == peer
+        if let victim = victim(of: greatest.peer, evenBusy: !isOwn) { close(victim, isOwn ? .limit : .peer) }
     }
 
     /// Closes one connection for a new one from `peer`: one of the peer with the most, or else one of any peer.

@@ -142,7 +142,6 @@ extension Worker {
             ? SystemCalls.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
     }
 
-    /// - Parameter result: The result of a send.
     /// - Returns: The number of bytes that the socket took; nil if the connection was closed because of an error.
     private mutating func taken(_ result: Int, by connection: Connection) -> Int? {
         if result >= 0 { return result }
@@ -214,6 +213,7 @@ extension Worker {
         let id = HTTPServer.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
         let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
         table.insert(connection, from: peer)
+        if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
         let result = platform_epoll_add(handle.poll, descriptor, Self.readable, table.tag(of: connection))
         guard result >= 0 else {
             close(connection, .failed)

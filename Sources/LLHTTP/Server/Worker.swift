@@ -43,12 +43,7 @@ struct Worker: ~Copyable {
     /// The least memory that the connections held since memory was last returned to the system.
     private var releasedBytes = 0
 
-    init(
-        _ handle: WorkerHandle,
-        _ index: Int,
-        of server: HTTPServer,
-        handler: any HTTPRequestHandler
-    ) {
+    init(_ handle: WorkerHandle, _ index: Int, of server: HTTPServer, handler: any HTTPRequestHandler) {
         listeners = handle.listeners
         self.handle = handle
         var limits = server.configuration.limits
@@ -194,6 +189,7 @@ extension Worker {
                 let connection = table.connection(at: request.slot)
                 if let connection, connection.request == request { wake(connection) }
             case .serve(let descriptor): admit(descriptor, from: nil)
+            case .makeRoom(let peer): makeRoomElsewhere(for: peer)
             case .stop(let closeAt, let cutOffAt):
                 if !isDraining { listenersCloseAt = closeAt }
                 self.cutOffAt = cutOffAt
@@ -268,6 +264,8 @@ enum WorkerTask {
     case wake(ParkedRequest)
     /// Serve a connection that the first worker has accepted.
     case serve(Int32)
+    /// Close a connection of the largest peer for one that another worker has admitted from this peer.
+    case makeRoom(Peer?)
     case stop(listenersCloseAt: MonotonicInstant, cutOffAt: MonotonicInstant)
 }
 
@@ -282,6 +280,7 @@ final class WorkerHandle: Sendable {
     private let tasks = Locked<[WorkerTask]?>([])
     /// The worker's connections, with those that it has not taken yet.
     let load = Atomic<Int>(0)
+    let hasPeerOverShare = Atomic<Bool>(false)
     let counters = Locked(HTTPServerCounters())
 
     init(_ listeners: [Listener]) throws(SocketError) {

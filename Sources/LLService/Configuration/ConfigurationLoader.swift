@@ -51,10 +51,7 @@ package enum ConfigurationLoader {
         return try ServiceConfiguration(given, file: readFile, only: only)
     }
 
-    private static func contents(
-        named: String?,
-        _ known: String?
-    ) throws(ConfigurationError) -> (String, [UInt8])? {
+    private static func contents(named: String?, _ known: String?) throws(ConfigurationError) -> (String, [UInt8])? {
         let path = named ?? known ?? defaultFile
         do throws(FileContents.Failure) {
             let limit = GivenSettings.fileByteLimit

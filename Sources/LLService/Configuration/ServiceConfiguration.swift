@@ -42,8 +42,6 @@ extension ServiceConfiguration {
         }
         for row in Settings.rows {
             guard let setting = settings[row.name] else { continue }
-            // A command that reads this setting alone does not read the switch of its feature.
-            if only == nil, let name = row.feature?.switchName, settings[name] == nil { continue }
             do throws(SettingFault) {
                 values[row.name] = try row.read(setting.value)
             } catch {
@@ -72,7 +70,6 @@ extension ServiceConfiguration {
         return (isSet(setting) && !missing.isEmpty, setting, missing.first, "set \(names) too")
     }
 
-    /// - Parameter isWhole: True if all settings were read.
     private func conflicts(isWhole: Bool) -> [Conflict] {
         let isShared = isWhole && self.listen.network?.collides(with: self.adminListen) == true
         let sharing =

@@ -20,7 +20,7 @@ package struct SettingRow: Sendable {
     fileprivate(set) var none = "none"
     package fileprivate(set) var reload = SettingReload.needsRestart
     package fileprivate(set) var summary = ""
-    /// The feature without which the setting has no effect, and is not checked if the feature has a switch.
+    /// The feature without which the setting has no effect.
     fileprivate(set) var feature: SettingFeature?
     /// The words of a choice from the strictest, if a verdict rests on it.
     fileprivate(set) var strictness: [String] = []
@@ -52,15 +52,6 @@ package enum SettingFeature: String, Sendable {
     case gateway = "gateway is not enabled: no route uses it"
     case webhook = "callbacks_url is not: the backend is told of no callback"
     case tokens = "issuer is not: no tokens are issued"
-
-    /// The setting that turns the feature on, if some of its settings are read with it alone.
-    var switchName: String? {
-        switch self {
-        case .gateway: nil
-        case .webhook: "callbacks_url"
-        case .tokens: "issuer"
-        }
-    }
 }
 
 package enum SettingKind: Sendable, Equatable {

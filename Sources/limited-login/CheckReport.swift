@@ -6,7 +6,6 @@ internal import LimitedLogin
 /// The report of `verify` and of the page on a credential: every check with its outcome, then the Profile or the reason
 /// of the refusal.
 struct CheckReport {
-    /// A check, its title for a person, and its outcome.
     typealias Row = (check: String, title: String, outcome: Outcome)
 
     enum Outcome: String {
@@ -52,29 +51,29 @@ struct CheckReport {
     }
 
     /// Prints the report: one JSON object, or lines for a person.
-    func write(asJSON: Bool, _ colour: ColourChoice = .auto) {
-        if asJSON { StandardOutput.write(json: json) } else { StandardOutput.write(text(isColoured: colour.isOn)) }
+    func write(asJSON: Bool) {
+        if asJSON { StandardOutput.write(json: json) } else { StandardOutput.write(text) }
     }
 
-    private func text(isColoured: Bool) -> String {
+    private var text: String {
         var lines = rows.map { row in
             switch row.outcome {
-            case .passed: "\(Colour.green.paint("ok", isColoured))       \(row.title)"
-            case .failed: "\(Colour.red.paint("REFUSED", isColoured))  \(row.title)"
-            case .skipped: Colour.dim.paint("-        \(row.title)", isColoured)
-            case .notAsked: Colour.dim.paint("-        not asked: \(row.title)", isColoured)
+            case .passed: "\(Colour.green.paint("ok"))       \(row.title)"
+            case .failed: "\(Colour.red.paint("REFUSED"))  \(row.title)"
+            case .skipped: Colour.dim.paint("-        \(row.title)")
+            case .notAsked: Colour.dim.paint("-        not asked: \(row.title)")
             }
         }
         lines.append("")
         if let refusal {
             let claim = refusal.claim.map { " (claim \($0))" } ?? ""
-            let heading = Colour.red.paint("refused: \(refusal.code)", isColoured)
+            let heading = Colour.red.paint("refused: \(refusal.code)")
             lines.append("\(heading)\(claim): \(TerminalText.safe(refusal.detail))")
-            lines.append("\(Colour.bold.paint("what to do:", isColoured)) \(TerminalText.safe(refusal.serviceHint))")
+            lines.append("\(Colour.bold.paint("what to do:")) \(TerminalText.safe(refusal.serviceHint))")
             let claims = claimLines
             if !claims.isEmpty { lines += ["", "the token claims (NOT VERIFIED, so prove nothing by it):"] + claims }
         } else {
-            lines.append(Colour.green.paint("accepted", isColoured))
+            lines.append(Colour.green.paint("accepted"))
             lines += answerLines
         }
         return lines.joined(separator: "\n")
@@ -137,7 +136,6 @@ extension TokenExpectation {
 
 extension CheckReport {
     /// Judges an id token as the service would.
-    /// - Parameter verifier: Judges in place of one made from the configuration.
     static func ofIDToken(
         _ token: [UInt8],
         _ expectation: TokenExpectation,
@@ -194,7 +192,6 @@ extension CheckReport {
     }
 
     /// Judges an access token as the service would, by asking Graph.
-    /// - Parameter settings: Used in place of settings made from the configuration.
     /// - Throws: ``Exit`` if Graph cannot tell, after a line on standard error.
     static func ofAccessToken(
         _ token: [UInt8],

@@ -29,7 +29,6 @@ enum StandardError {
     static func write(lines: String) { put(TerminalText.safe(lines: lines), STDERR_FILENO) }
 }
 
-/// Results on standard output.
 enum StandardOutput {
     /// Writes text unchanged: colours and line feeds are the program's own.
     static func write(_ text: String) { put(text, STDOUT_FILENO) }
@@ -61,28 +60,19 @@ enum Exit {
     }
 }
 
-/// The choice of colours for the report.
-enum ColourChoice: String, CaseIterable, ExpressibleByArgument {
-    /// Colours on a terminal that supports them, unless `NO_COLOR` is set.
-    case auto
-    case always
-    case never
-
-    /// True if standard output is to be coloured.
-    var isOn: Bool {
-        guard self == .auto else { return self == .always }
-        let environment = ProcessInfo.processInfo.environment
-        return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
-            && environment["TERM"] != "dumb"
-    }
-}
-
 enum Colour: String {
     case green = "32"
     case red = "31"
     case dim = "2"
     case bold = "1"
 
+    /// True if standard output is a terminal that supports colours, unless `NO_COLOR` is set.
+    private static var isOn: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return isatty(STDOUT_FILENO) == 1 && environment["NO_COLOR", default: ""].isEmpty
+            && environment["TERM"] != "dumb"
+    }
+
     /// The text in this colour, or unchanged.
-    func paint(_ text: String, _ isOn: Bool) -> String { isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }
+    func paint(_ text: String) -> String { Self.isOn ? "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" : text }
 }

@@ -57,9 +57,6 @@ struct Verify: ParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Option(help: ArgumentHelp("When to colour.", valueName: "when"))
-    var color = ColourChoice.auto
-
     @OptionGroup var options: ConfigurationOptions<VerdictSettings>
 
     func validate() throws {
@@ -115,7 +112,7 @@ struct Verify: ParsableCommand {
     }
 
     private func tell(_ report: CheckReport) throws {
-        report.write(asJSON: json, color)
+        report.write(asJSON: json)
         if report.refusal != nil { throw report.isOfQuestion ? Exit.verifyUsage : Exit.rejected }
     }
 

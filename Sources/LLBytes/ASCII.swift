@@ -92,7 +92,6 @@ package enum DecimalNumber {
     }
 }
 
-/// The names of Facebook's permissions.
 package enum PermissionName {
     /// The form of a name, for messages.
     package static let shape = "1 to 64 of [a-z_], words with a full stop between them"

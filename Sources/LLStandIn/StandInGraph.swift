@@ -18,7 +18,6 @@ struct StandInAnswer: Error {
         StandInAnswer(body: FacebookJSON.object(members))
     }
 
-    /// An error of Graph.
     static func error(_ code: Int, subcode: Int? = nil, _ message: String) -> StandInAnswer {
         let more = subcode.map { ",\"error_subcode\":\($0)" } ?? ""
         return StandInAnswer(
@@ -48,15 +47,12 @@ final class StandInGraph: Sendable {
     /// The secret of every app.
     let appSecret: String
     let tokens = Locked(NewestEntries<String, Token>())
-    /// The codes of the dialog.
     let codes = Locked(NewestEntries<String, DialogCode>())
     private let people = Locked(NewestEntries<Person, [String: String]>())
 
     init(appSecret: String) { self.appSecret = appSecret }
 
     /// Records a login: the permissions that its token shows are granted, and the others have the given statuses.
-    ///
-    /// - Parameter statuses: Permissions with another status than `granted`.
     func recordLogin(payload: [UInt8], statuses: [String: String]) {
         guard let claims = JSONObject(payload), let person = Self.person(claims) else { return }
         // A claim that needs a permission has its name.
@@ -169,7 +165,6 @@ final class StandInGraph: Sendable {
     }
 }
 
-/// A request to the stand-in, apart from its connection.
 struct StandInRequest {
     let method: HTTPMethod
     let path: String
@@ -195,7 +190,6 @@ struct StandInRequest {
         self.now = now
     }
 
-    /// The token of `Authorization`.
     var bearer: String { String((fields["authorization"] ?? "").dropFirst("Bearer ".count)) }
 
     /// The path without its trailing slash.

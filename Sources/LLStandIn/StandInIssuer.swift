@@ -43,7 +43,6 @@ package final class StandInIssuer: HTTPRequestHandler, Sendable {
     }
 
     /// Binds and serves; ``address`` then has the address with its real port.
-    /// - Parameter front: Answers some requests in place of the issuer.
     package func start(
         at address: SocketAddress,
         behind front: @escaping @Sendable (StandInIssuer) -> any HTTPRequestHandler

@@ -95,7 +95,6 @@ extension RedisFailure {
             }
     }
 
-    /// - Parameter node: the server's place if the URL names several.
     init(_ error: ClientError, at node: RedisNode? = nil) {
         switch error {
         case .timedOut(.handshaking): self = .perhapsPlain

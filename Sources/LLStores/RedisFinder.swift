@@ -62,7 +62,6 @@ final class RedisFinder {
         min(deadline, MonotonicClock.now() + configuration.limits.connectTimeout / 2)
     }
 
-    /// - Parameter start: the place of the URL through which the server was found.
     private func server(
         _ node: RedisNode,
         through start: RedisNode? = nil,
@@ -201,7 +200,6 @@ struct RedisPlaces: Hashable {
 }
 
 extension [RedisNode] {
-    /// Moves a node to the beginning.
     fileprivate mutating func prefer(_ node: RedisNode) {
         removeAll { $0 == node }
         insert(node, at: 0)

@@ -9,7 +9,6 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
 
     var isSocket: Bool { host.hasPrefix("/") }
 
-    /// True if the host is a name and no address.
     var isNamed: Bool { host == "localhost" || SocketAddress(host: host) == nil }
 
     package var description: String {
@@ -19,7 +18,6 @@ package struct RedisNode: Hashable, Sendable, CustomStringConvertible {
 
     /// The name that the node's certificate must have: the node's own, also if that is an address. A node that is only
     /// told by its address must have one for the name in the URL, if there is one: the holder of that name is trusted.
-    /// - Parameter start: the place of the URL through which the node was found.
     func certificateName(through start: RedisNode?) -> String {
         if !isNamed, let start, start.isNamed { return start.host }
         return host
@@ -84,7 +82,6 @@ extension RedisReply {
         }
     }
 
-    /// The elements of an array.
     var elements: [RedisReply]? { if case .array(let elements) = self { elements } else { nil } }
 
     /// The value of a name in an array of names and values.

@@ -19,7 +19,6 @@ package final class RedisReplayStore: Sendable {
 
         package init(url: ReplayStoreURL) { (self.url, password) = (url, url.password) }
 
-        /// The age from which a connection is renewed.
         var connectionAge: Duration {
             if case .sentinel = url.kind { min(limits.sentinelAge, limits.connectionAge) } else { limits.connectionAge }
         }
@@ -43,7 +42,6 @@ package final class RedisReplayStore: Sendable {
     /// The revoked logins: this replica's copy of the set in Redis.
     package let revocations: Revocations
 
-    /// - Parameter observe: called on the store's thread; it must not wait.
     package init(
         _ configuration: Configuration,
         observe: @escaping @Sendable (ReplayStoreEvent) -> Void = { _ in }

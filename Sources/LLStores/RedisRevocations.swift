@@ -35,7 +35,6 @@ struct RedisRevocations {
         var score: UInt64
         /// Members of that score that were already read; 0 unless they filled a page.
         var skipped = 0
-        /// The number of the page, from 1.
         var number = 1
         /// True if the whole set is read, and not only its end.
         let isWhole: Bool

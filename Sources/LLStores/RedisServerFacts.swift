@@ -24,7 +24,6 @@ package struct RedisServerFacts: Hashable, Sendable {
 extension RedisServerFacts {
     /// Reads INFO, or its sections server, memory, persistence and replication. It refuses a server that is not
     /// reliable for this use.
-    /// - Parameter isInCluster: true if the server may be the node of a cluster.
     package init(info: String, isInCluster: Bool = false) throws(RedisFailure) {
         let fields = Self.fields(info)
         guard let runID = fields["run_id"] else { throw .anonymous }

@@ -155,7 +155,6 @@ final class RedisSession {
     /// Sends commands about revocations. ``takeFinished()`` returns their answers.
     func send(_ commands: [[[UInt8]]], now: MonotonicInstant) throws(RedisFailure) { try send(commands, for: nil, now) }
 
-    /// - Parameter asked: nil if the commands are about revocations.
     private func send(
         _ commands: [[[UInt8]]],
         for asked: [QueuedLookup]?,

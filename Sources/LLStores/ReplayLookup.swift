@@ -86,7 +86,6 @@ extension ReplayEntry {
 package struct ReplayLookup: Equatable, Sendable {
     let entries: [ReplayEntry]
 
-    /// - Parameter entries: in the order in which they are checked. A refused entry leaves the later ones unused.
     package init(_ entries: [ReplayEntry]) { self.entries = entries }
 
     package func has(_ kind: ReplayKey.Kind) -> Bool { entries.contains { $0.kind == kind } }
@@ -137,7 +136,6 @@ package struct ReplayVerdict: Equatable, Sendable {
     }
 }
 
-/// Events in a store, for logs and metrics.
 package enum ReplayStoreEvent: Equatable, Sendable {
     /// The store answered a question.
     case answered(nanoseconds: UInt64)

@@ -93,7 +93,6 @@ package struct ReplayLimits: Sendable, Equatable {
 }
 
 extension MonotonicInstant {
-    /// The instant in whole milliseconds.
     package var milliseconds: UInt64 { nanoseconds / 1_000_000 }
 }
 

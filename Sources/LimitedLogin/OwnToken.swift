@@ -24,7 +24,6 @@ package final class OwnTokenVerifier {
     private let keys: [(keyID: String, algorithm: SigningKey.Algorithm, key: PublicKey)]
     private var workspace = VerificationWorkspace()
 
-    /// - Parameter verification: The policy with the apps that tokens may be for, and the skew.
     package init(_ issuer: TokenIssuer, verification: VerificationPolicy) {
         policy = issuer.policy
         issuers = ByteStringSet([policy.issuer])

@@ -182,7 +182,6 @@ extension Profile {
     }
 
     /// Appends the profile as a member of the object that the buffer ends with.
-    /// - Parameter permissions: The permissions that Graph told.
     package func write(_ permissions: [String], to body: inout [UInt8]) {
         JSONWriter.name("profile", to: &body)
         JSONWriter.raw("{", to: &body)

@@ -50,7 +50,6 @@ extension Rejection {
             )
     }
 
-    /// - Parameter reason: The fault of the JSON; nil if it is no object.
     package static func unreadable(_ part: Part, reason: String?) -> Rejection {
         let wanted = reason.map { "strict JSON: \($0)" } ?? "a JSON object"
         return Rejection(.malformedToken, "The \(part.rawValue) is not \(wanted).", hint: isChanged)
@@ -255,7 +254,6 @@ extension Rejection {
         .detail("The token's nonce is the raw nonce itself, not its SHA-256: the client does not hash it.")
         .hint("Give the same value as nonce, since the app does not hash its nonce.")
 
-    /// - Parameter nonce: The token's nonce, which is not the one given.
     static func otherNonce(_ nonce: [UInt8]) -> Rejection {
         if nonce.isEmpty { return emptyNonce }
         let isUUID =

@@ -88,7 +88,6 @@ public struct SigningKey: Sendable, Redacted {
 
     func signature(for message: [UInt8]) throws(OpenSSLError) -> [UInt8] { try key.signature(for: message) }
 
-    /// The public key, ready to verify.
     var publicKey: PublicKey? { try? PublicKey(key.numbers) }
 }
 

@@ -199,7 +199,6 @@ extension TokenVerifier {
 /// The facts of an accepted token about the person. A claim with the wrong type is left out, but the token stays good,
 /// as in Facebook's SDK.
 extension VerificationWorkspace {
-    /// - Parameter rows: The claims about the person that are read.
     mutating func verifiedClaims(
         _ times: (issuedAt: NumericDate, expiresAt: NumericDate),
         isLimited: Bool = true,

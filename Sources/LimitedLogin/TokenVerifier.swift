@@ -127,7 +127,6 @@ extension TokenVerifier {
     }
 
     /// The first part of a verdict: everything that needs no key.
-    /// - Returns: The positions of the token's parts, and the name of its key.
     func begin(
         _ token: String,
         _ expectation: TokenExpectation,

@@ -14,7 +14,6 @@ package struct CatalogueWorkshop: Sendable {
     package let now: Int64
     let keys: Minters
     package var template: ClaimsTemplate
-    /// The claims about the person.
     package var person = jane
 
     package init(template: ClaimsTemplate, keys: Minters, nonce: String, now: Int64) {
@@ -100,9 +99,7 @@ package struct ClaimsTemplate: Sendable {
         "user_hometown", "user_location", "user_gender", "cnf",
     ]
 
-    /// The default of `iss`.
     package let issuer: String
-    /// The default of `aud`.
     package var audience: String
 
     package init(issuer: String, audience: String) {

@@ -7,7 +7,6 @@ private typealias Entry = CatalogueEntry
 package struct CatalogueEntry: Sendable {
     /// Lower-case letters, digits and `-`: the name of the token's file, and the end of the path `/login/…`.
     package let name: String
-    /// The fault of the token, in one sentence.
     package let fault: String
     /// The service's code for the refusal; nil for a good token.
     package let code: Rejection.Code?

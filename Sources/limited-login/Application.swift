@@ -85,7 +85,6 @@ struct Application {
 
     /// Acquires all that the configuration needs, threads and both listeners, then reports that the service is ready.
     /// The replay store connects meanwhile.
-    /// - Parameter time: The time for which the start retries an address that is not available.
     func start(tryingFor time: Duration) throws(StartError) {
         Threads.require(configuration.threads)
         if case .redis(let store) = core.replayStore { store.start() }
@@ -119,11 +118,7 @@ struct Application {
     }
 
     /// Starts a server. It retries after an error that may pass, unless the program is to stop.
-    private func start(
-        _ server: HTTPServer,
-        _ flag: String,
-        until deadline: MonotonicInstant
-    ) throws(StartError) {
+    private func start(_ server: HTTPServer, _ flag: String, until deadline: MonotonicInstant) throws(StartError) {
         var isTold = false
         while true {
             do throws(SocketError) {

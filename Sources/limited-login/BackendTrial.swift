@@ -6,7 +6,6 @@ internal import LimitedLogin
 
 struct TrialResult {
     let name: String
-    /// The credential, in one sentence.
     let sent: String
     /// The service's code for the refusal; nil if the credential must be accepted.
     let code: Rejection.Code?
@@ -66,7 +65,6 @@ final class BackendTrial {
         (self.routes, self.program) = (routes, program)
     }
 
-    /// - Throws: The outcome of a good login if it is no verdict.
     func run() throws(TrialOutcome) {
         try waitForBackend()
         // A token that is only wrong under a setting, or by this service's own limit, shows no fault of a backend.

@@ -28,7 +28,6 @@ final class FollowedFiles: Sendable {
     private static let linkLimit = 40
 
     /// Follows the files of a configuration from now on; the caller reads them after this call.
-    /// - Returns: The reason why changes may go unnoticed; nil if there is none.
     @discardableResult
     func follow(_ configuration: ServiceConfiguration) -> String? {
         let files = configuration.watchesFiles ? Self.files(of: configuration) : []

@@ -36,7 +36,6 @@ enum LocalTime {
     }
 }
 
-/// The moment of a verdict.
 struct AsOf: ParsableArguments {
     @Option(help: "Judge as of then: 1700000000 or 2024-01-31T12:00:00Z.", transform: Moment.read)
     var at: NumericDate?

@@ -79,7 +79,6 @@ struct ScenarioRun {
         return try keep(name, "nonce", of: answer, "The service issued no nonce: it")
     }
 
-    /// - Returns: The app's token, and the members that tie it to the login.
     private mutating func logIn(
         _ entry: CatalogueEntry? = nil
     ) throws -> (token: String, proofs: [(name: String, value: String)]) {

@@ -48,7 +48,6 @@ struct Serve: ServingCommand {
 extension Application {
     /// Reads the configuration again at each SIGHUP, and after each change of a file. A good one takes effect with the next request. A bad one is
     /// refused with its reason, and the old one stays in force.
-    /// - Parameter inForce: The current configuration, from the start or the last reload.
     fileprivate func reload(
         _ options: ConfigurationOptions<ServiceSettings>,
         _ logLevel: LogLevelSwitch,

@@ -134,7 +134,6 @@ enum ServiceFactory {
         }
     }
 
-    /// The authorities that the service trusts as a client.
     static func trust(_ configuration: ServiceConfiguration) throws(StartError) -> TLSContext.Trust {
         guard let file = configuration.caFile else { return .system }
         try requirePEM(all.caFile, file)

@@ -19,8 +19,7 @@ extension SettingScope {
 enum ServiceSettings: SettingScope {
     static let settings: [any AnySetting] = [
         all.appIDs, all.listen, all.adminListen, all.clientKeysFile, all.nonceSecretFile, all.accessTokensAreAccepted,
-        all.appSecretsFile, all.gatewayIsEnabled,
-        all.replayStore,
+        all.appSecretsFile, all.gatewayIsEnabled, all.replayStore,
     ]
 }
 
@@ -29,9 +28,8 @@ enum VerdictSettings: SettingScope {
     /// The settings that may change a verdict; `binding` comes with the question.
     static let decisive: [any AnySetting] = [
         all.appIDs, all.issuers, all.jwksURLs, all.caFile, all.clockSkew, all.maxTokenAgeSeconds,
-        all.onlyLimitedTracking,
-        all.accessTokensAreAccepted,
-        all.appSecretsFile, all.graphURL, all.graphVersion, all.nonceSecretFile,
+        all.onlyLimitedTracking, all.accessTokensAreAccepted, all.appSecretsFile, all.graphURL, all.graphVersion,
+        all.nonceSecretFile,
     ]
 
     /// The flags that give another process the settings that are set.
@@ -51,8 +49,7 @@ enum PageSettings: SettingScope {
 
 enum KeySettings: SettingScope {
     static let settings: [any AnySetting] = [
-        all.jwksURLs, all.caFile, all.jwksTTL, all.jwksMinimumTTL, all.jwksMaximumTTL,
-        all.jwksMaximumStaleness,
+        all.jwksURLs, all.caFile, all.jwksTTL, all.jwksMinimumTTL, all.jwksMaximumTTL, all.jwksMaximumStaleness,
     ]
     static let readsOthers = false
 }

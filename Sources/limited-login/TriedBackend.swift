@@ -77,9 +77,7 @@ struct TriedRoutes {
         }
         let cookies = values[Self.cookie].map { [(name: "Cookie", value: $0)] } ?? []
         do throws(ClientError) {
-            return try client.send(
-                HTTPSRequest(.post, url, headers: fields + cookies, body: .json(Array(body.utf8)))
-            )
+            return try client.send(HTTPSRequest(.post, url, headers: fields + cookies, body: .json(Array(body.utf8))))
         } catch {
             throw .broken("\(url) gives no answer: \(error)")
         }

@@ -48,10 +48,7 @@ enum HTTPCaseOverrides {
                 "nginx-tests/http_host IPvFuture all symbols (absolute request)",
             ]
         ),
-        (
-            "A NUL hidden in a percent-encoding is refused: no path of the server has one.",
-            ["httparse/urltest_106"]
-        ),
+        ("A NUL hidden in a percent-encoding is refused: no path of the server has one.", ["httparse/urltest_106"]),
         (
             "Refused at the first byte that cannot be repaired, instead of waiting for the rest.",
             [

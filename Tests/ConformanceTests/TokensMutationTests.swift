@@ -65,13 +65,7 @@ struct TokensMutationTests {
                         workspace: &workspace
                     )
                 } else {
-                    _ = try verifier.judge(
-                        token.span,
-                        expectation,
-                        keys: keys,
-                        now: now,
-                        workspace: &workspace
-                    )
+                    _ = try verifier.judge(token.span, expectation, keys: keys, now: now, workspace: &workspace)
                 }
                 return nil
             } catch {

@@ -252,9 +252,7 @@ struct CommandLineTests {
     @Test("healthcheck exits with 0 for a healthy service, with 1 for one that is not ready")
     func healthcheck() throws {
         let service = try RunningService(jwksURL: "http://127.0.0.1:1/")
-        let environment = Self.required.merging(
-            ["LIMITED_LOGIN_ADMIN_LISTEN": "\(service.adminAddress)"]
-        ) { $1 }
+        let environment = Self.required.merging(["LIMITED_LOGIN_ADMIN_LISTEN": "\(service.adminAddress)"]) { $1 }
         #expect(try FinishedRun(["healthcheck"], environment: environment).exitCode == 0)
         let unready = try FinishedRun(["healthcheck", "--ready"], environment: environment)
         #expect(unready.exitCode == 1 && unready.errors.contains("answers 503: No usable keys"), "\(unready.errors)")

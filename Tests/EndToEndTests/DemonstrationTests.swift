@@ -35,9 +35,7 @@ struct DemonstrationTests {
         }
     }
 
-    @Test(
-        "demo uses and prints free ports if its default ones are taken; a port that is named is never replaced"
-    )
+    @Test("demo uses and prints free ports if its default ones are taken; a port that is named is never replaced")
     func takenPorts() throws {
         // This test holds the ports, unless another program already does.
         let held = [8_080, 8_081, 8_090].map(HeldPort.init)

@@ -116,9 +116,7 @@ struct NonceLifeTests {
                 (["--issued-nonce"], 0), (["--nonce", nonce], 0), (["--nonce", nonce, "--issued-nonce"], 0),
                 (["--nonce", String(nonce.dropLast()), "--issued-nonce"], 1),
             ] {
-                let judged = try FinishedRun(
-                    ["verify", token, "--jwks", replicas.issuer.jwksURL] + flags + options
-                )
+                let judged = try FinishedRun(["verify", token, "--jwks", replicas.issuer.jwksURL] + flags + options)
                 #expect(judged.exitCode == code && judged.errors.isEmpty, "\(judged.output)\(judged.errors)")
             }
         }

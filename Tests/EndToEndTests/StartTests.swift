@@ -10,9 +10,7 @@ struct StartTests {
         "LIMITED_LOGIN_ADMIN_LISTEN": "127.0.0.1:0", "LIMITED_LOGIN_LOG_FORMAT": "json",
     ]
 
-    @Test(
-        "A port that becomes free within five seconds is used; an earlier SIGHUP causes a reload after the start"
-    )
+    @Test("A port that becomes free within five seconds is used; an earlier SIGHUP causes a reload after the start")
     func passingError() throws {
         var holder: Socket? = try Socket.listener(on: .loopback(port: 0), backlog: 1, sharesPort: false)
         let address = "\(try #require(try holder?.localAddress()))"

@@ -39,10 +39,7 @@ struct TerminalTextTests {
         }
     }
 
-    @Test(
-        "keys shows a hostile key id without control characters, as text and as JSON",
-        arguments: [[], ["--json"]]
-    )
+    @Test("keys shows a hostile key id without control characters, as text and as JSON", arguments: [[], ["--json"]])
     func keys(flags: [String]) throws {
         let issuer = try Self.issuer()
         defer { issuer.stop() }

@@ -73,9 +73,7 @@ struct GraphClientTests {
         let token = "123456789012345|0123456789abcdef0123456789abcdef"
         let key = Array("0123456789abcdef0123456789abcdef".utf8)
         let proof = try HMACSHA256.authenticationCode(for: Array(token.utf8).span, key: key.span).hexadecimal
-        #expect(
-            request.line == "GET /v26.0/2954873201847263/permissions?appsecret_proof=\(proof) HTTP/1.1"
-        )
+        #expect(request.line == "GET /v26.0/2954873201847263/permissions?appsecret_proof=\(proof) HTTP/1.1")
         #expect(request.value(of: "authorization") == "Bearer \(token)")
     }
 

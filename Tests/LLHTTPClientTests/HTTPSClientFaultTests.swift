@@ -43,11 +43,7 @@ struct ClientFault: Sendable, CustomTestStringConvertible {
             manner: { _ in .resetting },
             expected: .failed(reason: "Connection reset by peer")
         ),
-        ClientFault(
-            testDescription: "closed without an answer",
-            script: { _, _ in },
-            expected: .closed
-        ),
+        ClientFault(testDescription: "closed without an answer", script: { _, _ in }, expected: .closed),
         ClientFault(
             testDescription: "a body that ends with the connection is cut without notice",
             script: { _, peer in

@@ -42,10 +42,7 @@ struct HTTPSClientProxyTests {
                 "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 3\r\n\r\nwho",
                 ClientError.proxyFailed(reason: "it answered 407")
             ),
-            (
-                "HTTP/1.1 200 OK\r\n\r\nGREETING",
-                .proxyFailed(reason: "it sent bytes before the TLS handshake")
-            ),
+            ("HTTP/1.1 200 OK\r\n\r\nGREETING", .proxyFailed(reason: "it sent bytes before the TLS handshake")),
             ("SOCKS", .malformedResponse(reason: "the status line is malformed")),
         ]
     )

@@ -15,13 +15,7 @@ struct GraphFault: Sendable, CustomTestStringConvertible {
     var attempts = 1
     let script: @Sendable (ScriptedPeer) throws -> Void
 
-    static func body(
-        _ body: String,
-        status line: String = "200 OK",
-        _ status: Int,
-        _ code: String,
-        attempts: Int = 1
-    )
+    static func body(_ body: String, status line: String = "200 OK", _ status: Int, _ code: String, attempts: Int = 1)
         -> GraphFault
     {
         GraphFault(testDescription: "\(line) \(body.prefix(50))", status: status, code: code, attempts: attempts) {

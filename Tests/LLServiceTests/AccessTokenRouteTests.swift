@@ -249,9 +249,7 @@ struct AccessTokenRouteTests {
         }
     }
 
-    @Test(
-        "A token without an issue time passes after a callback; after an order the refusal says until when"
-    )
+    @Test("A token without an issue time passes after a callback; after an order the refusal says until when")
     func unknownIssue() async throws {
         for kind in [RevocationKind.callback, .order] {
             let story = Locked(GraphStory.data())

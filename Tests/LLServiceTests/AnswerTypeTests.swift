@@ -66,9 +66,7 @@ struct AnswerTypeTests {
         }
     }
 
-    @Test(
-        "The answer about an access token is a LoginRecord, with the nonce of its login if that was asked for"
-    )
+    @Test("The answer about an access token is a LoginRecord, with the nonce of its login if that was asked for")
     func accessTokens() async throws {
         let info = #"{"access_token":"x","token_type":"bearer","auth_nonce":"n0NceOfThisLogin"}"#
         let answers = Locked((data: GraphStory.data(), me: GraphStory.me))

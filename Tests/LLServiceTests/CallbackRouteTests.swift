@@ -52,9 +52,7 @@ struct CallbackRouteTests {
         #expect(service.metric("limited_login_webhooks_total{result=\"delivered\"}") == 1)
     }
 
-    @Test(
-        "A repetition has the same code and is not delivered again; another request has its own code"
-    )
+    @Test("A repetition has the same code and is not delivered again; another request has its own code")
     func repetition() async throws {
         let service = try await CallbackService()
         let now = WallClock.unixSeconds()

@@ -98,9 +98,7 @@ struct DPoPRouteTests {
         let fields = Self.fields(token, try Self.proof(token).make())
         let demanding = try service.answer("GET", "/auth?permissions=user_birthday", fields: fields)
         #expect(demanding.status == 403)
-        #expect(
-            demanding["www-authenticate"] == #"DPoP error="insufficient_scope", scope="user_birthday""#
-        )
+        #expect(demanding["www-authenticate"] == #"DPoP error="insufficient_scope", scope="user_birthday""#)
         #expect(try service.answer("GET", "/auth?app_id=42", fields: fields).code == "invalid_audience")
         #expect(try service.answer("GET", "/auth?x=1", fields: fields).status == 400)
         #expect(try service.answer("GET", "/auth", fields: fields).status == 200)
@@ -282,9 +280,7 @@ struct DPoPRouteTests {
         #expect(try service.answer("GET", "/auth", fields: Self.fields(token, proof.make(), told + evil)).status == 401)
     }
 
-    @Test(
-        "A device with too many proofs gets 429 and a time to wait"
-    )
+    @Test("A device with too many proofs gets 429 and a time to wait")
     func tooMany() async throws {
         // There are 24 places for proofs, and each key gets an eighth of them.
         let store = MemoryReplayStore(capacity: 32, now: WallClock.unixMilliseconds() - 60_000)

@@ -152,10 +152,7 @@ struct GraphRouteTests {
         #expect(problem.detail.hasSuffix(".") && problem.detail.count > 40)
     }
 
-    @Test(
-        "The page on permissions lists each error under its status",
-        arguments: Rejection.Code.ofGraph
-    )
+    @Test("The page on permissions lists each error under its status", arguments: Rejection.Code.ofGraph)
     func documented(_ error: Rejection.Code) throws {
         let status = "\(error.status)"
         let page = try ProjectFiles.text("Sources/LLService/LLService.docc/Permissions.md")
@@ -200,11 +197,7 @@ struct GraphRouteTests {
         let waiting = try service.connect()
         waiting.send(GraphService.request("GET", Self.list))
         let token = try Tokens.mint(Tokens.claims())
-        let verified = try service.answer(
-            "POST",
-            "/verify",
-            body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
-        )
+        let verified = try service.answer("POST", "/verify", body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}")
         #expect(verified.status == 200)
         let response = try #require(waiting.readResponses(1).first)
         #expect(response.status == 504)

@@ -64,11 +64,7 @@ final class GraphService: Sendable {
             )
         )
         let clients = "backend \(ClientKeysTests.secret)\n\(moreClients)"
-        let policy = try VerificationPolicy(
-            appIDs: appIDs,
-            maximumTokenAge: maximumTokenAge,
-            binding: binding
-        )
+        let policy = try VerificationPolicy(appIDs: appIDs, maximumTokenAge: maximumTokenAge, binding: binding)
         let settings = RuntimeSettings(
             verifier: TokenVerifier(policy: policy, nonces: nonces),
             clients: hasClients ? try ClientKeys(parsing: Array(clients.utf8), place: "clients") : nil,

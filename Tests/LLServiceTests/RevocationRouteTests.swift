@@ -133,9 +133,7 @@ struct RevocationRouteTests {
         #expect(service.core.revocations.count == 0)
     }
 
-    @Test(
-        "Revoking needs a key, and callers must be configured; other methods and media types are refused"
-    )
+    @Test("Revoking needs a key, and callers must be configured; other methods and media types are refused")
     func access() async throws {
         let service = try await Self.service()
         let keyless = try await InProcessService()

@@ -111,11 +111,7 @@ struct SettingTests {
         SettingCase("nonce_ttl_seconds", "299"), SettingCase("replay", "reject"),
         SettingCase("replay_store", "rediss://u@cache.example:7000/2", bad: ["redis", ""]),
         SettingCase("replay_store_password_file", "/tmp/secret", ["replay_store": "redis://cache.example"]),
-        SettingCase(
-            "replay_store_sentinel_password_file",
-            "/tmp/secret",
-            sentinels
-        ),
+        SettingCase("replay_store_sentinel_password_file", "/tmp/secret", sentinels),
         SettingCase("replay_store_sentinel_user", "svc", sentinels),
         SettingCase("replay_store_client_certificate_file", "/tmp/c", redisIdentity, bad: [""]),
         SettingCase("replay_store_client_key_file", "/tmp/c", redisIdentity),

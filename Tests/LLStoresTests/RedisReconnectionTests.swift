@@ -4,12 +4,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite(
-    "Reconnections to a real server",
-    .live,
-    .needsRedis,
-    .serialized
-)
+@Suite("Reconnections to a real server", .live, .needsRedis, .serialized)
 struct RedisReconnectionTests {
     /// A server, a second server that took over its data as a primary, and a quiet store at the first.
     private static func promoted() throws -> (server: RedisServer, other: RedisServer, store: StoreUnderTest) {

@@ -5,12 +5,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite(
-    "The memory of many replicas, in a real server",
-    .live,
-    .needsRedis,
-    .serialized
-)
+@Suite("The memory of many replicas, in a real server", .live, .needsRedis, .serialized)
 struct RedisReplayStoreTests {
     @Test("The first use is accepted, and every later use is refused, on every replica")
     func once() throws {

@@ -5,12 +5,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite(
-    "Revoked logins, in a real server",
-    .live,
-    .needsRedis,
-    .serialized
-)
+@Suite("Revoked logins, in a real server", .live, .needsRedis, .serialized)
 struct RedisRevocationsTests {
     private static let key = "limited-login:revocations"
 
@@ -76,9 +71,7 @@ struct RedisRevocationsTests {
         #expect((1...50).allSatisfy { Self.isRevoked(late, $0) })
     }
 
-    @Test(
-        "While the server is away the copy applies; new revocations apply here, and are written when it is back"
-    )
+    @Test("While the server is away the copy applies; new revocations apply here, and are written when it is back")
     func away() throws {
         let server = try RedisServer()
         let stores = try Self.replicas(server)

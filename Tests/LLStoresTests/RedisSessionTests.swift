@@ -4,11 +4,7 @@ import Testing
 
 @testable import LLStores
 
-@Suite(
-    "One connection to a real server",
-    .live,
-    .needsRedis
-)
+@Suite("One connection to a real server", .live, .needsRedis)
 struct RedisSessionTests {
     private static func session(
         _ server: RedisServer,
@@ -21,12 +17,7 @@ struct RedisSessionTests {
         let stream = try ClientStream.open("127.0.0.1", port: server.port, names: NameResolver(), until: end)
         let channel = RedisChannel(stream, signal, RedisNode(host: "127.0.0.1", port: server.port))
         var memory = RedisMemory(.single, limits)
-        let session = try RedisSession(
-            over: (channel, handedOverBy: nil),
-            &memory,
-            limits: limits,
-            until: end
-        )
+        let session = try RedisSession(over: (channel, handedOverBy: nil), &memory, limits: limits, until: end)
         return (session, stream, signal)
     }
 

@@ -63,9 +63,7 @@ struct RevocationsTests {
         #expect(Set(names).count == pairs.count)
     }
 
-    @Test(
-        "Only a newer moment replaces an older one, and a moment ahead is cut to the greatest skew"
-    )
+    @Test("Only a newer moment replaces an older one, and a moment ahead is cut to the greatest skew")
     func order() {
         let revocations = Revocations(clock: { Self.now })
         #expect(Self.revoke(revocations, "1", at: Self.now - 100) == true)

@@ -231,12 +231,7 @@ extension StoreModel {
         do throws(RedisFailure) {
             for reply in sent.replies.dropFirst() { _ = try reply.orFailure(of: "GET") }
             let present = wall(service)
-            try services[service].memory.check(
-                sent.replies,
-                sentAt: sent.at,
-                now: instant,
-                unixMilliseconds: present
-            )
+            try services[service].memory.check(sent.replies, sentAt: sent.at, now: instant, unixMilliseconds: present)
             let reply = try sent.replies[0].orFailure(of: "SET")
             if reply == .status("OK") { nonces[sent.nonce].accepted += 1 }
         } catch { note(error, service, session.node) }

@@ -130,11 +130,7 @@ final class StoreUnderTest: Sendable {
         until deadline: MonotonicInstant = .never,
         verdict: Locked<ReplayVerdict?> = Locked(nil)
     ) -> QueuedLookup {
-        QueuedLookup(
-            question: question,
-            deadline: deadline,
-            completion: { given in verdict.withLock { $0 = given } }
-        )
+        QueuedLookup(question: question, deadline: deadline, completion: { given in verdict.withLock { $0 = given } })
     }
 
     /// An entry of any kind.

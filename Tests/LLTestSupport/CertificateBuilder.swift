@@ -29,11 +29,7 @@ enum CertificateBuilder {
     }
 
     /// A server's certificate, signed by its issuer or by itself. The common name is `localhost`.
-    static func leaf(
-        alternativeNames: String?,
-        days: ClosedRange<Int>,
-        issuer: Certificate?
-    ) throws -> Certificate {
+    static func leaf(alternativeNames: String?, days: ClosedRange<Int>, issuer: Certificate?) throws -> Certificate {
         let certificate = try make(commonName: "localhost", days: days)
         try add(NID_basic_constraints, "critical,CA:FALSE", to: certificate)
         if let alternativeNames { try add(NID_subject_alt_name, alternativeNames, to: certificate) }

@@ -62,10 +62,7 @@ package struct TestCertificates: Sendable {
         let authority = try CertificateBuilder.authority(named: "Test Authority")
         let other = try CertificateBuilder.authority(named: "Other Authority")
         func write(_ certificate: CertificateBuilder.Certificate, _ name: String) throws -> Identity {
-            let identity = Identity(
-                certificateFile: "\(directory)/\(name).pem",
-                keyFile: "\(directory)/\(name).key"
-            )
+            let identity = Identity(certificateFile: "\(directory)/\(name).pem", keyFile: "\(directory)/\(name).key")
             try certificate.write(certificateFile: identity.certificateFile, keyFile: identity.keyFile)
             return identity
         }

@@ -13,11 +13,7 @@ final class CacheFixture: Sendable {
     let cache: JWKSetCache
     private let record = EventRecord()
 
-    init(
-        _ sources: [any JWKSetSource],
-        limits: JWKSetCacheLimits = .init(),
-        seedFile: String? = nil
-    ) throws {
+    init(_ sources: [any JWKSetSource], limits: JWKSetCacheLimits = .init(), seedFile: String? = nil) throws {
         let record = record
         cache = try JWKSetCache(
             sources: sources,

@@ -128,9 +128,7 @@ struct JWKSetCacheSeedTests {
         fixture.cache.stop()
     }
 
-    @Test(
-        "A hanging write delays no request, no later keys and no stop; the newest keys are written after it"
-    )
+    @Test("A hanging write delays no request, no later keys and no stop; the newest keys are written after it")
     func hangingVolume() async throws {
         let source = StubSource(keySet: TestKeySet.json(["a"]))
         let fixture = try CacheFixture([source], seedFile: path)

@@ -123,16 +123,12 @@ struct JWKSetCacheTests {
         #expect(fixture.cache.snapshot.keySetVersion == 2)
         #expect(fixture.cache.snapshot.keySet != before)
         #expect(
-            fixture.events.contains(
-                .keySetChanged(source: "stub", added: [], removed: [], replaced: ["a"])
-            )
+            fixture.events.contains(.keySetChanged(source: "stub", added: [], removed: [], replaced: ["a"]))
         )
         fixture.cache.stop()
     }
 
-    @Test(
-        "A key that a stale answer removed is fetched again after 5 s; from 2 s on a token with it waits"
-    )
+    @Test("A key that a stale answer removed is fetched again after 5 s; from 2 s on a token with it waits")
     func staleAnswer() async throws {
         let (source, fixture) = try await CacheFixture.started(["a", "b"])
         source.setKeySet(TestKeySet.json(["a"]))

@@ -124,9 +124,7 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(20_000), .wait(until: driver.now + .seconds(6)))
     }
 
-    @Test(
-        "After its wait a request is told to try again if the source is slow, and of the outage if it fails"
-    )
+    @Test("After its wait a request is told to try again if the source is slow, and of the outage if it fails")
     func deadline() {
         var driver = StateDriver.settled()
         driver.latency = .seconds(9)
@@ -139,9 +137,7 @@ struct UnknownKeyIDStateTests {
         check(driver.ask(1, since: since), .unavailable(retryAfterSeconds: 1))
     }
 
-    @Test(
-        "IDs within the interval of the last fetch wait, and one fetch after the interval answers them all"
-    )
+    @Test("IDs within the interval of the last fetch wait, and one fetch after the interval answers them all")
     func waitsForTheInterval() {
         var driver = StateDriver.settled()
         let began = driver.now
@@ -247,9 +243,7 @@ struct UnknownKeyIDStateTests {
 
 @Suite("An answer that is older than the key")
 struct OldAnswerTests {
-    @Test(
-        "A key that left the set waits for a fetch after 2 s, and is refused for a minute if that lacks it too"
-    )
+    @Test("A key that left the set waits for a fetch after 2 s, and is refused for a minute if that lacks it too")
     func keyThatLeftIsAskedForAgain() {
         var driver = StateDriver.settled()
         let began = driver.now

@@ -24,12 +24,7 @@ struct AccessTokenNonceTests {
     private static func code(_ answer: String, _ expectation: NonceExpectation, app: String = "111") throws -> String? {
         let token = try token(app: app)
         let rejection = Login.rejection {
-            try AccessTokenNonce(
-                accessTokenInfo: Array(answer.utf8),
-                of: token,
-                expecting: expectation,
-                now: now
-            )
+            try AccessTokenNonce(accessTokenInfo: Array(answer.utf8), of: token, expecting: expectation, now: now)
         }
         return rejection == .unreadableAnswer ? "unreadable" : rejection?.code.rawValue
     }

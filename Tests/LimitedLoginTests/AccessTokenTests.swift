@@ -21,10 +21,7 @@ struct AccessTokenTests {
         return Array(#"{"data":{\#(present.joined(separator: ","))}}"#.utf8)
     }
 
-    private static func inspect(
-        _ answer: [UInt8],
-        subject: String? = nil
-    ) throws -> AccessTokenInspection {
+    private static func inspect(_ answer: [UInt8], subject: String? = nil) throws -> AccessTokenInspection {
         try AccessTokenInspection(debugToken: answer, appIDs: ["111", "222"], subject: subject, now: now)
     }
 
@@ -40,9 +37,7 @@ struct AccessTokenTests {
             inspection.issuedAt?.wholeSeconds == 1_699_990_000 && inspection.expiresAt?.wholeSeconds == 1_700_003_600
         )
         #expect(inspection.dataAccessExpiresAt?.wholeSeconds == 1_707_776_000)
-        #expect(
-            inspection.permissions == ["public_profile", "email", "user_friends", "user_likes", "pages_manage.x"]
-        )
+        #expect(inspection.permissions == ["public_profile", "email", "user_friends", "user_likes", "pages_manage.x"])
         #expect(inspection.earliestIssue(now: Login.sharedNow).wholeSeconds == 1_699_990_000)
     }
 

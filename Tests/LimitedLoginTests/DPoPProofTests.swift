@@ -50,10 +50,7 @@ struct DPoPProofTests {
         #expect(try proof.keyThumbprint == Proof.key.thumbprint() && proof.keyThumbprint.utf8.count == 43)
     }
 
-    @Test(
-        "A proof's iat may be ahead by the skew, but by at most 300 seconds",
-        arguments: Login.skews
-    )
+    @Test("A proof's iat may be ahead by the skew, but by at most 300 seconds", arguments: Login.skews)
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
         var proof = try Proof()
         proof.set("iat", "\(Login.now + ahead)")

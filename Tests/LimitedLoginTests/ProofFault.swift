@@ -201,11 +201,7 @@ extension ProofFault {
             $0.set("iat", "\($0.now * 1_000_000)")
         },
         noTime("iat", #""1700000000""#), noTime("iat", "null"), noTime("iat", "-1"), noTime("iat", "1e300"),
-        fault(
-            11,
-            "exp: past",
-            telling: "The DPoP proof's exp is # s behind."
-        ) { $0.set("exp", "\($0.now - 301)") },
+        fault(11, "exp: past", telling: "The DPoP proof's exp is # s behind.") { $0.set("exp", "\($0.now - 301)") },
         fault(11, "nbf: to come", telling: "The DPoP proof's nbf is # s ahead.") { $0.set("nbf", "\($0.now + ahead)") },
         noTime("exp", "null"), noTime("exp", #""9999999999""#), noTime("nbf", #""0""#), noTime("nbf", "-1"),
         claim(12, "ath", nil, .proofWithoutTokenHash), claim(12, "ath", "5", .proofWithoutTokenHash),

@@ -46,10 +46,7 @@ struct SignedRequestTests {
         #expect(try Self.verify(Self.make(payload)).userID == "218471")
     }
 
-    @Test(
-        "A request's time may be ahead by the skew, but by at most 300 seconds",
-        arguments: Login.skews
-    )
+    @Test("A request's time may be ahead by the skew, but by at most 300 seconds", arguments: Login.skews)
     func skew(seconds: Int, ahead: Int64, isAccepted: Bool) throws {
         let text = try Self.make(TestSignedRequest.payload(issuedAt: Login.now + ahead))
         func verify() throws -> SignedRequest {

@@ -253,9 +253,7 @@ struct TokenIssuerTests {
     private static let payload =
         #"{"iss":"https://a.example","sub":"7","aud":"b","client_id":"42","iat":2000,"exp":2600,"auth_time":1000,"jti":"t"}"#
 
-    @Test(
-        "The key decides the algorithm: for each key one pair of header and signer is accepted"
-    )
+    @Test("The key decides the algorithm: for each key one pair of header and signer is accepted")
     func algorithmConfusion() throws {
         let (rsa, p256, stranger) = (
             try SigningKey(generating: .rs256), try SigningKey(generating: .es256), try SigningKey(generating: .rs256)

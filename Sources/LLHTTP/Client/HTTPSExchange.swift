@@ -82,10 +82,7 @@ struct HTTPSExchange {
 extension HTTPSExchange {
     /// Reads the whole response within the limits, in any pieces. An unwanted body is left unread. A fault of a body
     /// that is not needed is reported in the response.
-    func readResponse(
-        bodyOf wanted: (_ status: Int) -> Bool,
-        needsBody: Bool
-    ) throws(ClientError) -> HTTPSResponse {
+    func readResponse(bodyOf wanted: (_ status: Int) -> Bool, needsBody: Bool) throws(ClientError) -> HTTPSResponse {
         var received: [UInt8] = []
         let head = try readHead(into: &received, answersConnect: false)
         let fields = head.fields.map { field in
@@ -110,10 +107,7 @@ extension HTTPSExchange {
         return response
     }
 
-    private func readHead(
-        into received: inout [UInt8],
-        answersConnect: Bool
-    ) throws(ClientError) -> ResponseHead {
+    private func readHead(into received: inout [UInt8], answersConnect: Bool) throws(ClientError) -> ResponseHead {
         let (bytes, fields) = (limits.headBytes, limits.fieldCount)
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)
@@ -130,10 +124,7 @@ extension HTTPSExchange {
         }
     }
 
-    private func readBody(
-        _ framing: BodyFraming,
-        begun: ArraySlice<UInt8>
-    ) throws(ClientError) -> [UInt8] {
+    private func readBody(_ framing: BodyFraming, begun: ArraySlice<UInt8>) throws(ClientError) -> [UInt8] {
         let limit = limits.bodyBytes
         var length = Int.max
         if case .length(let declared) = framing { length = declared }
@@ -162,7 +153,6 @@ extension HTTPSExchange {
         }
     }
 
-    /// - Returns: Whether the body is complete.
     private func decode(
         _ bytes: Span<UInt8>,
         by decoder: inout ChunkedDecoder,

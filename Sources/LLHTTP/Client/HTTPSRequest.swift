@@ -22,12 +22,7 @@ package struct HTTPSRequest: Sendable {
     package let headers: [HTTPSResponse.Field]
     package let body: Body?
 
-    package init(
-        _ method: HTTPMethod,
-        _ url: HTTPURL,
-        headers: [HTTPSResponse.Field] = [],
-        body: Body? = nil
-    ) {
+    package init(_ method: HTTPMethod, _ url: HTTPURL, headers: [HTTPSResponse.Field] = [], body: Body? = nil) {
         self.method = method
         self.url = url
         self.headers = headers

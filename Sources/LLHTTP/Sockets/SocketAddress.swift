@@ -11,7 +11,6 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv6: Bool { bytes.count == 16 }
 
-    /// - Parameter bytes: The 4 or 16 bytes of an address.
     package init(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
         self.bytes = bytes
         self.port = port

@@ -60,7 +60,6 @@ extension Listener {
     }
 }
 
-/// The file of a Unix socket that this process has bound.
 package struct UnixSocketFile: Sendable {
     private let path: UnixSocketPath
     private let facts: platform_file

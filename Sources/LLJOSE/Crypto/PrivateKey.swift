@@ -10,7 +10,6 @@ internal import CLLOpenSSL
         case p256 = "EC"
     }
 
-    /// The numbers of its public key.
     package let numbers: PublicKeyNumbers
     private let key: Key
     private let prepared: OpaquePointer
@@ -55,7 +54,6 @@ internal import CLLOpenSSL
 
     deinit { unsafe EVP_PKEY_CTX_free(prepared) }
 
-    /// The size of the key in bits.
     package var bitCount: Int { Int(unsafe EVP_PKEY_get_bits(key.handle)) }
 
     /// The private key as PKCS #8, and the public key as a SubjectPublicKeyInfo, both in PEM form.

@@ -16,7 +16,6 @@ internal import LLBytes
     /// it is sound.
     package init(_ numbers: PublicKeyNumbers) throws(OpenSSLError) {
         let key = try Self.key(numbers)
-        // The context holds the key.
         guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, key.handle, nil) else {
             throw OpenSSLError("EVP_PKEY_CTX_new_from_pkey")
         }

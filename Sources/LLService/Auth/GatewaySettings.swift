@@ -12,11 +12,7 @@ package final class GatewaySettings: Sendable {
     package let fields: [AuthField]
     let texts: ClaimSet
 
-    package init(
-        dpop: DPoPDemand = .ifSent,
-        origin: GatewayOrigin? = nil,
-        fields: [AuthField] = AuthField.standard
-    ) {
+    package init(dpop: DPoPDemand = .ifSent, origin: GatewayOrigin? = nil, fields: [AuthField] = AuthField.standard) {
         self.dpop = dpop
         self.origin = origin
         self.fields = fields

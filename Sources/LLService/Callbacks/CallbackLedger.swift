@@ -53,7 +53,6 @@ struct CallbackLedger: Sendable {
         return .perform(known)
     }
 
-    /// The delivery of an id is over.
     mutating func end(_ id: String, _ result: Memory) {
         underWay[id] = nil
         if memory.updateValue(result, forKey: id) == nil { order.append(id) }

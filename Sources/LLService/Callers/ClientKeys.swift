@@ -86,8 +86,6 @@ package struct ClientKeys: Sendable, Equatable {
     }
 
     /// The bytes that add a client's line at the end of a file's text; nil if the file has a key of that name.
-    ///
-    /// - Throws: The error that the file would have with the line.
     package static func addition(
         of line: String,
         name: String,

@@ -22,12 +22,7 @@ package struct LineLogHandler: LogHandler {
     private let format: Format
     private let write: @Sendable ([UInt8]) -> Void
 
-    package init(
-        label: String,
-        level: LogLevelSwitch,
-        format: Format,
-        write: @escaping @Sendable ([UInt8]) -> Void
-    ) {
+    package init(label: String, level: LogLevelSwitch, format: Format, write: @escaping @Sendable ([UInt8]) -> Void) {
         self.label = label
         self.format = format
         self.write = write

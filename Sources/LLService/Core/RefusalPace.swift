@@ -44,9 +44,6 @@ extension WorkerContext {
     }
 
     func auditName(_ claims: VerifiedClaims, _ payload: [UInt8], app: Range<Int>? = nil) -> String? {
-        auditName(
-            JSONText.value(payload.span, app ?? claims.audience),
-            JSONText.value(payload.span, claims.subject)
-        )
+        auditName(JSONText.value(payload.span, app ?? claims.audience), JSONText.value(payload.span, claims.subject))
     }
 }

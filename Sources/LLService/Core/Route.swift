@@ -87,7 +87,6 @@ package struct Route: Sendable {
     }
 }
 
-/// The callers that a route admits.
 enum Caller: Sendable {
     case anybody
     case knownWhereConfigured

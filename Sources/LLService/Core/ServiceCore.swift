@@ -142,10 +142,7 @@ final class WorkerContext {
     }
 
     /// Nil if the request waited for no job, but for keys: it begins anew.
-    private func answerAfterJob(
-        _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
-    ) throws(Rejection) -> Outcome? {
+    private func answerAfterJob(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> Outcome? {
         switch jobs.visit(exchange.context) {
         case .none: return nil
         case .waiting(let moment): return .later(until: moment)

@@ -77,7 +77,6 @@ package final class GraphClient: Sendable {
     }
 
     /// `GET /me`: the person of an access token, requested with that token.
-    /// - Parameter fields: The names of the fields. The permissions that they need must be granted.
     package func me(
         _ fields: [String],
         with token: GraphAccessToken,
@@ -234,7 +233,6 @@ package struct GraphFailure: Error, Equatable, Sendable {
     package var traceID: String?
     /// Graph's own number, for the log.
     package var code: Int64?
-    /// Its subcode, for the log.
     package var subcode: Int64?
     /// The remedy, if more is known than the error says; the same for every occurrence.
     package var advice: String?

@@ -15,7 +15,6 @@ package struct GraphUserID: Sendable, Equatable {
     package static let shape = "1 to 20 decimal digits without a leading zero"
 }
 
-/// The name of a permission (``PermissionName``).
 package struct GraphPermission: Sendable, Hashable, Comparable {
     package static let shape = PermissionName.shape
 

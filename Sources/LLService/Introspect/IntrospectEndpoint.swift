@@ -124,12 +124,7 @@ enum IntrospectAnswer {
         JSONWriter.raw("}", to: &bytes)
     }
 
-    private static func text(
-        _ name: StaticString,
-        _ range: Range<Int>?,
-        _ payload: [UInt8],
-        _ bytes: inout [UInt8]
-    ) {
+    private static func text(_ name: StaticString, _ range: Range<Int>?, _ payload: [UInt8], _ bytes: inout [UInt8]) {
         guard let range else { return }
         JSONWriter.name(name, to: &bytes)
         bytes.append(UInt8(ascii: "\""))

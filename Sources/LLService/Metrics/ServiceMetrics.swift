@@ -143,7 +143,6 @@ package final class ServiceMetrics: Sendable {
         counter?.increment()
     }
 
-    /// Counts a call of Graph and its duration.
     func count(_ operation: GraphOperation, _ error: Rejection.Code?, since began: MonotonicInstant) {
         count(.graphCall(operation, error))
         graphTimers[operation]?.recordNanoseconds(Int64(clamping: MonotonicClock.now().nanoseconds(since: began)))

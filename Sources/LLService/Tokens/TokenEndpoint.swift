@@ -217,11 +217,7 @@ extension FormParameters {
 
 extension TokenIssuer.Login {
     /// The login of an id token.
-    init(
-        _ claims: VerifiedClaims,
-        payload: Span<UInt8>,
-        telling wanted: [TokenIssuer.Claim]
-    ) throws(Rejection) {
+    init(_ claims: VerifiedClaims, payload: Span<UInt8>, telling wanted: [TokenIssuer.Claim]) throws(Rejection) {
         var thumbprint: String?
         switch claims.keyBinding {
         case .none: break

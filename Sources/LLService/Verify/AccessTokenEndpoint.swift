@@ -116,7 +116,6 @@ extension AccessTokenEndpoint {
 /// Writes the answer to an accepted access token: Graph's data about the token, then the person, with the same members
 /// as in the answer to an id token.
 package enum AccessTokenAnswer {
-    /// - Parameter asked: The permissions the caller needs; nil leaves out the list of missing ones.
     package static func write(_ verified: VerifiedAccessToken, asked: [String]?, to body: inout [UInt8]) {
         let token = verified.inspection
         JSONWriter.raw("{\"access_token\":{", to: &body)

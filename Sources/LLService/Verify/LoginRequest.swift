@@ -160,7 +160,6 @@ extension JSONDocument {
     }
 
     /// The names in a list of permissions, each once.
-    /// - Parameter isLimited: True if all must be within the scope of Limited Login.
     func permissions(
         _ list: Int,
         in body: Span<UInt8>,

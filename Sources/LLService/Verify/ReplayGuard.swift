@@ -168,10 +168,7 @@ extension ReplayEntry {
         var entries: [ReplayEntry?] = []
         if let nonce = verified.nonce?.issued { entries.append(ReplayEntry(nonce, app: inspection.appID.utf8.span)) }
         guard usesToken else { return entries }
-        let end = min(
-            inspection.expiresAt?.secondsSince1970 ?? .infinity,
-            now.secondsSince1970 + longestSeconds
-        )
+        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + longestSeconds)
         let born = inspection.earliestIssue(now: now)
         entries.append(ReplayEntry(accessToken: token, app: inspection.appID, issuedAt: born, until: end))
         return entries

@@ -39,11 +39,7 @@ struct Prepared {
         keyID = workspace.keyID
     }
 
-    private static func signer(
-        _ set: JWKSet,
-        _ signature: [UInt8],
-        _ digest: SHA256Digest
-    ) throws -> PublicKey {
+    private static func signer(_ set: JWKSet, _ signature: [UInt8], _ digest: SHA256Digest) throws -> PublicKey {
         for candidate in set.keys {
             let key = try PublicKey(candidate.numbers)
             if key.isValidSignature(signature.span, of: digest) { return key }

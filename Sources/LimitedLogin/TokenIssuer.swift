@@ -274,6 +274,11 @@ public struct TokenIssuerPolicy: Sendable, Equatable {
 
     /// Makes a policy from these values, if each is in its range.
     /// - Parameters:
+    ///   - issuer: An `https` URL of at most 1,024 visible ASCII characters without user, query and fragment.
+    ///   - audiences: Each has 1 to 1,024 visible ASCII characters; the issuer itself if there are none.
+    ///   - lifetime: 60 to 3,600 s; fractions of a second are ignored.
+    ///   - accessTokenType: The `typ` of access tokens.
+    ///   - claims: The claims about the person in the tokens.
     ///   - extraClaims: A JSON object of at most 1 KiB, without registered claims. Its `scope` is the scope of every token.
     ///   - scope: The scope that a token may have, words separated by spaces.
     /// - Throws: ``InvalidConfiguration``, which names the value that is out of its range.

@@ -234,7 +234,7 @@ extension Setting {
     func guarding(_ summary: String) -> Setting { with { ($0.reload, $0.summary) = (.guards, summary) } }
     func restart(_ summary: String) -> Setting { with { $0.summary = summary } }
 
-    /// What holds where the setting has no value.
+    /// The text in place of a value, for a setting without one.
     func ifUnset(_ text: String) -> Setting { with { $0.none = text } }
 
     func part(of feature: SettingFeature) -> Setting { with { $0.feature = feature } }

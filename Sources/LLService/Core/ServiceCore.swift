@@ -78,7 +78,7 @@ final class WorkerContext {
     let signatures: VerifiedSignatureCache
     let ownTokens: OwnTokenJudge
     let revocations: Revocations
-    /// What the request is about, so far as the outcome is counted; nil before it is known.
+    /// The credential or callback under which the outcome is counted; nil before it is known.
     var subject: MetricSubject?
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?

@@ -274,7 +274,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 }
 
-/// What a request's outcome is counted for: a judged credential, or one of Facebook's callbacks.
+/// A judged credential, or one of Facebook's callbacks: the outcome of a request is counted under it.
 enum MetricSubject: Hashable {
     case idToken
     case accessToken

@@ -135,7 +135,7 @@ extension TokenJudge {
     ///
     /// The issuer may have rotated its keys, so a request with an unknown key ID waits for the next fetch.
     /// - Parameters:
-    ///   - wait: What is known about the token; nil if there are no keys at all, so that the request waits only for a
+    ///   - wait: The facts known about the token; nil if there are no keys at all, so that the request waits only for a
     ///     running fetch.
     ///   - hasWaited: True if the request already had a place among the waiting ones.
     private func waitForKeys(
@@ -182,7 +182,7 @@ struct KeyWaits {
     /// genuine request.
     static let usualByteCount = 8_192
 
-    /// What was found about a waiting request, so that its token is not read again before its key comes.
+    /// The facts found about a waiting request, so that its token is not read again before its key comes.
     struct Wait {
         let keyID: UInt64
         /// The refusal of the token if the issuer has no such key.

@@ -50,7 +50,7 @@ package final class ServiceMetrics: Sendable {
         "limited_login_build_info": "Always 1; the labels say what is running.",
     ]
 
-    /// What is counted, with the labels that tell its kinds apart.
+    /// An event that is counted, with the labels that tell its kinds apart.
     enum Event: Hashable {
         /// The code is that of the refusal; nil for an accepted credential or callback.
         case verdict(MetricSubject, Rejection.Code?)

@@ -97,8 +97,8 @@ extension JWKSetFreshness {
     }
 
     /// The least `max-age`; 0 for `no-store` and `no-cache`, and for a `max-age` that is no number: an answer with
-    /// unreadable freshness counts as stale (RFC 9111, 4.2.1). A quoted string with a comma in it is not known as one:
-    /// what it holds may only shorten the time.
+    /// unreadable freshness counts as stale (RFC 9111, 4.2.1). A comma in a quoted string ends the directive too: the rest
+    /// of the string counts, within the cache's limits.
     private static func lifetime(in text: String) -> Int? {
         var life: Int?
         // RFC 9111, 5.2: the argument may come as a token or as a quoted string.

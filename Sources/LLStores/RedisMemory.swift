@@ -13,7 +13,7 @@ struct RedisMemory: Hashable {
     struct Meeting: Hashable {
         let node: RedisNode
         let facts: RedisServerFacts
-        /// The same as ``RedisFinder/Found/handedOverBy``.
+        /// The name of the last owner's history, if it handed the keys over; see ``RedisFinder``.
         var handedOverBy: String?
         /// True if each write is on the server's disk before its answer.
         var writesThrough = false
@@ -265,7 +265,6 @@ struct SlotMove: Hashable {
 extension MemoryStart {
     private static let lossMark = " after loss"
 
-    /// The form in a key.
     var text: String { "\(completeSince)\(isAfterLoss ? Self.lossMark : "")" }
 
     /// The start that a key stores; nil if the value has another form.

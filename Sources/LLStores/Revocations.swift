@@ -1,4 +1,5 @@
 package import LLHTTP
+internal import Synchronization
 
 /// A revocation on its way to Redis, and the callback of its caller.
 struct WaitingRevocation: Sendable {
@@ -55,6 +56,9 @@ package final class Revocations: Sendable {
     /// service. Several replicas may fill the last places at once.
     var sharedCapacity: Int { capacity + Self.waitingLimit }
     private let state = Locked(State())
+    /// The number of entries, and whether the copy was complete once: no verdict takes the lock while no login is revoked.
+    private let filled = Atomic<Int>(0)
+    private let wasRead = Atomic<Bool>(false)
     private let clock: @Sendable () -> Int64
     private let observe: @Sendable (ReplayStoreEvent) -> Void
     /// The greatest lead of a revocation from Redis over the clock, in whole seconds.
@@ -102,7 +106,8 @@ package final class Revocations: Sendable {
             let value = state.table[login]
             if let value, value.rank >= revocation.rank, wake == nil || value.mark == state.mark { return true }
             if value == nil, state.table.count >= capacity {
-                sweep(&state, now)
+                // A full table is searched once a second, since every verdict waits for the search.
+                if now != state.sweptAt { sweep(&state, now) }
                 guard state.table.count < capacity else { return false }
             }
             let latest = Revocation(login, rank: max(value?.rank ?? 0, revocation.rank))
@@ -121,17 +126,19 @@ package final class Revocations: Sendable {
     private func set(_ revocation: Revocation, mark: UInt32, _ now: Int64, _ state: inout State) {
         if now - state.sweptAt > Self.sweepSeconds { sweep(&state, now) }
         state.table[revocation.login] = (revocation.rank, mark)
+        filled.store(state.table.count, ordering: .releasing)
     }
 
     private func sweep(_ state: inout State, _ now: Int64) {
         state.sweptAt = now
         let (oldest, count) = (now - Self.lifetimeSeconds, state.table.count)
-        state.table = state.table.filter { $0.value.rank >> 1 >= oldest }
+        for login in state.table.filter({ $0.value.rank >> 1 < oldest }).keys { state.table[login] = nil }
+        filled.store(state.table.count, ordering: .releasing)
         state.ahead = state.ahead.filter { $0.moment + Int64(ReplayLimits.clockMargin / 1_000) >= now }
         if state.table.count < count { state.hasOverflown = false }
     }
 
-    package var count: Int { state.withLock { $0.table.count } }
+    package var count: Int { filled.load(ordering: .acquiring) }
 
     /// The time since all revocations in Redis were known here; zero without Redis, nil if they never were.
     package func age(at now: MonotonicInstant) -> Duration? {
@@ -139,7 +146,7 @@ package final class Revocations: Sendable {
     }
 
     /// True if the copy was complete once. Before that, the state of a login is unknown.
-    package var isKnown: Bool { wake == nil || state.withLock { $0.readAt } != nil }
+    package var isKnown: Bool { wake == nil || wasRead.load(ordering: .acquiring) }
 
     /// The latest revocation of a login; nil if there is none.
     /// - Parameter app, user: the token's `aud` and `sub` with escapes decoded.
@@ -197,7 +204,9 @@ extension Revocations {
     func didRead(at moment: MonotonicInstant, isWhole: Bool = false) {
         state.withLock { state in
             if isWhole { state.hasUnwritten = true }
-            if !state.hasOverflown { state.readAt = moment }
+            guard !state.hasOverflown else { return }
+            state.readAt = moment
+            wasRead.store(true, ordering: .releasing)
         }
     }
 
@@ -270,8 +279,11 @@ extension Revocations {
         return state.withLock { state in
             guard state.hasUnwritten else { return [] }
             let mark = state.mark
-            let all = state.table.lazy.filter { $0.value.mark != mark && $0.value.rank >> 1 >= oldest }
-            let found = Array(all.prefix(count).map { Revocation($0.key, rank: $0.value.rank) })
+            var found: [Revocation] = []
+            for (login, value) in state.table where value.mark != mark && value.rank >> 1 >= oldest {
+                if found.count == count { break }
+                found.append(Revocation(login, rank: value.rank))
+            }
             state.hasUnwritten = found.count == count
             // The mark stays 0 until Redis confirms this very write: an entry found by a reading may have a wrong
             // score.

@@ -100,4 +100,24 @@ struct ClientKeysTests {
         service.core.settings.publish(RuntimeSettings(verifier: old.verifier, clients: nil))
         #expect(try service.answer(fields: ["Content-Type: application/json"], body: "{}").code == "invalid_request")
     }
+
+    @Test("A request that a reload refuses while it waits for a key gives up its place")
+    func reloadDuringAWait() async throws {
+        let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
+        let (old, fields) = (service.core.settings.value, ["Content-Type: application/x-www-form-urlencoded"])
+        let new = RuntimeSettings(verifier: old.verifier, clients: try Self.keys("backend \(Self.other)"))
+        // More than the requests that may wait for unknown keys.
+        for number in 0..<600 {
+            let header = Base64URL.encode(Array("{\"alg\":\"RS256\",\"kid\":\"\(number)\"}".utf8))
+            let body = "client_id=backend&client_secret=secret&token=\(header).e30.AAAA"
+            guard case .parked = try service.send("POST", "/introspect", fields: fields, body: body) else {
+                Issue.record("request \(number) finds no place")
+                return
+            }
+            service.core.settings.publish(new)
+            let woken = try service.send("POST", "/introspect", fields: fields, body: body, visit: .woken, again: true)
+            #expect(try woken.response().status == 401)
+            service.core.settings.publish(old)
+        }
+    }
 }

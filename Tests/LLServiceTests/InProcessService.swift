@@ -106,16 +106,17 @@ final class InProcessService {
         }
     }
 
-    /// Sends a whole request and returns its outcome. `listener` is another listener of the same service.
+    /// Sends a whole request, or the last one `again`, and returns its outcome. `listener` is another listener of the same service.
     func send(
         _ method: String = "POST",
         _ target: String = "/verify",
         fields: [String] = ["Content-Type: application/json"],
         body: String = "",
         visit: RequestVisit = .first,
+        again: Bool = false,
         listener: ListenerRole? = nil
     ) throws -> Outcome {
-        requests += 1
+        if !again { requests += 1 }
         let handler = listener.map { ServiceHandler(core: core, listener: $0) } ?? handler
         let head = (["\(method) \(target) HTTP/1.1", "Host: test"] + fields).joined(separator: "\r\n")
         let bytes = Array("\(head)\r\nContent-Length: \(body.utf8.count)\r\n\r\n".utf8)

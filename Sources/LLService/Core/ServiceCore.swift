@@ -8,7 +8,7 @@ package import Logging
 internal import Synchronization
 
 /// The state that all workers share: the policy, the keys, the metrics and the flag for stopping. It is immutable
-/// except for this flag and the state of callbacks, so that no verdict takes a lock.
+/// except for this flag and the state of callbacks, so that a verdict takes no lock here.
 package final class ServiceCore: Sendable {
     package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
@@ -138,7 +138,13 @@ final class WorkerContext {
     ) throws(Rejection) -> Outcome {
         let isFirst = exchange.context.visit == .first
         if !isFirst, let outcome = try answerAfterJob(&exchange, bytes) { return outcome }
-        return try answer(self, &exchange, bytes)
+        do throws(Rejection) {
+            return try answer(self, &exchange, bytes)
+        } catch {
+            // After a reload the route may refuse before the token is judged again.
+            if !isFirst { judge.abandon(exchange.context.request) }
+            throw error
+        }
     }
 
     /// Nil if the request waited for no job, but for keys: it begins anew.

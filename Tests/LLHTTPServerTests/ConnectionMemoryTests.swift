@@ -27,6 +27,20 @@ struct ConnectionMemoryTests {
         #expect(most <= driver.host.limits.requestBytes, "\(most) bytes")
     }
 
+    @Test("A trailer section counts as memory while it is unfinished, and no request behind it is kept with it")
+    func trailers() {
+        let driver = ConnectionDriver()
+        let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+        func heldBesideTheBytes() -> Int? {
+            driver.connection.buffer.map { $0.content.heldBytes - $0.content.bytes.capacity }
+        }
+        driver.send(Array((chunked + "X-A: " + String(repeating: "a", count: 4_000)).utf8))
+        let unfinished = heldBesideTheBytes() ?? 0
+        driver.send(Array(("\r\n\r\n" + ConnectionDriver.get).utf8) + Self.large + [UInt8(ascii: "G")])
+        #expect(driver.statuses == [200, 200, 200])
+        #expect(heldBesideTheBytes().map { $0 + 4_000 <= unfinished } == true)
+    }
+
     @Test("A declared body takes no memory in advance, beyond one receive", arguments: [1, 1_000, 20_000, 49_000])
     func declared(count: Int) {
         let driver = ConnectionDriver()

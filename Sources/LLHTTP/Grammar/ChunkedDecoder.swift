@@ -28,7 +28,7 @@ package struct ChunkedDecoder: Sendable {
     private var chunks = 0
     private var extensionBytes = 0
     /// The trailer section so far. Its fields are checked and dropped.
-    private var trailer: [UInt8] = []
+    private(set) var trailer: [UInt8] = []
     private var trailerPosition = 0
     private var trailerLines: FieldLines
 
@@ -141,6 +141,7 @@ package struct ChunkedDecoder: Sendable {
                 case .field(let field): if Self.isForbidden(section.span, field.name) { throw .malformedTrailer }
                 case .end:
                     position = start + trailerPosition
+                    trailer = []
                     return state = .complete
                 }
             }

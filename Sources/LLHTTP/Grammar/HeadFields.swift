@@ -13,12 +13,13 @@ package struct HeadField: Sendable, Equatable {
 struct FieldLines: Sendable {
     enum Event {
         case field(HeadField)
-        /// The next line is incomplete. It is read again from its start, so its slow part, the name, is bounded.
+        /// The next line is incomplete. Its name is read again, and its value from the place that is checked.
         case needMore
         /// The empty line has come.
         case end
     }
 
+    /// The longest field name, in bytes: 1,024, since an incomplete one is read again with each piece. A longer one is 431.
     private static let nameByteLimit = 1_024
 
     private let countLimit: Int
@@ -26,6 +27,8 @@ struct FieldLines: Sendable {
     private var count = 0
     /// No byte of the section is at or behind this position.
     private var limit = 0
+    /// The value of an incomplete line is checked up to here.
+    private var checked = 0
 
     init(countLimit: Int, byteLimit: Int) {
         self.countLimit = countLimit
@@ -35,7 +38,7 @@ struct FieldLines: Sendable {
     /// Prepares for a section.
     /// - Parameter start: The position from which its bytes are counted.
     mutating func begin(countingFrom start: Int) {
-        count = 0
+        (count, checked) = (0, 0)
         limit = start + byteLimit
     }
 
@@ -52,13 +55,14 @@ struct FieldLines: Sendable {
             var (index, isKept) = (position, true)
             guard try readName(bytes, &index, end, &isKept) else { return try needMore(end) }
             let name = position..<index - 1
-            // RFC 9112 §5.1: optional white space around a value is not part of it.
-            let valueStart = ListElements.skipWhitespace(bytes, index, end)
-            guard let valueEnd = try Self.endOfValue(bytes, valueStart, end) else { return try needMore(end) }
+            guard let valueEnd = try Self.endOfValue(bytes, max(index, checked), end) else {
+                checked = end
+                return try needMore(end)
+            }
             guard try Self.endLine(bytes, valueEnd, &position) else { return .needMore }
             count += 1
-            let value = valueStart..<ListElements.dropWhitespace(bytes, valueStart, valueEnd)
-            if isKept { return .field(HeadField(name: name, value: value)) }
+            // RFC 9112 §5.1: optional white space around a value is not part of it.
+            if isKept { return .field(HeadField(name: name, value: ListElements.trimmed(bytes, index..<valueEnd))) }
         }
         return .needMore
     }

@@ -175,7 +175,7 @@ package struct HTTPServerCounters: Equatable, Sendable {
     /// Connections with a request or response under way.
     package var active: Int { max(0, open - idle - parked) }
     package var heldBytes = 0
-    /// Requests refused for overload since the start.
+    /// Requests refused for overload since the start, and pauses for want of descriptors.
     package var overloaded: UInt64 = 0
     package var closed: [ConnectionCloseCause: UInt64] = [:]
 
@@ -209,7 +209,6 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     case writeStalled = "write_stalled"
     /// The TLS handshake failed or took too long.
     case handshake = "tls_handshake"
-    /// A request was refused by the grammar.
     case refused
     /// Closed to make room for a new connection, or refused at the limit.
     case limit
@@ -218,6 +217,5 @@ package enum ConnectionCloseCause: String, CaseIterable, Sendable {
     /// Closed to make room: its peer address had the most connections.
     case peer = "peer_limit"
     case stopped
-    /// A system call failed.
     case failed
 }

@@ -26,7 +26,6 @@ package struct RequestBuffer: ~Copyable {
     /// True after the first byte of a request line; empty lines before it do not count.
     var hasBegun: Bool { parser.hasBegun }
 
-    /// The range of the complete body, from `start`.
     var bodyRange: Range<Int> {
         let head = exchange.head.byteCount
         return head..<head + (exchange.head.isChunked ? decodedCount : exchange.head.contentLength ?? 0)
@@ -37,8 +36,8 @@ package struct RequestBuffer: ~Copyable {
         exchange.head.isChunked ? rawOffset : exchange.head.byteCount + (exchange.head.contentLength ?? 0)
     }
 
-    /// The memory of the storage and of the head's list of fields.
-    var heldBytes: Int { bytes.capacity + Self.parserBytes }
+    /// The memory of the storage, of the head's list of fields and of an unfinished trailer section.
+    var heldBytes: Int { bytes.capacity + Self.parserBytes + decoder.trailer.capacity }
 
     /// The greatest list of fields: 100 of 32 bytes each, rounded up as arrays grow.
     private static let parserBytes = 4_096

@@ -30,6 +30,7 @@ extension Worker {
             case ECONNABORTED, EPROTO, EINTR: continue
             case EMFILE, ENFILE:
                 if makeRoom(for: nil) { continue }
+                host.counters.overloaded += 1
                 fallthrough
             default:
                 pauseAccepting()

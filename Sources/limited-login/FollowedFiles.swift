@@ -10,6 +10,7 @@ internal import LLService
 /// comes from a network file system that another machine changes.
 final class FollowedFiles: Sendable {
     private struct State {
+        var watches: [String: Int32] = [:]
         var files: [String] = []
         var facts: [[Int]?] = []
         var changeCount = 0
@@ -31,14 +32,21 @@ final class FollowedFiles: Sendable {
     @discardableResult
     func follow(_ configuration: ServiceConfiguration) -> String? {
         let files = configuration.watchesFiles ? Self.files(of: configuration) : []
-        var failure: String?
-        // Earlier folders stay watched: the facts of the files tell a change.
-        for folder in Set(files.flatMap(Self.folders(on:)))
-        where unsafe inotify_add_watch(descriptor, folder, Self.events) < 0 {
-            failure = "\(folder): \(SystemReason.sentence(for: errno))"
+        let folders = Set(files.flatMap(Self.folders(on:)))
+        return state.withLock { state in
+            for (folder, watch) in state.watches where !folders.contains(folder) {
+                inotify_rm_watch(descriptor, watch)
+                state.watches[folder] = nil
+            }
+            var failure: String?
+            for folder in folders {
+                let watch = unsafe inotify_add_watch(descriptor, folder, Self.events)
+                if watch < 0 { failure = "\(folder): \(SystemReason.sentence(for: errno))" }
+                state.watches[folder] = watch < 0 ? nil : watch
+            }
+            (state.files, state.facts) = (files, files.map(Self.facts(of:)))
+            return failure
         }
-        state.withLock { ($0.files, $0.facts) = (files, files.map(Self.facts(of:))) }
-        return failure
     }
 
     private static let events = UInt32(

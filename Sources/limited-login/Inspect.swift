@@ -52,6 +52,8 @@ struct Inspect: ServingCommand {
 
 /// Judges the tokens that a person pastes into the page.
 final class InspectPage: PageBackend {
+    /// Time between fetches of missing keys: many requests to the page must not become as many to the issuer.
+    private static let fetchInterval = Duration.seconds(5)
     /// The time for which a token with an unknown key waits for a fetch.
     private static let fetchPatience = DispatchTimeInterval.seconds(10)
 
@@ -62,6 +64,7 @@ final class InspectPage: PageBackend {
     private let at: NumericDate?
     /// Signalled by every fetch that ends.
     private let fetched = DispatchSemaphore(value: 0)
+    private let nextFetch = Locked(MonotonicInstant(nanoseconds: 0))
 
     init(configuration: ServiceConfiguration, flags: [(name: String, value: String)], at: NumericDate?)
         throws(StartError)
@@ -151,6 +154,13 @@ final class InspectPage: PageBackend {
         }
         let first = try report()
         guard first.lacksKey else { return first }
+        let start = MonotonicClock.now()
+        let isDue = nextFetch.withLock { next in
+            guard start >= next else { return false }
+            next = start + Self.fetchInterval
+            return true
+        }
+        guard isDue else { return first }
         while fetched.wait(timeout: .now()) == .success {}
         cache.refreshNow()
         _ = fetched.wait(timeout: .now() + Self.fetchPatience)

@@ -44,7 +44,6 @@ final class StandInGraph: Sendable {
         let userID: String
     }
 
-    /// The secret of every app.
     let appSecret: String
     let tokens = Locked(NewestEntries<String, Token>())
     let codes = Locked(NewestEntries<String, DialogCode>())

@@ -12,7 +12,6 @@ package enum RedisReply: Hashable, Sendable {
     case null
     case array([RedisReply])
 
-    /// The text of a string or a status.
     package var text: String? {
         switch self {
         case .status(let text): text

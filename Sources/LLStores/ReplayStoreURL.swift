@@ -27,7 +27,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
 
     /// The kind of servers behind the address.
     package enum Kind: Hashable, Sendable {
-        /// One primary.
         case single
         /// The nodes of a Redis Cluster.
         case cluster

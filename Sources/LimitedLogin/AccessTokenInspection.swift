@@ -180,7 +180,6 @@ extension JSONObject {
     /// The range of a string that is not empty.
     func textRange(_ node: Int) -> Range<Int>? { document.stringRange(node).flatMap { $0.isEmpty ? nil : $0 } }
 
-    /// A string that is not empty.
     func text(_ node: Int) -> String? { textRange(node) == nil ? nil : string(node) }
 
     func isArrayOfStrings(_ node: Int) -> Bool {

@@ -101,7 +101,6 @@ struct CheckReport {
         return lines
     }
 
-    /// The members of the object at a node, a line each.
     private func lines(_ object: borrowing JSONObject, of node: Int) -> [String] {
         var lines: [String] = []
         for name in object.document.children(of: node) {

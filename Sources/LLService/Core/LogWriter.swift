@@ -30,7 +30,6 @@ package final class LogWriter: Sendable {
 
     private let descriptor: Int32
     private let state = Locked(State())
-    /// Signalled for each line.
     private let hasLine = DispatchSemaphore(value: 0)
 
     package init(descriptor: Int32) { self.descriptor = descriptor }

@@ -61,13 +61,11 @@ package final class TokenSettings: Sendable {
 /// Facebook.
 final class OwnTokenJudge {
     private let revocations: Revocations
-    private let capacity: Int
     private let metrics: ServiceMetrics
     private var tokens: RecentDigests
     private var verifier: OwnTokenVerifier?
 
     init(capacity: Int, revocations: Revocations, metrics: ServiceMetrics) {
-        self.capacity = capacity
         self.metrics = metrics
         self.revocations = revocations
         tokens = RecentDigests(capacity: capacity)
@@ -76,7 +74,7 @@ final class OwnTokenJudge {
     func use(_ settings: RuntimeSettings) {
         verifier = settings.tokens.map { OwnTokenVerifier($0.issuer, verification: settings.verifier.policy) }
         // A reload may have removed the key that signed a token.
-        tokens = RecentDigests(capacity: capacity)
+        tokens = RecentDigests(capacity: tokens.capacity)
     }
 
     func isOwn(_ token: Span<UInt8>) -> Bool { verifier?.isOwn(token) ?? false }
@@ -90,7 +88,7 @@ final class OwnTokenJudge {
             throw Rejection(.internalError, "OpenSSL cannot hash.")
         }
         let known = tokens.find(digest)
-        if capacity > 0 { metrics.count(.signature(isRemembered: known != nil)) }
+        if tokens.capacity > 0 { metrics.count(.signature(isRemembered: known != nil)) }
         let judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
         let app = JSONText.value(judged.payload.span, judged.clientID)
         let user = JSONText.value(judged.payload.span, judged.claims.subject)

@@ -56,6 +56,7 @@ package struct AccessTokenQuestion: Sendable {
         let (nonces, mustBeIssued) = (settings.verifier.nonces, binding.requiresIssuedNonce)
         guard !mustBeIssued || nonces != nil else { throw .noNonceIssuer }
         let given = binding.givenNonce.flatMap { Nonce(String(decoding: $0, as: UTF8.self)) }
+        guard given != nil || binding.givenNonce == nil else { throw .invalidNonce }
         // With a user the token prolongs a session: its nonce was used up when that began.
         let isRefresh = given != nil && subject != nil
         nonce = NonceExpectation(given, nonces, mustBeIssued: mustBeIssued, isRefresh: isRefresh)

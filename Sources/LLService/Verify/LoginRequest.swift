@@ -129,7 +129,6 @@ package struct LoginRequest: Sendable {
 
 /// The value of a member, by the node of its name.
 extension JSONDocument {
-    /// A string.
     func anyText(
         _ name: Int,
         in body: Span<UInt8>,

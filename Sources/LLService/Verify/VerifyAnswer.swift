@@ -169,7 +169,6 @@ package enum VerifyAnswer {
             bytes.append(permission.name)
             bytes.append("\",")
         }
-        // The last name has no comma.
         if bytes.count > start { _ = bytes.removeLast() }
         bytes.append(UInt8(ascii: "]"))
     }

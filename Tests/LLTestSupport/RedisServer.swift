@@ -40,6 +40,8 @@ package final class RedisServer: @unchecked Sendable {
                 identity.keyFile, "--tls-auth-clients", "no", "--tls-ca-cert-file", identity.certificateFile,
             ]
         }
+        // The default is the port and 10,000, which may be no port.
+        if options.contains("--cluster-enabled") { arguments += ["--cluster-port", "\(try Self.freePort())"] }
         self.arguments = arguments + options
         try start()
     }

@@ -144,11 +144,7 @@ extension JSONDocument {
     }
 
     /// The value of a string or name; for any other node, its text.
-    package func string(_ node: Int, in bytes: Span<UInt8>) -> String {
-        var buffer: [UInt8] = []
-        appendString(node, in: bytes, to: &buffer)
-        return String(decoding: buffer, as: UTF8.self)
-    }
+    package func string(_ node: Int, in bytes: Span<UInt8>) -> String { JSONText.value(bytes, range(node)) }
 
     /// The value of a number as the nearest double, always finite; nil if the node is not a number.
     package func double(_ node: Int, in bytes: Span<UInt8>) -> Double? {

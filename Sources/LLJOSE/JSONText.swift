@@ -68,6 +68,8 @@ package enum JSONText {
 
     /// The value of a string that the parser accepted. `range` is the text between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+        let isEscaped = range.contains { bytes[$0] == UInt8(ascii: "\\") }
+        if !isEscaped, let text = try? UTF8Span(validating: bytes.extracting(range)) { return String(copying: text) }
         var value: [UInt8] = []
         append(bytes, range, to: &value)
         return String(decoding: value, as: UTF8.self)

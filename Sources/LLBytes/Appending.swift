@@ -64,3 +64,15 @@ extension [UInt8] {
         append(span.extracting(range))
     }
 }
+
+extension String {
+    /// The UTF-8 that the closure writes, at most `capacity` bytes, in one allocation.
+    package init(capacity: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+        unsafe self.init(unsafeUninitializedCapacity: capacity) { buffer in
+            // The span checks each write against the buffer's own count, and is finalized for the same buffer.
+            var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+            write(&output)
+            return unsafe output.finalize(for: buffer)
+        }
+    }
+}

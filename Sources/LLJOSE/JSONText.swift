@@ -68,20 +68,21 @@ package enum JSONText {
 
     /// The value of a string that the parser accepted. `range` is the text between its quotes.
     package static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
-        let isEscaped = range.contains { bytes[$0] == UInt8(ascii: "\\") }
-        if !isEscaped, let text = try? UTF8Span(validating: bytes.extracting(range)) { return String(copying: text) }
-        var value: [UInt8] = []
-        append(bytes, range, to: &value)
-        return String(decoding: value, as: UTF8.self)
+        String(capacity: range.count) { (output: inout OutputSpan<UInt8>) in write(bytes, range, to: &output) }
     }
 
     package static func append(_ bytes: Span<UInt8>, _ range: Range<Int>, to buffer: inout [UInt8]) {
         guard !range.isEmpty else { return }
-        // An escape is never shorter than its value: a pair of twelve bytes is four bytes of UTF-8.
         buffer.append(addingCapacity: range.count) { (output: inout OutputSpan<UInt8>) in
-            var reader = JSONStringReader(range)
-            while let byte = reader.next(in: bytes) { output.append(byte) }
+            write(bytes, range, to: &output)
         }
+    }
+
+    /// An escape is never shorter than its value: a pair of twelve bytes is four bytes of UTF-8.
+    @inline(__always)
+    private static func write(_ bytes: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) {
+        var reader = JSONStringReader(range)
+        while let byte = reader.next(in: bytes) { output.append(byte) }
     }
 
     package static func quoted(_ text: String) -> String {

@@ -130,7 +130,7 @@ struct LibrarySpeed {
         if all[1].ratio(to: usual) > 1.1 { faults.append("more than 1.1 × EVP_DigestVerify of the token") }
         if manyKeys > 1.05 { faults.append("64 keys cost more than 1.05 × 2 keys") }
         if bad > 1 { faults.append("a bad signature costs more than a good one") }
-        if own > 16 { faults.append("\(own) allocations besides OpenSSL's") }
+        if own > 12 { faults.append("\(own) allocations besides OpenSSL's") }
         if onMain.ratio(to: all[1]) > 1.15 {
             faults.append("from the main actor more than 1.15 × from elsewhere")
         }

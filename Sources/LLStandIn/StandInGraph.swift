@@ -215,7 +215,6 @@ struct NewestEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     static var limit: Int { 20_000 }
 
     private(set) var values: [Key: Value] = [:]
-    /// The keys in the order of their arrival.
     private var order: [Key] = []
 
     /// The value of a key; setting nil changes nothing.

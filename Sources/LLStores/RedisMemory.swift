@@ -151,7 +151,6 @@ struct RedisMemory: Hashable {
         )
     }
 
-    /// The facts that are not in keys.
     private func reported(_ meeting: Meeting) -> MemoryJudgement.Reported {
         // Another server's clock may differ.
         let isSame = last?.node == meeting.node || last?.known.identity == meeting.facts.identity

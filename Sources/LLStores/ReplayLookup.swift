@@ -137,7 +137,6 @@ package struct ReplayVerdict: Equatable, Sendable {
 }
 
 package enum ReplayStoreEvent: Equatable, Sendable {
-    /// The store answered a question.
     case answered(nanoseconds: UInt64)
     /// The server is usable again.
     case up(MemoryStart)

@@ -28,7 +28,6 @@ package struct ReplayStoreURL: Equatable, Sendable {
     /// The kind of servers behind the address.
     package enum Kind: Hashable, Sendable {
         case single
-        /// The nodes of a Redis Cluster.
         case cluster
         /// Sentinels that tell the present primary. The value is the name by which they watch it.
         case sentinel(master: String)

@@ -193,7 +193,7 @@ extension Revocations {
         if !waiting.isEmpty { fail(waiting) }
     }
 
-    /// A write failed, for whose answer these wait. It is made again later.
+    /// These wait for the answer of a write that failed. It is made again later.
     func fail(_ waiting: [WaitingRevocation]) {
         state.withLock { $0.hasUnwritten = true }
         for one in waiting { one.completion(false) }

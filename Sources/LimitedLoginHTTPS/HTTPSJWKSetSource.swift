@@ -45,7 +45,7 @@ public final class HTTPSJWKSetSource: JWKSetSource {
         self.limits = limits
     }
 
-    /// Makes what a source needs; an error becomes a sentence.
+    /// Makes a part of a source; an error becomes a sentence.
     private static func part<Part>(_ make: () throws -> Part) throws(JWKSetSourceError) -> Part {
         do {
             return try make()

@@ -21,7 +21,7 @@ struct TrialResult {
         return isRight ? line : "\(line)\n       \(reason.why) (\(reason.clause))"
     }
 
-    /// The meaning of a wrong answer: what follows from it, and the rule.
+    /// The meaning of a wrong answer: its consequence, and the rule.
     var reason: (why: String, clause: String) {
         guard let code else { return ("People with a good token cannot log in.", "OpenID Connect Core 3.1.3.7") }
         if case .broken = outcome { return ("There is no verdict on what anybody can send.", "RFC 9110 15.6.1") }

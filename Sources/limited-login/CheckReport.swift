@@ -94,7 +94,7 @@ struct CheckReport {
         guard let object = JSONObject(answer, limits: limits) else { return [] }
         var lines: [String] = []
         for section in ["authentication_token", "access_token", "profile", "claims"] as [StaticString] {
-            // The claims repeat what the sections before them tell.
+            // The claims repeat facts of the sections before them.
             guard "\(section)" != "claims" || lines.isEmpty, let node = object.object(section) else { continue }
             lines += ["", "\(section):"] + self.lines(object, of: node)
         }

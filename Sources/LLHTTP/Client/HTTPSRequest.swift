@@ -11,7 +11,6 @@ package struct HTTPSRequest: Sendable {
             Body(mediaType: "application/json", bytes: bytes)
         }
 
-        /// A form of these parameters, in this order.
         package static func form(_ parameters: [(name: String, value: String)]) -> Body {
             Body(mediaType: "application/x-www-form-urlencoded", bytes: Array(FormParameters.encode(parameters).utf8))
         }

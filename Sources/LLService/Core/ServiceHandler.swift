@@ -153,7 +153,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         routes.indices.first { routes[$0].matches(path, bytes) } ?? findBelowIssuer(path, bytes)
     }
 
-    /// The route of an issuer whose URL has a path.
+    /// The route below the path of the issuer's URL.
     private func findBelowIssuer(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Int? {
         guard let rest = worker.settings.tokens?.routePath(in: path, bytes) else { return nil }
         return routes.firstIndex { $0.isOfIssuer && $0.matches(rest, bytes) }

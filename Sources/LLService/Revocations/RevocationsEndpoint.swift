@@ -55,7 +55,6 @@ struct RevocationOrder: Sendable {
 
     init(_ worker: WorkerContext) { (core, webhook) = (worker.core, worker.settings.webhook) }
 
-    /// The greatest time that it takes.
     var time: Duration { core.webhooks?.limits.deliveryTime ?? ReplayGuard.patience }
     var late: Rejection { webhook == nil ? Self.unavailable : Self.notDelivered }
 

@@ -34,8 +34,7 @@ enum AccessTokenEndpoint {
         worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
         return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
             let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }
-            let isWanted = { @Sendable in waiting.isAwaited }
-            return graph.accessTokens.submit(owner: owner, drop: drop, isWanted: isWanted) {
+            return graph.accessTokens.submit(owner: owner, drop: drop) {
                 // Skip the call if the client has disconnected.
                 guard waiting.isAwaited else { return }
                 let outcome = CallTrace.$parent.withValue(trace) {

@@ -11,7 +11,6 @@ final class TokenJudge {
     /// This worker's copy of the key set, and the verification keys made from it.
     private var snapshot: Published<JWKSetSnapshot>.Copy
     private var keys: VerificationKeys
-    private var keyIDs: Set<UInt64>
     private let revocations: Revocations
     private let ownTokens: OwnTokenJudge
     /// The time until which the last token that must wait for keys waits.
@@ -27,17 +26,10 @@ final class TokenJudge {
         self.ownTokens = ownTokens
         snapshot = Published.Copy(cache.published)
         keys = VerificationKeys(snapshot.value.keySet)
-        keyIDs = Self.keyIDs(snapshot.value)
-    }
-
-    private static func keyIDs(_ snapshot: JWKSetSnapshot) -> Set<UInt64> {
-        Set(snapshot.keySet.keys.map { JWKSetCache.hash($0.keyID.utf8.span) })
     }
 
     /// Judges a token; nil if it must wait for keys, until ``waitsUntil``.
-    /// - Parameters:
-    ///   - remembered: The tokens accepted earlier, for routes that expect the same token again, and the texts to return;
-    ///     nil verifies each token.
+    /// - Parameter remembered: The tokens accepted earlier, and the texts to return; nil verifies each token.
     @inline(__always)
     func judge(
         _ token: Span<UInt8>,
@@ -48,19 +40,14 @@ final class TokenJudge {
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> VerifiedClaims? {
         // A request that must keep waiting takes a place again.
-        let waited = keyWaits.remove(exchange.context.request)
+        let hasWaited = keyWaits.remove(exchange.context.request)
         guard revocations.isKnown else { throw Self.unknownRevocations }
         // The second and third attempts are for a key set published between the check and the question to the cache.
         for _ in 0..<3 {
             refreshKeys()
             // Keys older than `max-stale` verify no token.
             guard !keys.isEmpty, snapshot.value.isUsable(at: exchange.context.now) else {
-                if try waitForKeys(nil, &exchange, bytes) { return nil }
-                continue
-            }
-            // The set still lacks the token's key, so the token need not be read again.
-            if let waited, !keyIDs.contains(waited.keyID) {
-                if try waitForKeys(waited, hasWaited: true, &exchange, bytes) { return nil }
+                if try waitForKeys(&exchange, bytes, refusal: Rejection(.keysUnavailable)) { return nil }
                 continue
             }
             let now = NumericDate.now
@@ -86,12 +73,9 @@ final class TokenJudge {
                 }
                 // A key ID that is too long for any published key is empty here; it causes no fetch.
                 guard error.code == .unknownKey, !workspace.keyID.isEmpty else { throw error.of(token) }
-                let wait = KeyWaits.Wait(
-                    keyID: JWKSetCache.hash(workspace.keyID.span),
-                    refusal: error,
-                    isLong: bytes.count > KeyWaits.usualByteCount
-                )
-                if try waitForKeys(wait, hasWaited: waited != nil, &exchange, bytes) { return nil }
+                let isLong = bytes.count > KeyWaits.usualByteCount
+                let wait = (keyID: JWKSetCache.hash(workspace.keyID.span), isLong: isLong)
+                if try waitForKeys(&exchange, bytes, wait, hasWaited: hasWaited, refusal: error) { return nil }
                 continue
             }
             if revocations.count > 0 { try requireInForce(claims) }
@@ -100,19 +84,17 @@ final class TokenJudge {
         throw Rejection(.keysUnavailable, "The issuer's keys are changing; try again shortly.")
     }
 
-    func abandon(_ request: ParkedRequest) { _ = keyWaits.remove(request) }
+    func abandon(_ request: ParkedRequest) { keyWaits.remove(request) }
 
     func isWaiting(_ request: ParkedRequest) -> Bool { keyWaits.contains(request) }
 
-    /// Takes the newest key set. It usually costs one atomic load: the snapshot is copied, and OpenSSL's contexts are
-    /// made, only after the cache has published a new epoch.
+    /// Takes the newest key set. It usually costs one atomic load.
     private func refreshKeys() {
         guard snapshot.isOld else { return }
         let newer = snapshot.renewed
         // A longer lifetime of the same keys leaves the contexts unchanged.
         if newer.value.keySetVersion != snapshot.value.keySetVersion {
             keys = VerificationKeys(newer.value.keySet)
-            keyIDs = Self.keyIDs(newer.value)
         }
         snapshot = newer
     }
@@ -131,18 +113,17 @@ final class TokenJudge {
 
 extension TokenJudge {
     /// Handles a request if its key is missing: parks it until ``waitsUntil`` at the latest (true), lets it try again, or
-    /// throws its answer.
-    ///
-    /// The issuer may have rotated its keys, so a request with an unknown key ID waits for the next fetch.
+    /// throws its answer. The issuer may have rotated its keys, so a request with an unknown key ID waits for a fetch.
     /// - Parameters:
-    ///   - wait: The facts known about the token; nil if there are no keys at all, so that the request waits only for a
-    ///     running fetch.
+    ///   - wait: Nil if there are no keys at all, so that the request waits only for a running fetch.
     ///   - hasWaited: True if the request already had a place among the waiting ones.
+    ///   - refusal: The answer if the issuer has no such key.
     private func waitForKeys(
-        _ wait: KeyWaits.Wait?,
-        hasWaited: Bool = false,
         _ exchange: inout HTTPExchange,
-        _ bytes: Span<UInt8>
+        _ bytes: Span<UInt8>,
+        _ wait: KeyWaits.Wait? = nil,
+        hasWaited: Bool = false,
+        refusal: Rejection
     ) throws(Rejection) -> Bool {
         let context = exchange.context
         let mayWait = hasWaited || wait.map { keyWaits.hasRoom(for: $0) } ?? true
@@ -162,7 +143,7 @@ extension TokenJudge {
             waitsUntil = moment
             return true
         case .lookAgain: return false
-        case .unknown: throw wait?.refusal ?? Rejection(.keysUnavailable)
+        case .unknown: throw refusal
         case .wait: throw Rejection(wait == nil ? .keysUnavailable : .keyChecksExhausted)
         case .unavailable(let seconds): throw Rejection(.keysUnavailable, retryAfter: seconds)
         case .exhausted(let seconds): throw Rejection(.keyChecksExhausted, retryAfter: seconds)
@@ -182,13 +163,7 @@ struct KeyWaits {
     /// genuine request.
     static let usualByteCount = 8_192
 
-    /// The facts found about a waiting request, so that its token is not read again before its key comes.
-    struct Wait {
-        let keyID: UInt64
-        /// The refusal of the token if the issuer has no such key.
-        let refusal: Rejection
-        let isLong: Bool
-    }
+    typealias Wait = (keyID: UInt64, isLong: Bool)
 
     private var waits: [ParkedRequest: Wait] = [:]
     private var requestsByKeyID: [UInt64: Int] = [:]
@@ -208,25 +183,25 @@ struct KeyWaits {
         if wait.isLong { longCount += 1 }
     }
 
-    mutating func remove(_ request: ParkedRequest) -> Wait? {
-        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return nil }
+    /// - Returns: True if the request waited.
+    @discardableResult
+    mutating func remove(_ request: ParkedRequest) -> Bool {
+        guard !waits.isEmpty, let wait = waits.removeValue(forKey: request) else { return false }
         let others = requestsByKeyID[wait.keyID, default: 1] - 1
         requestsByKeyID[wait.keyID] = others > 0 ? others : nil
         if wait.isLong { longCount -= 1 }
-        return wait
+        return true
     }
 }
 
-/// The tokens with a signature verified earlier. The same token then needs no RSA operation and is not decoded again.
-/// Each worker has one.
+/// The tokens with a signature verified earlier, found by their SHA-256. The same token then needs no RSA operation and is
+/// not decoded again. Each worker has one.
 ///
-/// Only facts that do not age are kept: a key of this set signed these bytes, and they contain these claims. A token is
-/// found by its SHA-256. Any change of the key set removes all entries. All other checks are made again each time, and
-/// failures are not kept.
-///
-/// Only accepted tokens are added, so that forged or expired ones cannot push out others.
+/// Only facts that do not age are kept: a key of this set signed these bytes, and they contain these claims. All other
+/// checks are made again each time. Only accepted tokens are added, so that forged or expired ones cannot push out others.
 package final class VerifiedSignatureCache {
     package private(set) var tokens: RecentDigests
+    /// The set that signed them: another one removes all.
     private var keys: VerificationKeys?
     private let metrics: ServiceMetrics?
 
@@ -250,9 +225,7 @@ package final class VerifiedSignatureCache {
     }
 
     /// Judges a token like the verifier, but skips the work that is remembered; remembers the token if it is accepted.
-    /// - Parameters:
-    ///   - texts: The texts to return; others may be missing.
-    ///   - workspace: The bytes that the ranges of the claims point into.
+    /// - Parameter texts: The texts to return; others may be missing.
     package func judge(
         _ token: Span<UInt8>,
         _ expectation: TokenExpectation,

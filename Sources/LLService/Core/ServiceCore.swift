@@ -7,8 +7,7 @@ package import LimitedLoginKeys
 package import Logging
 internal import Synchronization
 
-/// The state that all workers share: the policy, the keys, the metrics and the flag for stopping. It is immutable
-/// except for this flag and the state of callbacks, so that a verdict takes no lock here.
+/// The state that all workers share. A verdict takes no lock here.
 package final class ServiceCore: Sendable {
     package let settings: Published<RuntimeSettings>
     package let cache: JWKSetCache
@@ -19,9 +18,9 @@ package final class ServiceCore: Sendable {
     /// Logs each answer of `/auth` and `/verify`; nil if `audit_log` is off.
     package let auditLogger: Logger?
     package let signatureCacheEntries: Int
-    /// Makes calls to Graph; nil if the service has no credentials for them.
+    /// Nil if the service has no credentials for Graph.
     package let graph: GraphWorkers?
-    /// Sends Facebook's callbacks to the backend; nil if no backend is configured.
+    /// Nil if no backend is configured.
     package let webhooks: WebhookSender?
     let callbackLedger: Locked<CallbackLedger>
     package let exposition: @Sendable () -> String
@@ -68,7 +67,7 @@ package final class ServiceCore: Sendable {
 
 /// The state that the requests of one worker share. Only the worker's thread uses it.
 final class WorkerContext {
-    /// The requests that wait for jobs. Each job is kept with the refusal for a job that does not end in time.
+    /// Each job is kept with the refusal for a job that does not end in time.
     typealias Jobs = BackgroundJobs<(late: Rejection, subject: MetricSubject?), Route.Answer>
 
     let core: ServiceCore
@@ -82,7 +81,6 @@ final class WorkerContext {
     var subject: MetricSubject?
     /// The client that the credentials in the request's form name; nil before the form is read, and again after a wait.
     var clientOfForm: Int?
-    /// The counters of the clients that have called, found without joining labels again.
     private var requestCounters: [String: Counter] = [:]
     private var weakNonces = RefusalPace()
     /// Memory for the bodies of `POST /verify`.
@@ -114,13 +112,6 @@ final class WorkerContext {
         ownTokens.use(settings)
     }
 
-    func countRequest(of client: String) {
-        if let counter = requestCounters[client] { return counter.increment() }
-        let counter = core.metrics.requests(of: client)
-        requestCounters[client] = counter
-        counter.increment()
-    }
-
     func abandon(_ request: ParkedRequest) {
         judge.abandon(request)
         jobs.abandon(request)
@@ -129,7 +120,6 @@ final class WorkerContext {
     /// Forgets the request before this one.
     func begin() { (subject, clientOfForm) = (nil, nil) }
 
-    /// Answers a request as its route does; after a job with the job's outcome.
     @inline(__always)
     func answer(
         _ answer: Route.Answer,
@@ -183,6 +173,22 @@ final class WorkerContext {
     }
 }
 
+extension WorkerContext {
+    /// The name of a person in the audit's lines: SHA-256 of `APP_ID:USER_ID` in hexadecimal. An operator with the user id
+    /// can compute it and find the person's lines.
+    static func hash(appID: String, userID: String) -> String? {
+        try? SHA256.digest(of: Array("\(appID):\(userID)".utf8).span).hexadecimal
+    }
+
+    func auditName(_ appID: @autoclosure () -> String, _ userID: @autoclosure () -> String) -> String? {
+        core.auditLogger == nil ? nil : Self.hash(appID: appID(), userID: userID())
+    }
+
+    func auditName(_ claims: VerifiedClaims, _ payload: [UInt8], app: Range<Int>? = nil) -> String? {
+        auditName(JSONText.value(payload.span, app ?? claims.audience), JSONText.value(payload.span, claims.subject))
+    }
+}
+
 /// A request that waits for a job, as the job's thread sees it.
 struct WaitingRequest: Sendable {
     fileprivate let name: ParkedRequest
@@ -203,8 +209,7 @@ extension WorkerContext {
     }
 
     func callerName(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
-        guard let names = settings.clients?.names, let client = client(head, bytes) else { return nil }
-        return names.indices.contains(client) ? names[client] : nil
+        client(head, bytes).flatMap { settings.clients?.names[$0] }
     }
 
     /// The client with the key in the head, or in the form that was read just now; nil if no client has this key.
@@ -269,8 +274,13 @@ extension WorkerContext {
     ) throws(Rejection) {
         let clients = settings.clients
         if let client, let clients {
-            if !isAgain { countRequest(of: clients.names[client]) }
-            return
+            guard !isAgain else { return }
+            let name = clients.names[client]
+            if let counter = requestCounters[name] { return counter.increment() }
+            // Kept, so that the labels are not joined again.
+            let counter = core.metrics.requests(of: name)
+            requestCounters[name] = counter
+            return counter.increment()
         }
         core.metrics.count(.verdict(.idToken, .unauthorizedClient))
         let detail =
@@ -284,20 +294,16 @@ extension WorkerContext {
     }
 }
 
-/// The settings that a reload can change. They are immutable: a worker uses either the old settings or the new ones,
-/// never a mixture.
+/// The settings that a reload can change. A worker uses either the old ones or the new ones, never a mixture.
 package final class RuntimeSettings: Sendable {
     package let verifier: TokenVerifier
     package let clients: ClientKeys?
-    /// The settings for answers to gateways; nil if their routes are closed.
     package let gateway: GatewaySettings?
     package let nonceLifetimeSeconds: Int
     package let rejectsReplays: Bool
-    /// The service's credentials for Graph; nil if the routes for permissions are disabled.
     package let appSecrets: AppSecrets?
-    /// The credentials for questions to Graph about access tokens, one for each app; nil if access tokens are refused.
+    /// One for each app; nil if access tokens are refused.
     package let accessTokenApps: [AppSecret]?
-    /// The backend that receives Facebook's callbacks; nil if none is configured.
     package let webhook: WebhookTarget?
     package let tokens: TokenSettings?
     /// Judges tokens at `/auth` and `/introspect` by the same policy. Callers there cannot know the login.

@@ -3,10 +3,8 @@ package import LLHTTP
 internal import LimitedLogin
 internal import Logging
 
-/// Answers the requests of one worker: finds the route, checks the request against its row, calls its endpoint, counts
-/// the outcome and writes problems.
-///
-/// Requests reuse its memory. Only the worker's thread calls it.
+/// Answers the requests of one worker, on its thread: finds the route, checks the request against its row, calls its
+/// endpoint, counts the outcome and writes problems.
 package final class ServiceHandler: HTTPRequestHandler {
     package typealias HeadRefusal = @Sendable (_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) -> Bool
 
@@ -90,9 +88,7 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     package func renderFailure(_ failure: HTTPRefusal, _ exchange: inout HTTPExchange, bytes: Span<UInt8>) {
-        place = nil
-        method = .unrecognized
-        named = nil
+        (place, method, named) = (nil, .unrecognized, nil)
         core.identifiers.write(&exchange, bytes: bytes, into: &requestID)
         exchange.response.addField("Content-Type: application/problem+json")
         exchange.response.addField("Cache-Control: no-store")
@@ -159,8 +155,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         return routes.firstIndex { $0.isOfIssuer && $0.matches(rest, bytes) }
     }
 
-    /// Checks a request's head against its route's row.
-    /// - Returns: The body to read; nil for OPTIONS, which the header fields answer.
+    /// Checks a head against its route's row. Returns the body to read; nil for OPTIONS, which the header fields answer.
     private func check(_ exchange: inout HTTPExchange, _ bytes: Span<UInt8>) throws(Rejection) -> RequestBody? {
         if let place, routes[place].allows(method) {
             worker.refreshSettings()
@@ -203,9 +198,6 @@ package final class ServiceHandler: HTTPRequestHandler {
     }
 
     /// Counts and logs the outcome of a request. No line contains a part of a token, a name or an e-mail address.
-    ///
-    /// The audit line of the setting `audit_log` is independent of `log_level`. Level debug has a line for each request,
-    /// so that a flood of bad tokens cannot fill the log of another level.
     /// - Parameters:
     ///   - code: Nil if the request was not refused.
     ///   - person: The ``WorkerContext/hash(appID:userID:)`` of a good token's person. A refused token proves no person.
@@ -239,8 +231,7 @@ package final class ServiceHandler: HTTPRequestHandler {
         core.logger.debug(message, metadata: metadata(facts, exchange.head, bytes))
     }
 
-    /// Logs a refusal at level info. The number of lines is limited, so that a flood of bad tokens cannot fill the log.
-    /// No line names a person.
+    /// Logs a refusal at level info. No line names a person.
     private func noteRefusal(
         _ code: Rejection.Code,
         reason: String? = nil,
@@ -261,7 +252,6 @@ package final class ServiceHandler: HTTPRequestHandler {
         core.logger.info("refusals without a line", metadata: ["count": "\(count)"])
     }
 
-    /// The facts that are known, with the request's id and trace id.
     private func metadata(
         _ facts: [String: String?],
         _ head: borrowing RequestHead,
@@ -269,8 +259,36 @@ package final class ServiceHandler: HTTPRequestHandler {
     ) -> Logger.Metadata {
         var metadata = facts.compactMapValues { $0.map { Logger.MetadataValue.string($0) } }
         metadata["request_id"] = "\(String(decoding: requestID, as: UTF8.self))"
-        metadata["trace_id"] = TraceParent.traceIDText(head, bytes).map { "\($0)" }
+        metadata["trace_id"] = TraceParent.traceID(head, bytes).map { "\($0)" }
         return metadata
+    }
+}
+
+/// Limits the log lines about refusals: each client can send bad tokens, and a flood of them must not fill the log.
+struct RefusalPace {
+    /// 10 a second: enough to find a mistake by hand, and at most 1 GB a week for each worker.
+    private static let linesPerSecond = 10
+
+    private(set) var secondEnds = MonotonicInstant(nanoseconds: 0)
+    private var lineCount = 0
+    /// The number of refusals without a line that no line has reported yet.
+    private(set) var untoldCount = 0
+
+    mutating func admits(at now: MonotonicInstant) -> Bool {
+        if now >= secondEnds { (secondEnds, lineCount) = (now + .seconds(1), 0) }
+        guard lineCount < Self.linesPerSecond else {
+            untoldCount += 1
+            return false
+        }
+        lineCount += 1
+        return true
+    }
+
+    /// - Returns: The number of refusals without a line in the second that is over; nil if there are none.
+    mutating func takeUntold(at now: MonotonicInstant) -> Int? {
+        guard untoldCount > 0, now >= secondEnds else { return nil }
+        defer { untoldCount = 0 }
+        return untoldCount
     }
 }
 
@@ -297,12 +315,9 @@ enum Outcome {
 /// A new identifier consists of the random number of the process, the connection's number and the request's position on
 /// the connection. Every call for one request therefore computes the same identifier, without storing it.
 package struct RequestIdentifier: Sendable {
-    /// The greatest length of a caller's identifier, in bytes; a longer one is replaced.
-    package static let lengthLimit = 128
-
+    /// A random number that distinguishes this process's identifiers from those of another.
     private let process: UInt32
 
-    /// - Parameter process: A random number that distinguishes this process's identifiers from those of another.
     package init(process: UInt32) { self.process = process }
 
     /// Replaces the text of `buffer` by the identifier of a request.
@@ -326,12 +341,40 @@ package struct RequestIdentifier: Sendable {
     /// True for 1 to 128 characters of `[A-Za-z0-9._-]`, which are safe in a log line, a header field and a JSON
     /// string.
     static func isWellFormed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard (1...lengthLimit).contains(range.count), range.lowerBound >= 0, range.upperBound <= bytes.count else {
-            return false
+        (1...128).contains(range.count)
+            && range.allSatisfy { ASCII.isAlphanumeric(bytes[$0]) || "._-".utf8.contains(bytes[$0]) }
+    }
+}
+
+/// The caller's `traceparent` (W3C Trace Context, section 3.2): its trace id joins this service's log lines with those
+/// of the services before it.
+enum TraceParent {
+    static func traceID(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        fields(head, bytes).map { String($0[1]) }
+    }
+
+    /// The `traceparent` to pass on with a call that the request causes. It has the fields of version 00, even if the
+    /// caller's version is later (section 3.2.1).
+    static func passedOn(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> String? {
+        fields(head, bytes).map { "00-" + $0[1...3].joined(separator: "-") }
+    }
+
+    /// Nil if there is no `traceparent`, more than one, or none that is valid.
+    private static func fields(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> [Substring]? {
+        guard head.count(of: "traceparent", in: bytes) == 1, let value = head.value(of: "traceparent", in: bytes) else {
+            return nil
         }
-        for index in range {
-            guard ASCII.isAlphanumeric(bytes[index]) || "._-".utf8.contains(bytes[index]) else { return false }
-        }
-        return true
+        return fields(of: String(decoding: value.map { bytes[$0] }, as: UTF8.self))
+    }
+
+    /// Version, trace id, parent id and flags, and what a later version appends.
+    static func fields(of text: String) -> [Substring]? {
+        let fields = text.split(separator: "-", maxSplits: 4, omittingEmptySubsequences: false)
+        guard fields.count >= 4, fields[..<4].map(\.utf8.count) == [2, 32, 16, 2],
+            fields[..<4].joined().allSatisfy({ "0123456789abcdef".contains($0) }),
+            fields[0] != "ff", fields[0] != "00" || fields.count == 4,
+            fields[1...2].allSatisfy({ $0.contains { $0 != "0" } })
+        else { return nil }
+        return fields
     }
 }

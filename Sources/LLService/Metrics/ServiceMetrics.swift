@@ -154,23 +154,16 @@ package final class ServiceMetrics: Sendable {
     }
 }
 
-/// One worker's timers, by route, method and status, found without joining labels again.
+/// One worker's timers, found without joining labels again.
 final class RequestDurations {
-    private struct Key: Equatable {
-        let route: Int
-        let method: HTTPMethod
-        let status: UInt16
-    }
-
     private let metrics: ServiceMetrics
     /// A few: a worker serves some routes, and each has some statuses.
-    private var timers: [(key: Key, timer: Timer)] = []
+    private var timers: [(route: Int, method: HTTPMethod, status: UInt16, timer: Timer)] = []
 
     init(metrics: ServiceMetrics) { self.metrics = metrics }
 
     func record(_ nanoseconds: UInt64, route: Int, path: StaticString, method: HTTPMethod, status: UInt16) {
-        let key = Key(route: route, method: method, status: status)
-        if let known = timers.first(where: { $0.key == key }) {
+        if let known = timers.first(where: { $0.route == route && $0.method == method && $0.status == status }) {
             return known.timer.recordNanoseconds(Int64(clamping: nanoseconds))
         }
         let timer = metrics.registry.timer(
@@ -180,7 +173,7 @@ final class RequestDurations {
                 ("http_response_status_code", "\(status)"),
             ]
         )
-        timers.append((key, timer))
+        timers.append((route, method, status, timer))
         timer.recordNanoseconds(Int64(clamping: nanoseconds))
     }
 }
@@ -188,7 +181,7 @@ final class RequestDurations {
 /// The metrics of the service. It keeps every series as long as the process, since the code bounds their label sets, and
 /// renders them in the Prometheus text format, version 0.0.4.
 ///
-/// Metric and label names come only from this project's code, so they need no escaping; label values are escaped.
+/// Nothing needs escaping: names and label values are this project's words, and a client's name has only `[A-Za-z0-9._-]`.
 package final class PrometheusRegistry: Sendable {
     struct Key: Hashable {
         let name: String
@@ -215,27 +208,13 @@ package final class PrometheusRegistry: Sendable {
         _ name: String,
         _ labels: [(String, String)]
     ) -> Series {
-        let labels = labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
-        let key = Key(name: name, labels: labels)
+        let key = Key(name: name, labels: labels.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ","))
         return all.withLock { all in
             if let known = all[key] as? Series { return known }
             let made = Series()
             all[key] = made
             return made
         }
-    }
-
-    private static func escaped(_ value: String) -> String {
-        var text = ""
-        for character in value.unicodeScalars {
-            switch character {
-            case "\\": text += "\\\\"
-            case "\"": text += "\\\""
-            case "\n": text += "\\n"
-            default: text.unicodeScalars.append(character)
-            }
-        }
-        return text
     }
 
     package func render() -> String {
@@ -262,8 +241,6 @@ private protocol PrometheusSeries: AnyObject, Sendable {
 }
 
 extension PrometheusSeries {
-    fileprivate func seconds(_ nanoseconds: Int64) -> String { number(Double(nanoseconds) / 1e9) }
-
     fileprivate func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : "\(value)"
     }
@@ -309,24 +286,23 @@ package final class Timer: PrometheusSeries {
     fileprivate init() { buckets = (0...Self.boundsNanoseconds.count).map { _ in Counter() } }
 
     package func recordNanoseconds(_ duration: Int64) {
-        let nanoseconds = max(0, duration)
         var index = 0
-        while index < Self.boundsNanoseconds.count, nanoseconds > Self.boundsNanoseconds[index] { index += 1 }
+        while index < Self.boundsNanoseconds.count, duration > Self.boundsNanoseconds[index] { index += 1 }
         buckets[index].increment()
-        sum.wrappingAdd(nanoseconds, ordering: .relaxed)
+        sum.wrappingAdd(max(0, duration), ordering: .relaxed)
     }
 
     /// The buckets are cumulative; the last one counts everything.
     fileprivate func lines(_ key: PrometheusRegistry.Key) -> String {
         let prefix = key.labels.isEmpty ? "" : key.labels + ","
-        let bounds = Self.boundsNanoseconds.map { seconds($0) } + ["+Inf"]
+        let bounds = Self.boundsNanoseconds.map { number(Double($0) / 1e9) } + ["+Inf"]
         var text = ""
         var total: Int64 = 0
         for (bucket, bound) in zip(buckets, bounds) {
             total += bucket.value
             text += "\(key.name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
         }
-        let sum = seconds(sum.load(ordering: .relaxed))
+        let sum = number(Double(sum.load(ordering: .relaxed)) / 1e9)
         return text + "\(key.name)_sum\(key.braces) \(sum)\n\(key.name)_count\(key.braces) \(total)\n"
     }
 }

@@ -8,21 +8,17 @@ package enum ConfigurationLoader {
     /// able to change it (CWE-427): a folder that others can write to must not decide which logins are accepted.
     package static let defaultFile = "config/limited-login.json"
 
-    /// The prefix of every environment variable of the service. A variable with this prefix and an unknown name is
-    /// refused, so that a misspelt one cannot pass for a default.
+    /// A variable with this prefix and an unknown name is refused, so that a misspelt one cannot pass for a default.
     package static let environmentPrefix = "LIMITED_LOGIN_"
 
     /// The variable that names the configuration file; the only one that is no setting.
     static let fileVariable = "LIMITED_LOGIN_CONFIG"
 
     /// - Parameters:
-    ///   - environment: The process's environment; names with the project's prefix must be known. `PORT` is the port of
-    ///     `listen` if no other source sets that.
-    ///   - file: The file named by `--config`, if any; it must then be readable.
+    ///   - file: The file named by `--config`, if any.
     ///   - known: The file of the previous load, if any. It must still exist: without it, logins that it forbids would
     ///     be allowed.
     ///   - only: The settings to read, if a command needs no others: a fault in the others does not stop it.
-    ///   - readsDefaultFile: True if ``defaultFile`` is read when no file is named.
     /// - Throws: All mistakes that the sources show; the content of other files is not read.
     package static func load(
         flags: [String: String],
@@ -71,8 +67,6 @@ struct GivenSettings {
     let rows: [SettingRow]
     private(set) var settings: [String: ConfigurationSetting] = [:]
     private(set) var mistakes = ConfigurationError()
-
-    init(rows: [SettingRow]) { self.rows = rows }
 
     mutating func add(_ text: String, _ row: SettingRow, _ origin: ConfigurationOrigin) {
         settings[row.name] = nil
@@ -140,9 +134,7 @@ struct GivenSettings {
         let question = nearest.map { "; did you mean \(spelling($0))?\(isValue ? " Secrets stand in files" : "")" }
         mistakes.add(place, reason + (question ?? ""), nearest)
     }
-}
 
-extension GivenSettings {
     /// Adds the settings of a configuration file: one JSON object with members named as in ``Settings``.
     ///
     /// The project's own strict reader reads it, because `Codable` does not detect a repeated member.
@@ -180,14 +172,12 @@ extension GivenSettings {
     private static func refusal(_ error: JSONError, _ bytes: [UInt8], _ path: String) -> ConfigurationError {
         let lines = bytes.prefix(error.offset).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         var reason = "the file is not valid JSON: \(error.reason.rawValue)"
-        switch error.reason {
-        case .unexpectedByte:
+        if error.reason == .unexpectedByte {
             reason +=
                 "; names and texts stand in double quotes, no comma stands before a closing bracket, and JSON has no comments"
-        case .repeatedMember:
+        } else if error.reason == .repeatedMember {
             let name = bytes.dropFirst(error.offset + 1).prefix { $0 != UInt8(ascii: "\"") }
             reason = "the member '\(String(decoding: name, as: UTF8.self))' comes twice"
-        default: break
         }
         let place = "\(path), line \(lines.count), column \((lines.last?.count ?? 0) + 1)"
         return ConfigurationError(place: place, reason: reason)

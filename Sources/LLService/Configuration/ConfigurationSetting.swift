@@ -34,46 +34,6 @@ package struct ConfigurationSetting: Sendable, Equatable {
     package let origin: ConfigurationOrigin
 }
 
-extension SettingKind {
-    /// The value of a text, as a flag or a variable has it.
-    func value(of text: String) throws(SettingFault) -> ConfigurationValue {
-        switch self {
-        case .list:
-            // The text is empty after `A=$UNSET`.
-            guard !text.isEmpty else { throw SettingFault("the value is empty") }
-            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { part in
-                String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-            }
-            guard !parts.contains("") else { throw SettingFault("the list has an empty element") }
-            return .list(parts)
-        case .integer, .duration, .size: return .integer(try number(text))
-        case .text, .file, .secretFile, .choice: return .text(text)
-        }
-    }
-
-    /// The number of a text: digits alone, and a unit if the kind has units. `Int("+5")` would be 5, but a sign or a
-    /// space is a mistake here.
-    private func number(_ text: String) throws(SettingFault) -> Int {
-        let unit = units.first { text.hasSuffix($0.suffix) }
-        let digits = text.dropLast(unit?.suffix.count ?? 0)
-        guard digits.utf8.count <= 12, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(digits),
-            // Twelve digits of GiB are above the greatest `Int`.
-            case let (number, isTooLarge) = count.multipliedReportingOverflow(by: unit?.size ?? 1), !isTooLarge
-        else {
-            let reason =
-                switch self {
-                case .duration:
-                    "no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
-                case .size:
-                    "no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
-                default: "not a whole number"
-                }
-            throw SettingFault("'\(text)' is \(reason)")
-        }
-        return number
-    }
-}
-
 /// The mistakes of a configuration, or of a file that it names. They stop the start.
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     package private(set) var sentences: [String] = []
@@ -117,4 +77,65 @@ package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConve
     }
 
     package var description: String { sentences.joined(separator: "; ") }
+}
+
+/// A line of a file named by a setting, with a secret or a client.
+package struct FileLine {
+    let text: ArraySlice<UInt8>
+    /// The file and the line's number. Errors name it and never quote the line.
+    let place: String
+
+    /// The words between white space; none for a comment, which may follow white space here.
+    var words: [ArraySlice<UInt8>] {
+        let words = text.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+        return words.first?.first == UInt8(ascii: "#") ? [] : words
+    }
+
+    static func all(of text: [UInt8], place: String) -> [FileLine] {
+        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return lines.enumerated().compactMap { index, line in
+            // Editors of other systems end lines with a carriage return.
+            let line = FileLine(text: line.last == 0x0D ? line.dropLast() : line, place: "\(place): line \(index + 1)")
+            return line.text.isEmpty || line.text.first == UInt8(ascii: "#") ? nil : line
+        }
+    }
+
+    /// The one or two different secrets of a file, each on its own line.
+    static func secrets<Secret: Equatable>(
+        of text: [UInt8],
+        place: String,
+        none: String,
+        _ read: (FileLine) throws(ConfigurationError) -> Secret
+    ) throws(ConfigurationError) -> (Secret, Secret?) {
+        var secrets: [Secret] = []
+        for line in all(of: text, place: place) {
+            guard secrets.count < 2 else { throw line.error("there are more than two secrets") }
+            let secret = try read(line)
+            guard secrets.first != secret else { throw line.error("the same secret stands in the file twice") }
+            secrets.append(secret)
+        }
+        guard let first = secrets.first else { throw ConfigurationError(place: place, reason: none) }
+        return (first, secrets.count > 1 ? secrets[1] : nil)
+    }
+
+    package static func text(ofFile path: String, limit: Int) throws(ConfigurationError) -> [UInt8] {
+        let text: [UInt8]
+        do throws(FileContents.Failure) {
+            text = try FileContents.read(path: path, limit: limit)
+        } catch {
+            throw ConfigurationError(path, error)
+        }
+        // Editors of other systems write a byte order mark, which would become part of the first word.
+        guard !text.starts(with: [0xEF, 0xBB, 0xBF]), !text.starts(with: [0xFF, 0xFE]),
+            !text.starts(with: [0xFE, 0xFF])
+        else {
+            throw ConfigurationError(
+                place: path,
+                reason: "the file begins with a byte order mark (BOM): save it as UTF-8 without one"
+            )
+        }
+        return text
+    }
+
+    func error(_ reason: String) -> ConfigurationError { ConfigurationError(place: place, reason: reason) }
 }

@@ -137,6 +137,44 @@ package enum SettingReload: String, Sendable, CaseIterable {
 }
 
 extension SettingKind {
+    /// The value of a text, as a flag or a variable has it.
+    func value(of text: String) throws(SettingFault) -> ConfigurationValue {
+        switch self {
+        case .list:
+            // The text is empty after `A=$UNSET`.
+            guard !text.isEmpty else { throw SettingFault("the value is empty") }
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { part in
+                String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+            }
+            guard !parts.contains("") else { throw SettingFault("the list has an empty element") }
+            return .list(parts)
+        case .integer, .duration, .size: return .integer(try number(text))
+        case .text, .file, .secretFile, .choice: return .text(text)
+        }
+    }
+
+    /// The number of a text: digits alone, and a unit if the kind has units. `Int("+5")` would be 5, but a sign or a
+    /// space is a mistake here.
+    private func number(_ text: String) throws(SettingFault) -> Int {
+        let unit = units.first { text.hasSuffix($0.suffix) }
+        let digits = text.dropLast(unit?.suffix.count ?? 0)
+        guard digits.utf8.count <= 12, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(digits),
+            // Twelve digits of GiB are above the greatest `Int`.
+            case let (number, isTooLarge) = count.multipliedReportingOverflow(by: unit?.size ?? 1), !isTooLarge
+        else {
+            let reason =
+                switch self {
+                case .duration:
+                    "no time: a whole number of seconds is needed, or one with its unit (90s, 5m, 1h, 2d)"
+                case .size:
+                    "no size: a whole number of bytes is needed, or one with its unit (512KiB, 64MiB, 1GiB)"
+                default: "not a whole number"
+                }
+            throw SettingFault("'\(text)' is \(reason)")
+        }
+        return number
+    }
+
     func check(_ value: ConfigurationValue) throws(SettingFault) {
         switch value {
         case .list(let values):

@@ -63,9 +63,8 @@ package struct ClientKeys: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The client that has this key, by its position in `names`; nil if no client has it.
-    ///
-    /// Every entry is compared, each in constant time, so that the time reveals nothing about the keys.
+    /// The client that has this key, by its position in `names`. Every entry is compared, each in constant time, so that
+    /// the time reveals nothing about the keys.
     package func client(presenting key: Span<UInt8>) -> Int? {
         guard !key.isEmpty, key.count <= Self.keyByteLimit, let digest = try? SHA256.digest(of: key) else { return nil }
         var found: Int?
@@ -75,9 +74,8 @@ package struct ClientKeys: Sendable, Equatable {
         return found
     }
 
-    /// Makes a new key: 256 random bits in hexadecimal, with a prefix that secret scanners can search for.
-    ///
-    /// - Returns: The key, to be shown once, and the file's line for it.
+    /// Makes a new key, to be shown once: 256 random bits in hexadecimal, with a prefix that secret scanners can search
+    /// for. The line is the file's.
     package static func make(name: String) -> (key: String, line: String)? {
         guard Self.name(ArraySlice(name.utf8)) != nil, let random = try? RandomBytes.make(count: 32) else { return nil }
         let key = "llk_" + Hexadecimal.encode(random)
@@ -143,7 +141,6 @@ enum CallerCredentials {
         return (Array(text[..<colon]), Array(text[(colon + 1)...]))
     }
 
-    /// The number of credentials in a head, valid or not.
     static func count(in head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Int {
         head.count(of: "authorization", in: bytes) + head.count(of: "x-api-key", in: bytes)
     }
@@ -162,7 +159,6 @@ enum CallerCredentials {
 }
 
 extension ClientKeys {
-    /// The client that presents these credentials, by its position in `names`; nil if there is none.
     func client(presenting credentials: CallerCredentials, in bytes: Span<UInt8>) -> Int? {
         switch credentials {
         case .key(let range): return client(presenting: bytes.extracting(range))

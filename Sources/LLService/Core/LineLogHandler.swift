@@ -85,8 +85,6 @@ package final class LogLevelSwitch: Sendable {
 
 /// Makes text from outside safe for a terminal. A claim, a key ID or an argument may contain any character; the
 /// terminal must neither obey control characters nor reorder letters.
-///
-/// A Swift string is always valid UTF-8: invalid bytes were replaced by U+FFFD earlier.
 package enum TerminalText {
     /// The text on one line, with each control character replaced by U+FFFD.
     package static func safe(_ text: String) -> String { replacing(text) { _ in "\u{fffd}" } }
@@ -97,24 +95,15 @@ package enum TerminalText {
     /// The same JSON on one line, with each control character escaped. Control characters are only inside strings, so
     /// that no value changes.
     package static func safe(json text: String) -> String {
-        replacing(text) { control in
-            // All control characters are below U+10000 and need four digits (RFC 8259 section 7).
-            let digits = String(control.value, radix: 16)
-            return "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-        }
+        // All control characters are below U+10000 and need four digits (RFC 8259 section 7).
+        replacing(text) { "\\u" + String(0x10000 + $0.value, radix: 16).dropFirst() }
     }
 
     private static func replacing(_ text: String, _ replacement: (Unicode.Scalar) -> String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
-        var safe = ""
-        for scalar in text.unicodeScalars {
-            if isControl(scalar) {
-                safe += replacement(scalar)
-            } else {
-                safe.unicodeScalars.append(scalar)
-            }
+        return text.unicodeScalars.reduce(into: "") { safe, scalar in
+            safe += isControl(scalar) ? replacement(scalar) : String(scalar)
         }
-        return safe
     }
 
     /// C0, DEL and C1, the line and paragraph separators, and the marks, embeddings, overrides and isolates of

@@ -2,10 +2,9 @@ internal import Dispatch
 internal import Glibc
 package import LLHTTP
 
-/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log.
-///
-/// Lines wait in a bounded queue. A line that does not fit, or that the descriptor does not accept, is dropped and
-/// counted. When writing succeeds again, one line reports the number of dropped lines.
+/// Writes log lines to a descriptor on its own queue, so that no other queue waits for the reader of the log. A line that
+/// does not fit into the queue, or that the descriptor does not accept, is dropped and counted; when writing succeeds
+/// again, one line reports their number.
 package final class LogWriter: Sendable {
     /// The greatest size of the queue in bytes: 1 MiB, about 4,000 audit lines.
     static let byteLimit = 1_048_576

@@ -84,9 +84,7 @@ package enum MediaType {
 }
 
 extension JSONLimits {
-    /// The limits of a request's body; the route limits its length. Duplicate names are found by comparing all names,
-    /// before unknown names are refused. No route knows more than nine names, so this limit refuses a longer object
-    /// early.
+    /// The limits of a request's body; the route limits its length. No route knows more than nine names.
     package static let ofRequest = JSONLimits(
         byteCount: VerifyEndpoint.bodyLimit,
         depth: 4,
@@ -112,7 +110,6 @@ extension JSONDocument {
         return members
     }
 
-    /// Reads a request's body, which must be one JSON object. The limits of this document apply.
     @inline(__always)
     mutating func parseObject(_ body: Span<UInt8>) throws(Rejection) {
         do throws(JSONError) {

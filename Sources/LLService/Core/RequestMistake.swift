@@ -8,10 +8,7 @@ internal import LimitedLogin
 /// A client's word is quoted in `detail` alone, and only if it matches `[A-Za-z_]{1,32}`: it is then short and
 /// harmless.
 enum RequestMistake {
-    /// The sentence about a member, a parameter or a permission that is not known.
-    /// - Parameters:
-    ///   - subject: The sentence's beginning, such as "The member".
-    ///   - fault: The sentence's end, such as "is unknown".
+    /// The sentence about an unknown word: `subject` begins it ("The member"), and `fault` ends it ("is unknown").
     static func sentence(_ word: String, _ subject: String, _ fault: String, known: [String]) -> String {
         guard isTold(word) else { return "\(subject) \(fault)." }
         let proposal = nearest(word, known).map { "; did you mean \($0)?" } ?? "."
@@ -72,7 +69,6 @@ enum RequestMistake {
         "Only one of nonce and raw_nonce may be given; issued_nonce may stand beside it."
     )
 
-    /// The problem of a body that is declared as another type.
     /// - Parameter type: The value of `Content-Type`; nil without that field.
     static func mediaType(_ type: Range<Int>?, in bytes: Span<UInt8>, wanted: String) -> Rejection {
         let fault: String
@@ -172,12 +168,9 @@ enum RequestMistake {
         ),
     ]
 
-    /// The greatest length of a path that is compared with known paths, in bytes: 128, four times the longest of the
-    /// table.
-    private static let pathByteLimit = 128
-
     private static func nearestPath(_ path: Range<Int>, in bytes: Span<UInt8>, _ routes: [Route]) -> String? {
-        guard path.count <= pathByteLimit else { return nil }
+        // Four times the longest of the table.
+        guard path.count <= 128 else { return nil }
         let slash = UInt8(ascii: "/")
         var end = path.upperBound
         while end > path.lowerBound + 1, bytes[end - 1] == slash { end -= 1 }

@@ -11,8 +11,7 @@ package struct Route: Sendable {
     private(set) var hasParameters = false
     /// True if the route also answers all paths below its own.
     private(set) var takesPathsBelow = false
-    /// The methods that the route answers besides OPTIONS, which lists them. Nil if it treats all methods the same,
-    /// including OPTIONS.
+    /// The methods besides OPTIONS, which lists them. Nil if the route treats all methods the same, OPTIONS too.
     package let methods: [HTTPMethod]?
     package private(set) var listeners: [ListenerRole] = [.service]
     /// The configuration the route needs; without it the path is 404.
@@ -21,18 +20,15 @@ package struct Route: Sendable {
     private(set) var isOfIssuer = false
     private(set) var caller = Caller.anybody
     private(set) var body = RequestBody.none
-    /// True for a route about the health of the service. It is answered even when other requests are refused for
-    /// overload.
+    /// True for a route that is answered even when other requests are refused for overload.
     private(set) var isHealth = false
-    /// True if the setting `audit_log` logs its answers.
     private(set) var isAudited = false
     private(set) var dialect = ProblemDialect.plain
     /// The codes that the route may answer besides ``Rejection/Code/ofAnyPath``; `/openapi.json` lists them.
     package private(set) var problems: [Rejection.Code] = []
     let answer: Answer
 
-    /// Answers a request after its path, method, caller and media type were checked, or lets it wait. The worker's thread
-    /// calls it. The response is empty at first; the outcome says if it was filled in.
+    /// Answers a request whose path, method, caller and media type were checked, or lets it wait.
     typealias Answer =
         @Sendable (
             _ worker: WorkerContext,
@@ -55,32 +51,26 @@ package struct Route: Sendable {
     /// The parts of a request's path for each `{name}`, in their order; nil if the path belongs to another route. No
     /// part is empty.
     func parameters(_ path: Range<Int>, _ bytes: Span<UInt8>) -> [Range<Int>]? {
-        let slash = UInt8(ascii: "/")
-        let template = Array("\(self.path)".utf8)
+        let names = "\(self.path)".split(separator: "/", omittingEmptySubsequences: false)
+        let parts = path.split(maxSplits: names.count, omittingEmptySubsequences: false) { bytes[$0] == Self.slash }
+        guard parts.count == names.count else { return nil }
         var found: [Range<Int>] = []
-        var position = path.lowerBound
-        var index = template.startIndex
-        while index < template.endIndex {
-            if template[index] == UInt8(ascii: "{") {
-                let start = position
-                while position < path.upperBound, bytes[position] != slash { position += 1 }
-                guard position > start else { return nil }
-                found.append(start..<position)
-                while template[index] != UInt8(ascii: "}") { index += 1 }
-            } else {
-                guard position < path.upperBound, bytes[position] == template[index] else { return nil }
-                position += 1
+        for (name, part) in zip(names, parts) {
+            if name.hasPrefix("{"), !part.isEmpty {
+                found.append(part)
+            } else if !name.utf8.elementsEqual(part.map { bytes[$0] }) {
+                return nil
             }
-            index += 1
         }
-        return position == path.upperBound ? found : nil
+        return found
     }
 
     private func isBelow(_ path: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
         let end = path.lowerBound + self.path.utf8CodeUnitCount
-        guard path.upperBound > end, bytes[end] == UInt8(ascii: "/") else { return false }
-        return bytes.equal(path.lowerBound..<end, self.path)
+        return path.upperBound > end && bytes[end] == Self.slash && bytes.equal(path.lowerBound..<end, self.path)
     }
+
+    private static let slash = UInt8(ascii: "/")
 
     func mayAnswer(_ code: Rejection.Code) -> Bool {
         problems.contains(code) || Rejection.Code.ofAnyPath.contains(code)
@@ -156,8 +146,8 @@ extension Route {
         answer: VerifyEndpoint.answer
     )
 
-    /// OAuth 2.0 Token Introspection. It is only for callers with a key: an open endpoint would let attackers find out
-    /// which tokens are good (RFC 7662 section 4).
+    /// It is only for callers with a key: an open endpoint would let attackers find out which tokens are good (RFC 7662
+    /// section 4).
     static let introspect = Route(
         path: "/introspect",
         methods: [.post],
@@ -171,7 +161,7 @@ extension Route {
         answer: IntrospectEndpoint.answer
     )
 
-    /// OAuth 2.0 Token Exchange. It is never public: the caller gets a token that others accept as a login.
+    /// It is never public: the caller gets a token that others accept as a login.
     static let token = Route(
         path: "/token",
         methods: [.post],
@@ -262,8 +252,7 @@ extension Route {
         answer: PermissionsEndpoint.answer
     )
 
-    /// Limited Login's own way of uninstalling the app. Facebook asks for the id token alone, so no app secret is
-    /// needed.
+    /// Facebook asks for the id token alone, so no app secret is needed.
     static let uninstall = Route(
         path: "/uninstall",
         methods: [.post],
@@ -292,7 +281,6 @@ extension Route {
         )
     }
 
-    /// "Log out everywhere". The service does not ask Facebook.
     static let revocations = Route(
         path: "/revocations",
         methods: [.post],

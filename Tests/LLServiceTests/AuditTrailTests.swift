@@ -32,24 +32,13 @@ struct AuditTrailTests {
         return (service, lines)
     }
 
-    private struct Line: Decodable, Equatable {
-        let message, route, method, outcome: String
-        let user, traceID, requestID: String?
-
-        enum CodingKeys: String, CodingKey {
-            case message, route, method, outcome, user
-            case traceID = "trace_id"
-            case requestID = "request_id"
-        }
-    }
-
     /// The lines since the last call.
-    private static func take(_ lines: Locked<[String]>) throws -> [Line] {
+    private static func take(_ lines: Locked<[String]>) throws -> [[String: String]] {
         let all = lines.withLock { lines in
             defer { lines = [] }
             return lines
         }
-        return try all.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+        return try all.map { try JSONDecoder().decode([String: String].self, from: Data($0.utf8)) }
     }
 
     private static func token() throws -> String {
@@ -69,17 +58,18 @@ struct AuditTrailTests {
         let trace = "traceparent: 00-\(Self.traceID)-00f067aa0ba902b7-01"
         #expect(try service.answer(fields: Self.json + [trace], body: body).status == 200)
         let verified = try #require(try Self.take(lines).first)
-        #expect(verified.message == "audit" && verified.route == "/verify" && verified.method == "POST")
-        #expect(verified.outcome == "accepted" && verified.requestID == "r-1" && verified.traceID == Self.traceID)
-        #expect(verified.user == Self.person && verified.user?.utf8.count == 64)
+        for (name, text) in [
+            ("message", "audit"), ("route", "/verify"), ("method", "POST"), ("outcome", "accepted"),
+            ("request_id", "r-1"),
+            ("trace_id", Self.traceID), ("user", Self.person),
+        ] { #expect(verified[name] == text, "\(name)") }
         for field in ["Authorization: Bearer \(token)", "Authorization: bearer   \(token)"] {
             #expect(
                 try service.answer("GET", "/auth/a?original=/b", fields: [field, "X-Request-Id: r-2"]).status == 200
             )
             let found = try Self.take(lines)
-            #expect(found.count == 1)
-            #expect(found.first?.user == Self.person)
-            #expect(found.first?.route == "/auth" && found.first?.requestID == "r-2")
+            #expect(found.count == 1 && found.first?["user"] == Self.person)
+            #expect(found.first?["route"] == "/auth" && found.first?["request_id"] == "r-2")
         }
     }
 
@@ -105,9 +95,7 @@ struct AuditTrailTests {
         for (ask, code) in cases {
             #expect(try ask().code == code)
             let found = try Self.take(lines)
-            #expect(found.count == 1)
-            #expect(found.first?.outcome == code)
-            #expect(found.first?.user == nil)
+            #expect(found.count == 1 && found.first?["outcome"] == code && found.first?["user"] == nil)
         }
     }
 

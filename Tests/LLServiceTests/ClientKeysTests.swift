@@ -38,11 +38,8 @@ struct ClientKeysTests {
         ]
     )
     func malformed(text: String, place: String) {
-        #expect {
-            try Self.keys(text)
-        } throws: { error in
-            (error as? ConfigurationError)?.description.contains(place) == true
-        }
+        let error = #expect(throws: ConfigurationError.self) { try Self.keys(text) }
+        #expect(error?.description.contains(place) == true)
     }
 
     @Test("A new key is accepted by its own line, and two new keys differ")
@@ -78,8 +75,7 @@ struct ClientKeysTests {
     func unauthorized(fields: [String]) async throws {
         let service = try await InProcessService(clients: try Self.keys("backend \(Self.secret)"))
         let answer = try service.answer(fields: ["Content-Type: text/plain"] + fields, body: "no JSON")
-        #expect(answer.status == 401)
-        #expect(answer.code == "unauthorized_client")
+        #expect(answer.status == 401 && answer.code == "unauthorized_client")
         // URLSession on Linux never ends if it gets a Basic challenge.
         let challenges = answer.fields.filter { $0.name == "www-authenticate" }
         #expect(challenges.count == 1 && challenges[0].value.hasPrefix("Bearer realm=\"limited-login\""))
@@ -110,10 +106,7 @@ struct ClientKeysTests {
         for number in 0..<600 {
             let header = Base64URL.encode(Array("{\"alg\":\"RS256\",\"kid\":\"\(number)\"}".utf8))
             let body = "client_id=backend&client_secret=secret&token=\(header).e30.AAAA"
-            guard case .parked = try service.send("POST", "/introspect", fields: fields, body: body) else {
-                Issue.record("request \(number) finds no place")
-                return
-            }
+            try #require(try service.send("POST", "/introspect", fields: fields, body: body).isParked, "\(number)")
             service.core.settings.publish(new)
             let woken = try service.send("POST", "/introspect", fields: fields, body: body, visit: .woken, again: true)
             #expect(try woken.response().status == 401)

@@ -101,15 +101,6 @@ struct ConfigurationLoaderTests {
         #expect(error?.description.contains(value.prefix(12)) == isTold, "\(error)")
     }
 
-    @Test(
-        "An app id that Facebook cannot write is accepted if another issuer's tokens alone are",
-        arguments: ["my-app", "12a"]
-    )
-    func oddApps(value: String) throws {
-        let other = ["LIMITED_LOGIN_APP_IDS": value, "LIMITED_LOGIN_ISSUERS": "https://id.example"]
-        #expect(try load(environment: other).appIDs == [value])
-    }
-
     @Test("All mistakes are reported at once, without those that only follow from another one")
     func several() throws {
         let file = """

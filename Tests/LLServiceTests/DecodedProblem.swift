@@ -17,10 +17,9 @@ struct DecodedProblem: Decodable {
 extension TestResponse {
     /// The answer's JSON object; empty if it is none.
     var object: [String: Any] { (try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] ?? [:] }
-    /// The problem's code; nil if the answer is no problem.
-    var code: String? { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.code }
-    /// The problem's detail; empty if the answer is no problem.
-    var detail: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.detail ?? "" }
-    /// The problem's hint; empty if the answer is no problem.
-    var hint: String { (try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)))?.hint ?? "" }
+    /// Nil if the answer is no problem.
+    private var problem: DecodedProblem? { try? JSONDecoder().decode(DecodedProblem.self, from: Data(body)) }
+    var code: String? { problem?.code }
+    var detail: String { problem?.detail ?? "" }
+    var hint: String { problem?.hint ?? "" }
 }

@@ -101,9 +101,11 @@ final class InProcessService {
 
         /// The answer to a request that must be answered at once.
         func response() throws -> TestResponse {
-            guard case .answered(let response) = self else { throw ParkedUnexpectedly() }
+            guard case .answered(let response) = self else { throw TestSupportError("parked") }
             return response
         }
+
+        var isParked: Bool { if case .parked = self { true } else { false } }
     }
 
     /// Sends a whole request, or the last one `again`, and returns its outcome. `listener` is another listener of the same service.
@@ -169,8 +171,6 @@ final class InProcessService {
     ) throws -> TestResponse {
         try send(method, target, fields: fields, body: body).response()
     }
-
-    struct ParkedUnexpectedly: Error {}
 
     /// Sends a token to /verify.
     func verify(_ token: String, _ members: String = #""nonce":"n-1""#) throws -> TestResponse {

@@ -95,3 +95,17 @@ struct GatheringLogHandler: LogHandler {
         lines.withLock { $0.append(line) }
     }
 }
+
+/// A logger with the service's own handler, and its lines.
+func lineLogger(
+    _ level: Logger.Level,
+    _ format: LineLogHandler.Format = .json
+) -> (logger: Logger, lines: Locked<[String]>) {
+    let lines = Locked<[String]>([])
+    let logger = Logger(label: "test") { label in
+        LineLogHandler(label: label, level: LogLevelSwitch(level), format: format) { line in
+            lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+        }
+    }
+    return (logger, lines)
+}

@@ -57,17 +57,12 @@ struct OpenAPITests {
     /// Settings that configure every route.
     private static func withEveryRoute() throws -> RuntimeSettings {
         let secrets = Array("1 \(String(repeating: "a", count: 32))".utf8)
-        let url = try HTTPURL(parsing: "https://backend.example/")
         return RuntimeSettings(
             verifier: TokenVerifier(policy: try VerificationPolicy(appIDs: ["1"]), nonces: try DecodedNonce.issuer()),
             clients: nil,
             gateway: GatewaySettings(),
             appSecrets: try AppSecrets(parsing: secrets, place: "secrets", appIDs: ["1"]),
-            webhook: WebhookTarget(
-                url: url,
-                secrets: try WebhookSecrets(parsing: Array(CallbackService.secret.utf8), place: "secrets"),
-                statusURL: url
-            ),
+            webhook: try CallbackService.target("https://backend.example/"),
             tokens: try OwnTokens.settings()
         )
     }
@@ -201,23 +196,7 @@ struct OpenAPITests {
             try Tokens.mint(claims),
             #""nonce":"n-1","subject":"2954873201847263","permissions":["user_messenger_contact"]"#
         )
-        let body = try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any])
-        let pairs: [(String, Object?)] = [
-            ("VerifyAnswer", body), ("AuthenticationToken", body["authentication_token"] as? Object),
-            ("Profile", body["profile"] as? Object),
-        ]
-        for (schema, object) in pairs {
-            let properties = try #require(schemas[schema]?["properties"] as? Object)
-            // An unreadable `cnf` takes the place of the thumbprint.
-            let written = Set(properties.keys).subtracting(["confirmation"])
-            #expect(written == Set(try #require(object).keys), "\(schema)")
-        }
-        let nothing = try service.verify(try Tokens.mint(Tokens.claims()))
-        let least = try #require(try JSONSerialization.jsonObject(with: Data(nothing.body)) as? [String: Any])
-        #expect(Set(schemas["VerifyAnswer"]?["required"] as? [String] ?? []) == Set(least.keys))
-        let profile = try #require(least["profile"] as? Object)
-        #expect(Set(schemas["Profile"]?["required"] as? [String] ?? []) == Set(profile.keys))
-        var accessToken: [UInt8] = []
+        let least = try service.verify(try Tokens.mint(Tokens.claims()))
         let inspection = try AccessTokenInspection(
             debugToken: Array(GraphStory.data().utf8),
             appIDs: [InProcessService.appID],
@@ -230,20 +209,31 @@ struct OpenAPITests {
             expecting: .nonce(try #require(Nonce("n"))),
             now: .beginning
         )
+        var (accessToken, permissions): ([UInt8], [UInt8]) = ([], [])
         AccessTokenAnswer.write(verified, asked: [], to: &accessToken)
-        let told = try #require(try JSONSerialization.jsonObject(with: Data(accessToken)) as? Object)
-        for (schema, object) in [
-            ("AccessTokenAnswer", told), ("InspectedAccessToken", told["access_token"] as? Object),
-        ] {
-            let properties = try #require(schemas[schema]?["properties"] as? Object)
-            #expect(Set(properties.keys) == Set(try #require(object).keys), "\(schema)")
-        }
-        var permissions: [UInt8] = []
         let user = try #require(GraphUserID("1"))
         PermissionsAnswer.write(UserPermissions(), user: user, appID: "1", needed: [], to: &permissions)
-        let written = try #require(try JSONSerialization.jsonObject(with: Data(permissions)) as? Object)
-        let described = try #require(schemas["UserPermissions"]?["properties"] as? Object)
-        #expect(Set(described.keys) == Set(written.keys))
+        func members(_ body: [UInt8], _ member: String? = nil) throws -> Set<String> {
+            let whole = try #require(try JSONSerialization.jsonObject(with: Data(body)) as? Object)
+            return Set(try #require(member.map { whole[$0] as? Object } ?? whole).keys)
+        }
+        let written = [
+            ("VerifyAnswer", try members(answer.body)),
+            // An unreadable `cnf` takes the place of the thumbprint.
+            ("AuthenticationToken", try members(answer.body, "authentication_token").union(["confirmation"])),
+            ("Profile", try members(answer.body, "profile")), ("AccessTokenAnswer", try members(accessToken)),
+            ("InspectedAccessToken", try members(accessToken, "access_token")),
+            ("UserPermissions", try members(permissions)),
+        ]
+        for (schema, members) in written {
+            let properties = try #require(schemas[schema]?["properties"] as? Object)
+            #expect(Set(properties.keys) == members, "\(schema)")
+        }
+        for (schema, members) in [
+            ("VerifyAnswer", try members(least.body)), ("Profile", try members(least.body, "profile")),
+        ] {
+            #expect(Set(schemas[schema]?["required"] as? [String] ?? []) == members)
+        }
     }
 }
 

@@ -38,20 +38,4 @@ struct RecentDigestsTests {
             #expect(table.count <= capacity)
         }
     }
-
-    @Test("A flood never pushes out a digest that is used once in half of the capacity's lookups")
-    func flood() throws {
-        let capacity = 500
-        var table = RecentDigests(capacity: capacity)
-        let regulars = try (0..<10).map(Self.digest)
-        for regular in regulars { table.use(regular, nil) }
-        for number in 0..<20_000 {
-            // There are ten regular digests. Between two uses of one come 230 others and nine other regular ones.
-            if number % 23 == 0 {
-                #expect(Self.use(regulars[number / 23 % 10], &table), "after \(number)")
-            }
-            #expect(!Self.use(try Self.digest(1_000 + number), &table))
-        }
-        #expect(table.count <= capacity)
-    }
 }

@@ -30,20 +30,9 @@ struct RefusalTraceTests {
         #expect(isAdmitted)
     }
 
-    private static func logger(_ format: LineLogHandler.Format) -> (Logger, lines: Locked<[String]>) {
-        let lines = Locked<[String]>([])
-        var logger = Logger(label: "test") { label in
-            LineLogHandler(label: label, level: LogLevelSwitch(.info), format: format) { line in
-                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
-            }
-        }
-        logger.logLevel = .info
-        return (logger, lines)
-    }
-
     @Test("The line has code, request id, caller and route, but neither token nor person")
     func line() async throws {
-        let (logger, lines) = Self.logger(.json)
+        let (logger, lines) = lineLogger(.info)
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         do {
             let service = try await InProcessService(clients: keys, gatewayIsEnabled: true, logger: logger)
@@ -83,7 +72,7 @@ struct RefusalTraceTests {
 
     @Test("The number of the others is written even if no further request comes")
     func silence() async throws {
-        let (logger, lines) = Self.logger(.text)
+        let (logger, lines) = lineLogger(.info, .text)
         let service = try await InProcessService(gatewayIsEnabled: true, logger: logger)
         let core = service.core
         let server = try TestServer(workerCount: 1) { _ in ServiceHandler(core: core, listener: .service) }

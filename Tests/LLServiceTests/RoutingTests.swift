@@ -33,79 +33,57 @@ struct RoutingTests {
 
     @Test("The process is live without keys, but ready only with keys and before it stops")
     func health() async throws {
-        let down = try await InProcessService(minters: nil)
-        #expect(try down.answer("GET", "/livez", fields: []).status == 200)
-        #expect(try down.answer("GET", "/healthz", fields: []).status == 200)
-        let unready = try down.answer("GET", "/readyz", fields: [])
-        #expect(unready.status == 503)
-        #expect(unready.code == "keys_unavailable")
-        #expect(unready["retry-after"] != nil)
         let service = try await InProcessService()
         #expect(try service.answer("GET", "/readyz", fields: []).status == 200)
         service.core.beginDraining()
-        let draining = try service.answer("GET", "/readyz", fields: [])
-        #expect(draining.status == 503)
-        #expect(draining.code == "draining")
-        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
-    }
-
-    @Test(
-        "Only the administrative listener shows the state of the keys",
-        arguments: ["/readyz?verbose", "/livez?verbose=1", "/healthz?verbose=true"]
-    )
-    func verbose(target: String) async throws {
-        let administration = try await InProcessService(listener: .administration)
-        let told = try administration.answer("GET", target, fields: [])
-        #expect(told.text.contains(StandInKeys.current.keyID))
-        #expect(told.text.contains("\"status\":\"pass\""))
-        let plain = try await InProcessService()
-        let answer = try plain.answer("GET", target, fields: [])
-        #expect(answer.status == 200)
-        #expect(answer.text == "ok\n")
-    }
-
-    @Test("Only the administrative listener shows why there are no keys")
-    func verboseOutage() async throws {
-        for (listener, tells) in [(ListenerRole.administration, true), (.service, false)] {
-            let down = try await InProcessService(minters: nil, listener: listener)
-            _ = await down.cache.refresh()
-            let answer = try down.answer("GET", "/readyz?verbose", fields: [])
-            #expect(answer.status == 503)
-            #expect(answer.text.contains("the test's source is down") == tells)
+        for (service, code) in [(try await InProcessService(minters: nil), "keys_unavailable"), (service, "draining")] {
+            let unready = try service.answer("GET", "/readyz", fields: [])
+            #expect(unready.status == 503 && unready.code == code && unready["retry-after"] != nil)
+            for path in ["/livez", "/healthz"] { #expect(try service.answer("GET", path, fields: []).status == 200) }
         }
     }
 
-    @Test("The administrative listener has metrics and health, and verifies no tokens")
+    @Test("Only the administrative listener shows the state of the keys, why there are none, and a stuck thread")
+    func verbose() async throws {
+        let down = try await InProcessService(minters: nil, stuckThread: "http-worker-1")
+        _ = await down.cache.refresh()
+        let service = try await InProcessService()
+        for listener in [ListenerRole.administration, .service] {
+            let isTold = listener == .administration
+            for target in ["/readyz?verbose", "/livez?verbose=1", "/healthz?verbose=true"] {
+                let answer = try service.send("GET", target, fields: [], listener: listener).response()
+                #expect(answer.status == 200 && (answer.text == "ok\n") == !isTold)
+                #expect(answer.text.contains(StandInKeys.current.keyID) == isTold)
+                #expect(answer.text.contains("\"status\":\"pass\"") == isTold)
+            }
+            let unready = try down.send("GET", "/readyz?verbose", fields: [], listener: listener).response()
+            #expect(unready.status == 503 && unready.text.contains("the test's source is down") == isTold)
+            for path in ["/livez", "/healthz"] {
+                let answer = try down.send("GET", path, fields: [], listener: listener).response()
+                #expect(answer.status == (isTold ? 503 : 200) && answer.text.contains("http-worker-1") == isTold)
+            }
+        }
+    }
+
+    @Test("The administrative listener has metrics, and verifies no tokens")
     func administration() async throws {
         let service = try await InProcessService(listener: .administration)
         let metrics = try service.answer("GET", "/metrics", fields: [])
-        #expect(metrics.status == 200)
-        #expect(metrics["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
-        #expect(
-            metrics.text.contains("limited_login_verifications_total{credential=\"id_token\",result=\"accepted\"} 0")
-        )
-        #expect(try service.answer("GET", "/livez", fields: []).status == 200)
+        #expect(metrics.status == 200 && metrics["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        let series = #"limited_login_verifications_total{credential="id_token",result="accepted"} 0"#
+        #expect(metrics.text.contains(series))
         #expect(try service.answer(body: "{}").status == 404)
     }
 
-    @Test("A caller's well-formed request identifier is kept")
+    @Test("A caller's well-formed request identifier is kept, and another one is replaced")
     func callersIdentifier() async throws {
         let service = try await InProcessService()
-        let answer = try service.answer("GET", "/nothing", fields: ["X-Request-Id: Abc.9_-"])
-        #expect(answer["x-request-id"] == "Abc.9_-")
-        #expect(answer.text.contains("\"request_id\":\"Abc.9_-\""))
-    }
-
-    @Test(
-        "A caller's malformed request identifier is replaced",
-        arguments: ["", "a b", "a,b", "ä", "<script>", String(repeating: "a", count: 129)]
-    )
-    func malformedIdentifier(value: String) async throws {
-        let service = try await InProcessService()
-        let answer = try service.answer("GET", "/livez", fields: ["X-Request-Id: \(value)"])
-        let identifier = try #require(answer["x-request-id"])
-        #expect(identifier != value)
-        #expect(identifier.hasPrefix("abc-1-"))
+        for value in ["Abc.9_-", "", "a b", "a,b", "ä", "<script>", String(repeating: "a", count: 129)] {
+            let answer = try service.answer("GET", "/nothing", fields: ["X-Request-Id: \(value)"])
+            let identifier = try #require(answer["x-request-id"])
+            #expect(value == "Abc.9_-" ? identifier == value : identifier.hasPrefix("abc-1-"))
+            #expect(answer.text.contains("\"request_id\":\"\(identifier)\""))
+        }
     }
 
     @Test(

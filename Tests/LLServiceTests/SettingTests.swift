@@ -35,50 +35,35 @@ struct SettingTests {
         "replay_store_client_key_file": "/tmp/key",
     ]
     private static let unix = ["listen": "unix:/tmp/http.sock"]
+    private static let addresses = [
+        "8080", ":8080", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:+80", "256.0.0.1:80", "::1:80", "[::1]",
+        "example.com:80", "unix:", "unix:http.sock", "UNIX:/tmp/http.sock", "/tmp/http.sock",
+        "http://user:hunter2@example.com/",
+    ]
+    private static let times = [
+        "0", "-1", "+5", "1w", "h", "1.5h", "1 h", "1H", "1h30m", "8d", "5ms", "999999999999d", " 60", "3600.0",
+        "99999999999999999999", "604801",
+    ]
+    private static let origins = [
+        "api.example.com", "https://a.example/api", "https://a.example/?", "https://a.example#", "https://u@a.example",
+        "ftp://a.example", "https://",
+    ]
+    // HTTPURLTests has the others.
     private static let badURLs = [
-        "", "ftp://example.com/", "http://example.com/", "https://", "https://user@example.com/", "example.com",
-        "https://example.com:99999/", "https://user:hunter2@example.com/", "https://user:hunter2/3@example.com/",
+        "", "http://example.com/", "https://u:hunter2@a.example/", "https://u:hunter2/3@a.example/",
     ]
 
     static let cases: [SettingCase] = [
-        SettingCase(
-            "app_ids",
-            "11,22",
-            bad: ["", ",", "1,,2", "1,1", "12 34", "1\\u0032", String(repeating: "9", count: 65)]
-        ),
-        SettingCase(
-            "issuers",
-            "https://a.example,https://b.example",
-            bad: ["", "a,a", "ftp://a.example", "http://a.example"]
-        ),
-        SettingCase(
-            "jwks_urls",
-            "http://127.0.0.1:9/a,https://b.example/",
-            bad: badURLs + ["https://a.example,http://b.example"]
-        ),
+        SettingCase("app_ids", "11,22", bad: ["", "1,,2", "1,1", "12 34", String(repeating: "9", count: 65)]),
+        SettingCase("issuers", "https://a.example,https://b.example", bad: ["", "a,a", "http://a.example"]),
+        SettingCase("jwks_urls", "http://127.0.0.1:9/a,https://b.example/", bad: badURLs + ["https://a.example,b"]),
         SettingCase("jwks_file", "/tmp/keys.json", bad: [""]), SettingCase("ca_file", "/tmp/ca.pem", bad: [""]),
-        SettingCase(
-            "jwks_ttl_seconds",
-            "299",
-            ["jwks_minimum_ttl_seconds": "1"],
-            bad: [
-                "0", "-1", "+5", "1w", "h", "1.5h", "1 h", "1H", "1h30m", "8d", "5ms", "999999999999d", " 60",
-                "3600.0", "99999999999999999999", "604801",
-            ]
-        ),
+        SettingCase("jwks_ttl_seconds", "299", ["jwks_minimum_ttl_seconds": "1"], bad: times),
         SettingCase("jwks_minimum_ttl_seconds", "1", bad: ["86401"]),
         SettingCase("jwks_maximum_ttl_seconds", "301", ["jwks_ttl_seconds": "300"], bad: ["0"]),
         SettingCase("jwks_max_stale_seconds", "299", bad: ["x"]),
-        SettingCase(
-            "listen",
-            "[::1]:9090",
-            bad: [
-                "8080", ":8080", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:+80", "256.0.0.1:80", "::1:80", "[::1]",
-                "example.com:80", "unix:", "unix:http.sock", "unix:@abstract", "UNIX:/tmp/http.sock", "/tmp/http.sock",
-                "unix:/" + String(repeating: "x", count: 107), "http://user:hunter2@example.com/",
-            ]
-        ),
-        SettingCase("listen_mode", "0666", unix, bad: ["", "rw", "440", "0o660", "1660", "00660", "888"]),
+        SettingCase("listen", "[::1]:9090", bad: addresses),
+        SettingCase("listen_mode", "0666", unix, bad: ["", "440"]),
         SettingCase("admin_listen", "127.0.0.1:9091", bad: ["unix:/tmp/http.sock", "here"]),
         SettingCase("workers", "3", bad: ["0", "257", "many", "2m", "1e2"]),
         SettingCase("memory_limit", "128MiB", bad: ["64", "64MB", "15MiB", "999999999999GiB", "MiB", "-64MiB"]),
@@ -93,20 +78,9 @@ struct SettingTests {
         SettingCase("tls_key_file", "/tmp/other.pem", tls), SettingCase("tls_client_ca_file", "/tmp/other.pem", tls),
         SettingCase("trusted_peers", "10.0.0.0/8,::1", bad: ["gateway", "10.0.0.0/33"]),
         SettingCase("gateway", "enabled", bad: ["on"]),
-        SettingCase(
-            "gateway_origin",
-            "https://a.example",
-            bad: [
-                "api.example.com", "https://a.example/api", "https://a.example/?", "https://a.example#",
-                "https://u@a.example", "ftp://a.example", "https://",
-            ]
-        ),
+        SettingCase("gateway_origin", "https://a.example", bad: origins),
         SettingCase("dpop", "ignored", bad: ["required"]),
-        SettingCase(
-            "auth_headers",
-            "X-A=sub,X-B=name",
-            bad: ["X_A=sub", "Connection=sub", "X-A=phone", "X-A", "X-A=sub,"]
-        ),
+        SettingCase("auth_headers", "X-A=sub,X-B=name", bad: ["X_A=sub", "Connection=sub", "X-A=phone", "X-A=sub,"]),
         SettingCase("signature_cache_entries", "0"), SettingCase("nonce_secret_file", "/tmp/secret"),
         SettingCase("nonce_ttl_seconds", "299"), SettingCase("replay", "reject"),
         SettingCase("replay_store", "rediss://u@cache.example:7000/2", bad: ["redis", ""]),
@@ -116,24 +90,12 @@ struct SettingTests {
         SettingCase("replay_store_client_certificate_file", "/tmp/c", redisIdentity, bad: [""]),
         SettingCase("replay_store_client_key_file", "/tmp/c", redisIdentity),
         SettingCase("replay_store_capacity", "2000"), SettingCase("app_secrets_file", "/tmp/secrets"),
-        SettingCase(
-            "graph_url",
-            "http://127.0.0.1:9/graph",
-            bad: badURLs + [
-                "https://graph.facebook.com/v26.0", "https://graph.facebook.com/v26.0/",
-                "https://graph.facebook.com/?a=b",
-            ]
-        ),
+        SettingCase("graph_url", "http://127.0.0.1:9/graph", bad: badURLs + ["https://a.example/v26.0/"]),
         SettingCase("graph_version", "v27.1", bad: ["26"]),
         SettingCase("uninstall_url", "http://127.0.0.1:9/graph", bad: badURLs + ["https://a.example/?b"]),
         SettingCase("callbacks_url", "https://other.example/x", webhook, bad: badURLs + ["/webhooks"]),
         SettingCase("callbacks_secret_file", "/tmp/other", webhook, bad: [""]),
-        SettingCase(
-            "data_deletion_status_url",
-            "https://other.example/x",
-            webhook,
-            bad: badURLs + ["https://b.example/?a=b", "https://b.example/#a"]
-        ),
+        SettingCase("data_deletion_status_url", "https://b.example/", webhook, bad: ["", "https://b.example/?a"]),
         SettingCase("issuer", "https://other.example", tokens, bad: ["http://a.example", "https://www.facebook.com"]),
         SettingCase("signing_keys_file", "/tmp/other", tokens),
         SettingCase("token_audiences", "a,b", tokens, bad: ["a,a"]),
@@ -142,8 +104,8 @@ struct SettingTests {
         SettingCase("token_scope", "read write", tokens, bad: ["a\"b", "a\u{e9}"]),
         SettingCase("token_type_header", "JWT", tokens), SettingCase("token_lifetime_seconds", "299", tokens),
         SettingCase("watch_files", "disabled", bad: ["on"]), SettingCase("drain_delay_seconds", "299", bad: ["301"]),
-        SettingCase("log_level", "debug", bad: ["verbose"]),
-        SettingCase("log_format", "json", bad: ["xml"]), SettingCase("audit_log", "on"),
+        SettingCase("log_level", "debug", bad: ["verbose"]), SettingCase("log_format", "json", bad: ["xml"]),
+        SettingCase("audit_log", "on"),
     ]
 
     @Test("The table has each setting once")
@@ -219,9 +181,11 @@ struct SettingTests {
             ["listen": "127.0.0.2:8081"], ["listen": "[::]:1", "admin_listen": "0.0.0.0:1"],
             ["listen": "0.0.0.0:0", "admin_listen": "0.0.0.0:0"], tls.merging(["idle_timeout_seconds": "241"]) { $1 },
             tls.merging(["tls_client_ca_file": "/a", "idle_timeout_seconds": "240"]) { $1 },
+            // Another issuer's app id may be a word.
+            ["app_ids": "my-app", "issuers": "https://id.example"],
         ]
     )
-    func consistent(flags: [String: String]) throws { _ = try load(flags.merging(["app_ids": "1"]) { $1 }) }
+    func consistent(flags: [String: String]) throws { _ = try load(flags.merging(["app_ids": "1"]) { own, _ in own }) }
 
     @Test("All workers together remember signatures in a sixteenth of the memory", arguments: [1, 2, 64, 192])
     func signatures(workers: Int) throws {

@@ -11,17 +11,6 @@ import Testing
 /// The tests of VerifiedSignatureCacheTests through the whole service. One handler is one worker.
 @Suite("Remembered signatures at /auth and /introspect", .live)
 struct VerifiedSignatureCacheRouteTests {
-    private static let key = "X-Api-Key: secret"
-    private static let form = "Content-Type: application/x-www-form-urlencoded"
-
-    private static func service(
-        minters: [TokenMinter] = [StandInKeys.current],
-        gateway: GatewaySettings = GatewaySettings()
-    ) async throws -> InProcessService {
-        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
-        return try await InProcessService(minters: minters, clients: keys, gateway: gateway)
-    }
-
     private static func lookups(_ service: InProcessService) -> [Int] {
         ["hit", "miss"].map { result in
             let prefix = "limited_login_signature_cache_lookups_total{result=\"\(result)\"} "
@@ -30,28 +19,21 @@ struct VerifiedSignatureCacheRouteTests {
         }
     }
 
-    private static func auth(_ service: InProcessService, _ token: String, _ query: String = "") throws -> TestResponse
-    {
-        try service.answer("GET", "/auth\(query)", fields: ["Authorization: Bearer \(token)"])
-    }
-
     @Test("/auth and /introspect share the remembered signatures and count the lookups; /verify does not use them")
     func counted() async throws {
-        let service = try await Self.service()
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
         let token = try Tokens.mint(Tokens.claims())
-        #expect(Self.lookups(service) == [0, 0])
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
         for _ in 0..<2 {
-            let answer = try service.answer(
-                fields: ["Content-Type: application/json", Self.key],
-                body: "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
-            )
-            #expect(answer.status == 200)
+            let fields = ["Content-Type: application/json", "X-Api-Key: secret"]
+            #expect(try service.answer(fields: fields, body: body).status == 200)
         }
         #expect(Self.lookups(service) == [0, 0])
-        #expect(try Self.auth(service, token).status == 200)
-        #expect(Self.lookups(service) == [0, 1])
-        #expect(try Self.auth(service, token).status == 200)
-        #expect(Self.lookups(service) == [1, 1])
+        for hits in 0..<2 {
+            #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
+            #expect(Self.lookups(service) == [hits, 1])
+        }
         let introspected = try service.introspect("token=\(token)")
         #expect(introspected.text.hasPrefix("{\"active\":true"))
         #expect(Self.lookups(service) == [2, 1])

@@ -10,17 +10,20 @@ import Testing
 
 /// A wrong request, and the client's words in it that no hint may repeat.
 struct WrongRequest: Sendable {
-    let name: String
-    var method = "POST"
-    var target = "/verify"
-    var fields = ["Content-Type: application/json"]
-    var body: @Sendable (_ token: String) -> String = { _ in "" }
-    var words: [String] = []
+    let name, method, target: String
+    let fields, words: [String]
+    let body: @Sendable (_ token: String) -> String
     /// True if the callers of the service have keys.
-    var hasKeys = false
+    let hasKeys: Bool
 
-    init(_ name: String, _ words: [String] = [], _ body: @escaping @Sendable (_ token: String) -> String) {
-        (self.name, self.words, self.body) = (name, words, body)
+    /// A body of `POST /verify`, in which TOKEN stands for a good token.
+    private static func body(_ name: String, _ text: String, _ words: String...) -> WrongRequest {
+        WrongRequest(name, "POST", "/verify", words: words) { text.replacing("TOKEN", with: $0) }
+    }
+
+    /// The same with a good token and its nonce before these members.
+    private static func more(_ name: String, _ members: String, _ words: String...) -> WrongRequest {
+        WrongRequest(name, "POST", "/verify", words: words) { #"{"id_token":"\#($0)","nonce":"n-1",\#(members)}"# }
     }
 
     init(
@@ -30,60 +33,43 @@ struct WrongRequest: Sendable {
         _ fields: [String] = ["Content-Type: application/json"],
         words: [String] = [],
         hasKeys: Bool = false,
-        body: String = ""
+        body: @escaping @Sendable (String) -> String = { _ in "" }
     ) {
         (self.name, self.method, self.target, self.fields) = (name, method, target, fields)
-        (self.words, self.hasKeys, self.body) = (words, hasKeys, { _ in body })
+        (self.words, self.hasKeys, self.body) = (words, hasKeys, body)
     }
 
     /// A request with the token changed as by a faulty paste.
     private static func pasted(_ name: String, _ text: @escaping @Sendable (String) -> String) -> WrongRequest {
-        WrongRequest(name) { "{\"id_token\":\"\(text($0))\",\"nonce\":\"n-1\"}" }
+        WrongRequest(name, "POST", "/verify") { "{\"id_token\":\"\(text($0))\",\"nonce\":\"n-1\"}" }
     }
 
     static let bodies: [WrongRequest] = [
-        WrongRequest("`idToken` for `id_token`", ["idToken"]) { #"{"idToken":"\#($0)","nonce":"n-1"}"# },
-        WrongRequest("`token` for `id_token`") { #"{"token":"\#($0)","nonce":"n-1"}"# },
-        WrongRequest("`Nonce` for `nonce`", ["Nonce"]) { #"{"id_token":"\#($0)","Nonce":"n-1"}"# },
-        WrongRequest("`appid` for `app_id`", ["appid"]) { #"{"id_token":"\#($0)","nonce":"n-1","appid":"42"}"# },
-        WrongRequest("a member that is like no other", ["extra"]) { #"{"id_token":"\#($0)","nonce":"n-1","extra":1}"# },
-        WrongRequest("a member with other characters", ["x-<y>"]) { #"{"id_token":"\#($0)","x-<y>":1}"# },
-        WrongRequest("no `id_token`") { _ in #"{"nonce":"n-1"}"# },
-        WrongRequest("`id_token` is a number") { _ in #"{"id_token":1,"nonce":"n-1"}"# },
-        WrongRequest("`id_token` is empty") { _ in #"{"id_token":"","nonce":"n-1"}"# },
-        WrongRequest("`nonce` is empty") { #"{"id_token":"\#($0)","nonce":""}"# },
-        WrongRequest("`nonce` has white space", ["n 1"]) { #"{"id_token":"\#($0)","nonce":"n 1"}"# },
-        WrongRequest("`nonce` is a number") { #"{"id_token":"\#($0)","nonce":7}"# },
-        WrongRequest("`nonce` and `raw_nonce`") { #"{"id_token":"\#($0)","nonce":"n-1","raw_nonce":"n-1"}"# },
-        WrongRequest("`issued_nonce` is false") { #"{"id_token":"\#($0)","issued_nonce":false}"# },
-        WrongRequest("no nonce and no subject") { #"{"id_token":"\#($0)"}"# },
-        WrongRequest("`subject` is empty") { #"{"id_token":"\#($0)","subject":""}"# },
-        WrongRequest("`key_thumbprint` is no thumbprint", ["abcde"]) {
-            #"{"id_token":"\#($0)","nonce":"n-1","key_thumbprint":"abcde"}"#
-        },
-        WrongRequest("`app_id` of no configured app", ["987"]) {
-            #"{"id_token":"\#($0)","nonce":"n-1","app_id":"987"}"#
-        },
-        WrongRequest("`app_id` is a number") { #"{"id_token":"\#($0)","nonce":"n-1","app_id":42}"# },
-        WrongRequest("the permission `emails`", ["emails"]) {
-            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["emails"]}"#
-        },
-        WrongRequest("the permission `birthday`") {
-            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["birthday"]}"#
-        },
-        WrongRequest("the permission `user_posts`", ["user_posts"]) {
-            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["user_posts"]}"#
-        },
-        WrongRequest("a permission with other characters", ["e mail"]) {
-            #"{"id_token":"\#($0)","nonce":"n-1","permissions":["e mail"]}"#
-        },
-        WrongRequest("`permissions` is a text") { #"{"id_token":"\#($0)","nonce":"n-1","permissions":"email"}"# },
-        WrongRequest("an access token, where they are refused") { _ in #"{"access_token":"EAAB0123456789012345678901"}"#
-        },
-        WrongRequest("a JWT as `access_token`") { #"{"access_token":"\#($0)"}"# },
-        WrongRequest("`nonce` beside an access token") { _ in
-            #"{"access_token":"EAAB0123456789012345678901","nonce":"n-1"}"#
-        },
+        body("`idToken` for `id_token`", #"{"idToken":"TOKEN","nonce":"n-1"}"#, "idToken"),
+        body("`token` for `id_token`", #"{"token":"TOKEN","nonce":"n-1"}"#),
+        body("`Nonce` for `nonce`", #"{"id_token":"TOKEN","Nonce":"n-1"}"#, "Nonce"),
+        more("`appid` for `app_id`", #""appid":"42""#, "appid"),
+        more("a member that is like no other", #""extra":1"#, "extra"),
+        body("a member with other characters", #"{"id_token":"TOKEN","x-<y>":1}"#, "x-<y>"),
+        body("no `id_token`", #"{"nonce":"n-1"}"#), body("`id_token` is a number", #"{"id_token":1,"nonce":"n-1"}"#),
+        body("`id_token` is empty", #"{"id_token":"","nonce":"n-1"}"#),
+        body("`nonce` is empty", #"{"id_token":"TOKEN","nonce":""}"#),
+        body("`nonce` has white space", #"{"id_token":"TOKEN","nonce":"n 1"}"#, "n 1"),
+        body("`nonce` is a number", #"{"id_token":"TOKEN","nonce":7}"#),
+        more("`nonce` and `raw_nonce`", #""raw_nonce":"n-1""#),
+        body("`issued_nonce` is false", #"{"id_token":"TOKEN","issued_nonce":false}"#),
+        body("no nonce and no subject", #"{"id_token":"TOKEN"}"#),
+        body("`subject` is empty", #"{"id_token":"TOKEN","subject":""}"#),
+        more("`key_thumbprint` is no thumbprint", #""key_thumbprint":"abcde""#, "abcde"),
+        more("`app_id` of no configured app", #""app_id":"987""#, "987"), more("`app_id` is a number", #""app_id":42"#),
+        more("the permission `emails`", #""permissions":["emails"]"#, "emails"),
+        more("the permission `birthday`", #""permissions":["birthday"]"#),
+        more("the permission `user_posts`", #""permissions":["user_posts"]"#, "user_posts"),
+        more("a permission with other characters", #""permissions":["e mail"]"#, "e mail"),
+        more("`permissions` is a text", #""permissions":"email""#),
+        body("an access token, where they are refused", #"{"access_token":"EAAB0123456789012345678901"}"#),
+        body("a JWT as `access_token`", #"{"access_token":"TOKEN"}"#),
+        body("`nonce` beside an access token", #"{"access_token":"EAAB0123456789012345678901","nonce":"n-1"}"#),
     ]
 
     static let tokens: [WrongRequest] = [
@@ -107,99 +93,87 @@ struct WrongRequest: Sendable {
             "eyJhbGciOiJub25lIn0." + $0.split(separator: ".").dropFirst().joined(separator: ".")
         },
         pasted("a token with one changed character") { $0.replacing(".", with: ".").dropLast(5) + "AAAAA" },
-        WrongRequest("the nonce of another login", ["n-2"]) { #"{"id_token":"\#($0)","nonce":"n-2"}"# },
-        WrongRequest("a nonce that the app does not hash", ["n-1"]) { #"{"id_token":"\#($0)","raw_nonce":"n-1"}"# },
-        WrongRequest("the subject of another person", ["999"]) { #"{"id_token":"\#($0)","subject":"999"}"# },
-        WrongRequest("the app of another token") { #"{"id_token":"\#($0)","nonce":"n-1","app_id":"42"}"# },
-        WrongRequest("a nonce that was issued elsewhere") { #"{"id_token":"\#($0)","issued_nonce":true}"# },
+        body("the nonce of another login", #"{"id_token":"TOKEN","nonce":"n-2"}"#, "n-2"),
+        body("a nonce that the app does not hash", #"{"id_token":"TOKEN","raw_nonce":"n-1"}"#, "n-1"),
+        body("the subject of another person", #"{"id_token":"TOKEN","subject":"999"}"#, "999"),
+        more("the app of another token", #""app_id":"42""#),
+        body("a nonce that was issued elsewhere", #"{"id_token":"TOKEN","issued_nonce":true}"#),
     ]
 
-    /// A body of another form or type at `/verify`.
-    private static func typed(_ name: String, _ body: String, words: [String] = [], _ fields: String...) -> WrongRequest
-    {
-        WrongRequest(name, "POST", "/verify", fields, words: words, body: body)
+    /// A body of another type at `/verify`.
+    private static func typed(_ name: String, words: [String] = [], _ fields: String...) -> WrongRequest {
+        WrongRequest(name, "POST", "/verify", fields, words: words) { _ in "{}" }
     }
 
     static let texts: [WrongRequest] = [
-        WrongRequest("an empty body") { _ in "" },
-        WrongRequest("a comma before the brace") { _ in #"{"id_token":"x",}"# },
-        WrongRequest("single quotation marks") { _ in "{'id_token':'x'}" },
-        WrongRequest("a body that ends too early") { _ in #"{"id_token":"x""# },
-        WrongRequest("two bodies", ["zz"]) { _ in #"{} zz"# },
-        WrongRequest("a member twice") { _ in #"{"nonce":"a","nonce":"b"}"# },
-        WrongRequest("a list") { _ in "[]" }, typed("a form (`curl -d`)", "id_token=x", form),
-        typed("no `Content-Type`", "{}"),
-        typed("another charset", "{}", "Content-Type: application/json; charset=latin1"),
-        typed("a type with other characters", "{}", words: ["<b>"], "Content-Type: <b>\"x\""),
-        typed("a compressed body", "{}", "Content-Type: application/json", "Content-Encoding: gzip"),
-        WrongRequest("JSON at `/introspect`", "POST", "/introspect", [json, key], hasKeys: true, body: "{}"),
+        body("an empty body", ""), body("a comma before the brace", #"{"id_token":"x",}"#),
+        body("single quotation marks", "{'id_token':'x'}"), body("a body that ends too early", #"{"id_token":"x""#),
+        body("two bodies", "{} zz", "zz"), body("a member twice", #"{"nonce":"a","nonce":"b"}"#), body("a list", "[]"),
+        typed("a form (`curl -d`)", form), typed("no `Content-Type`"),
+        typed("another charset", json + "; charset=latin1"),
+        typed("a type with other characters", words: ["<b>"], "Content-Type: <b>\"x\""),
+        typed("a compressed body", json, "Content-Encoding: gzip"),
+        keyed("JSON at `/introspect`", [key], "/introspect"),
     ]
 
     private static let key = "X-Api-Key: secret"
     private static let form = "Content-Type: application/x-www-form-urlencoded"
     private static let json = "Content-Type: application/json"
 
-    /// A request with one bearer token at `/auth`.
-    private static func auth(_ name: String, _ query: String, words: [String] = []) -> WrongRequest {
-        WrongRequest(name, "GET", "/auth?\(query)", ["Authorization: Bearer a.b.c"], words: words)
+    private static let good = ["Bearer a.b.c"]
+
+    private static func auth(
+        _ name: String,
+        _ credentials: [String] = [],
+        _ query: String = "",
+        words: [String] = []
+    ) -> WrongRequest {
+        WrongRequest(name, "GET", "/auth\(query)", credentials.map { "Authorization: \($0)" }, words: words)
     }
 
     static let routes: [WrongRequest] = [
-        WrongRequest("`GET /verify`", "GET", "/verify", []),
-        WrongRequest("`DELETE /nonces`", "DELETE", "/nonces", []),
+        WrongRequest("`GET /verify`", "GET", "/verify", []), WrongRequest("`DELETE /nonces`", "DELETE", "/nonces", []),
         WrongRequest("`POST /readyz`", "POST", "/readyz", []),
         WrongRequest("`BREW /verify`", "BREW", "/verify", [], words: ["BREW"]),
-        WrongRequest("`/verify/`", "POST", "/verify/"),
-        WrongRequest("`/v1/verify`", "POST", "/v1/verify"),
-        WrongRequest("`/api/v2/verify/`", "POST", "/api/v2/verify/"),
-        WrongRequest("`/Verify`", "POST", "/Verify"),
+        WrongRequest("`/verify/`", "POST", "/verify/"), WrongRequest("`/v1/verify`", "POST", "/v1/verify"),
+        WrongRequest("`/api/v2/verify/`", "POST", "/api/v2/verify/"), WrongRequest("`/Verify`", "POST", "/Verify"),
         WrongRequest("`/verfy`", "POST", "/verfy", words: ["verfy"]),
         WrongRequest("`/users/1/permissions` without secrets", "GET", "/users/1/permissions", []),
         WrongRequest("`/`", "GET", "/", []),
         WrongRequest("`/metrics` at the service's listener", "GET", "/metrics", []),
-        WrongRequest("no key", "POST", "/verify", hasKeys: true, body: "{}"),
-        keyed("a wrong key", ["X-Api-Key: nope"], words: ["nope"]),
+        keyed("no key", []), keyed("a wrong key", ["X-Api-Key: nope"], words: ["nope"]),
         keyed("two keys", [key, "Authorization: Bearer secret"]),
-        WrongRequest("`/introspect` without configured keys", "POST", "/introspect", [form], body: "token=x"),
+        WrongRequest("`/introspect` without configured keys", "POST", "/introspect", [form]) { _ in "token=x" },
         introspected("`/introspect` without `token`", "a=b"),
         introspected("`issued_nonce` at `/introspect`", "token=x&issued_nonce=true"),
-        revoked("`/revocations` without `user_id`", "{}"),
-        revoked("`userId` at `/revocations`", #"{"userId":"1"}"#, words: ["userId"]),
-        WrongRequest("`/nonces` without `app_id`, with several apps", "POST", "/nonces", body: "{}"),
-        WrongRequest("`expires_in` as a text", "POST", "/nonces", body: #"{"app_id":"42","expires_in":"60"}"#),
-        WrongRequest("`appId` at `/nonces`", "POST", "/nonces", words: ["appId"], body: #"{"appId":"42"}"#),
-        WrongRequest("`/auth` without a token", "GET", "/auth", []),
-        WrongRequest(
-            "`/auth` with two tokens",
-            "GET",
-            "/auth",
-            ["Authorization: Bearer a", "Authorization: Bearer b"]
-        ),
-        WrongRequest("`/auth` with `Basic`", "GET", "/auth", ["Authorization: Basic eDp5"], words: ["eDp5"]),
-        WrongRequest(
-            "`/auth` with quotation marks",
-            "GET",
-            "/auth",
-            ["Authorization: Bearer \"a.b.c\""],
-            words: ["a.b.c"]
-        ),
-        auth("a client's query at `/auth`", "id=5", words: ["id=5"]),
-        auth("`permission` at `/auth`", "permission=email"),
-        auth("`permissions` without a name at `/auth`", "permissions="),
-        auth("the permission `emails` at `/auth`", "permissions=emails", words: ["emails"]),
-        auth("an `app_id` of no app at `/auth`", "app_id=7"),
+        keyed("`/revocations` without `user_id`", [key], "/revocations"),
+        keyed("`userId` at `/revocations`", [key], "/revocations", words: ["userId"], #"{"userId":"1"}"#),
+        WrongRequest("`/nonces` without `app_id`, with several apps", "POST", "/nonces") { _ in "{}" },
+        WrongRequest("`expires_in` as a text", "POST", "/nonces") { _ in #"{"app_id":"42","expires_in":"60"}"# },
+        WrongRequest("`appId` at `/nonces`", "POST", "/nonces", words: ["appId"]) { _ in #"{"appId":"42"}"# },
+        auth("`/auth` without a token"), auth("`/auth` with two tokens", ["Bearer a", "Bearer b"]),
+        auth("`/auth` with `Basic`", ["Basic eDp5"], words: ["eDp5"]),
+        auth("`/auth` with quotation marks", ["Bearer \"a.b.c\""], words: ["a.b.c"]),
+        auth("a client's query at `/auth`", good, "?id=5", words: ["id=5"]),
+        auth("`permission` at `/auth`", good, "?permission=email"),
+        auth("`permissions` without a name at `/auth`", good, "?permissions="),
+        auth("the permission `emails` at `/auth`", good, "?permissions=emails", words: ["emails"]),
+        auth("an `app_id` of no app at `/auth`", good, "?app_id=7"),
     ]
 
-    private static func keyed(_ name: String, _ fields: [String], words: [String] = []) -> WrongRequest {
-        WrongRequest(name, "POST", "/verify", [json] + fields, words: words, hasKeys: true, body: "{}")
+    /// JSON for a service whose callers have keys.
+    private static func keyed(
+        _ name: String,
+        _ fields: [String],
+        _ target: String = "/verify",
+        words: [String] = [],
+        _ body: String = "{}"
+    ) -> WrongRequest {
+        WrongRequest(name, "POST", target, [json] + fields, words: words, hasKeys: true) { _ in body }
     }
 
     private static func introspected(_ name: String, _ body: String) -> WrongRequest {
-        WrongRequest(name, "POST", "/introspect", [form, key], hasKeys: true, body: body)
-    }
-
-    private static func revoked(_ name: String, _ body: String, words: [String] = []) -> WrongRequest {
-        WrongRequest(name, "POST", "/revocations", [json, key], words: words, hasKeys: true, body: body)
+        WrongRequest(name, "POST", "/introspect", [form, key], hasKeys: true) { _ in body }
     }
 
     static let all = bodies + tokens + texts + routes
@@ -216,13 +190,7 @@ struct WrongRequestTests {
     }
 
     private static func answers() async throws -> [Answer] {
-        let lines = Locked<[String]>([])
-        var logger = Logger(label: "test") { label in
-            LineLogHandler(label: label, level: LogLevelSwitch(.trace), format: .json) { line in
-                lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
-            }
-        }
-        logger.logLevel = .trace
+        let (logger, lines) = lineLogger(.trace)
         let nonces = try NonceIssuer(secret: "5c0f0d2ab3f14e67a1b7c9d2e8f40316")
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         let open = try await InProcessService(gatewayIsEnabled: true, nonces: nonces, logger: logger)

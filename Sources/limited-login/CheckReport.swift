@@ -156,8 +156,8 @@ extension CheckReport {
             let answer = JSON {
                 VerifyAnswer.write(
                     claims,
-                    payload: workspace.payload.span,
-                    keyID: workspace.keyID.span,
+                    workspace.payload.span,
+                    workspace.keyID.span,
                     asked: nil,
                     isRefresh: expectation.binding.isRefresh,
                     to: &$0

@@ -27,14 +27,8 @@ struct VerifyAnswerSizeTests {
         claims[.confirmation] = empty
         claims.satisfiedPermissions = PermissionSet(rawValue: 0xFFF)
         var body: [UInt8] = []
-        VerifyAnswer.write(
-            claims,
-            payload: payload.span,
-            keyID: keyID.span,
-            asked: PermissionSet(rawValue: 0xFFF),
-            isRefresh: true,
-            to: &body
-        )
+        let asked = PermissionSet(rawValue: 0xFFF)
+        VerifyAnswer.write(claims, payload.span, keyID.span, asked: asked, isRefresh: true, to: &body)
         #expect(body.count > 2 * payload.count + half + 6 * keyID.count)
         #expect(body.last == UInt8(ascii: "}"))
     }

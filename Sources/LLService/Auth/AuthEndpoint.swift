@@ -1,30 +1,32 @@
 internal import LLBytes
 internal import LLHTTP
+internal import LLJOSE
 internal import LLStores
 internal import LimitedLogin
 
 /// `/auth` and every path below it: tells a gateway if its client's request has a good token.
 ///
-/// The head alone decides, for any method and path. The status is 200, 401, 403 or 503. It is 400 if the gateway's
-/// query has an unknown parameter, and 429 if a device makes too many proofs; some gateways turn these two into an
-/// error of their own. The answer has the token's claims in the fields of the setting `auth_headers`. Fields of the
-/// same names in the request are ignored.
+/// The head alone decides, for any method and path. Some gateways turn a status besides 200, 401 and 403 into an error of
+/// their own. Fields of the setting `auth_headers` in the request are ignored.
 enum AuthEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         worker.subject = .idToken
         let settings = worker.settings
-        // A reload may have disabled the routes while the request waited for keys.
         guard let gateway = settings.gateway else { throw Requirement.gateway.problem }
         var scheme = AuthScheme.bearer
         do throws(Rejection) {
-            if AuthDemand.passesWithoutCredentials(exchange.head, bytes) {
+            let query = Result { () throws(Rejection) in try AuthDemand(exchange.head, bytes) }
+            if case .success(let demand) = query, demand.isOptional,
+                exchange.head.count(of: "authorization", in: bytes) == 0,
+                exchange.head.count(of: "dpop", in: bytes) == 0
+            {
                 worker.subject = nil
                 exchange.response.addField("Cache-Control: no-store")
                 return .done()
             }
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
             scheme = credentials.scheme
-            let demand = try AuthDemand(exchange.head, bytes)
+            let demand = try query.get()
             var expectation = TokenExpectation()
             expectation.appIDBytes = demand.appID
             let sent = bytes.extracting(credentials.token)
@@ -82,7 +84,7 @@ enum AuthEndpoint {
                 continue
             }
             var range = claims[field.claim] ?? 0..<0
-            // The thumbprint of a key is sent only if the client has proved that it holds the key.
+            // The client must have proved that it holds the key.
             if case .confirmation = field.claim, !isProven { range = 0..<0 }
             response.addField(field.fieldName, atMost: AuthFieldValue.room(for: range)) { output in
                 AuthFieldValue.append(range, in: payload.span, to: &output)
@@ -93,13 +95,12 @@ enum AuthEndpoint {
 
 /// A gateway's demands: `?permissions=email,user_birthday`, `?app_id=…` and `?optional=true`.
 ///
-/// The first two only restrict the accepted tokens. With the third a request without any credentials passes, without a
-/// person. The first parameter of each name counts. A parameter of another name is
-/// refused, because a misspelt demand would have no effect. Parameters after `original` are ignored: a gateway can
-/// append its client's path and query there.
+/// The first parameter of each name counts. A parameter of another name is refused, because a misspelt demand would have
+/// no effect. Parameters after `original` are ignored: a gateway can append its client's path and query there.
 struct AuthDemand {
     private(set) var appID: [UInt8]?
-    private var isOptional = false
+    /// True if a request without any credentials passes, without a person.
+    private(set) var isOptional = false
     private var permissions = PermissionSet(rawValue: 0)
 
     /// Reads the query of a request. A demand that is empty, or that no token can fulfil, is 403, and an unknown
@@ -138,13 +139,6 @@ struct AuthDemand {
         if let list = parameters.first("permissions") { permissions = try Self.permissions(list) }
     }
 
-    /// True if the request has no credentials at all, and the query says that they are optional.
-    static func passesWithoutCredentials(_ head: borrowing RequestHead, _ bytes: Span<UInt8>) -> Bool {
-        guard head.query != nil, head.count(of: "authorization", in: bytes) == 0, head.count(of: "dpop", in: bytes) == 0
-        else { return false }
-        return (try? AuthDemand(head, bytes))?.isOptional == true
-    }
-
     static var unknownApp: Rejection {
         Rejection(.insufficientScope, "The app_id in the query is not a configured app's.")
     }
@@ -171,5 +165,118 @@ struct AuthDemand {
         throw Rejection(.insufficientScope, "The token shows no claim of: \(names).").with {
             $0.scope = permissions.permissions.map(\.rawValue).joined(separator: " ")
         }
+    }
+}
+
+/// The authentication schemes for a token (RFC 6750 section 2.1, RFC 9449 section 7.1).
+enum AuthScheme: String, Sendable {
+    case bearer = "Bearer"
+    case dpop = "DPoP"
+}
+
+/// The only `Authorization` field of a gateway's request: its scheme and its token.
+struct AuthCredentials {
+    let scheme: AuthScheme
+    let token: Range<Int>
+
+    init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Rejection) {
+        guard head.count(of: "authorization", in: bytes) <= 1 else {
+            throw Rejection(.missingToken, "The request has more than one Authorization field, so none of them counts.")
+        }
+        let value = head.value(of: "authorization", in: bytes)
+        if let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "bearer ", bytes) }) {
+            (scheme, self.token) = (.bearer, token)
+        } else if demand != .ignored,
+            let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) })
+        {
+            (scheme, self.token) = (.dpop, token)
+        } else {
+            throw Rejection(
+                .missingToken,
+                demand == .ignored
+                    ? "The id token is wanted in the field Authorization: Bearer."
+                    : "The id token is wanted in the field Authorization: Bearer, or DPoP with a proof."
+            )
+        }
+    }
+
+    /// Judges the request's proof if the scheme is DPoP. With Bearer the `DPoP` field is not read, but its presence makes
+    /// the service refuse a bound token unless proofs are ignored: that client can prove its key (RFC 9449 section 7.2).
+    /// - Returns: The proof, which is good but may have been used before; nil if none is needed.
+    func judgeProof(
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        _ claims: VerifiedClaims,
+        payload: [UInt8],
+        gateway: GatewaySettings,
+        policy: @autoclosure () -> VerificationPolicy
+    ) throws(Rejection) -> DPoPProof? {
+        var bound: Range<Int>?
+        switch claims.keyBinding {
+        case .unreadable: throw .proofOfUnreadableBinding
+        case .key(let thumbprint): bound = thumbprint
+        case .none: break
+        }
+        guard scheme == .dpop else {
+            guard bound != nil, gateway.dpop != .ignored else { return nil }
+            if head.count(of: "dpop", in: bytes) > 0 { throw .boundBearer }
+            guard gateway.dpop == .requiredIfBound else { return nil }
+            throw .proofMissing
+        }
+        // RFC 9449 section 4.3 (1) allows one `DPoP` field.
+        let count = head.count(of: "dpop", in: bytes)
+        guard count <= 1 else { throw .proofRepeated }
+        guard let bound else { throw .proofOfUnboundToken }
+        guard let proof = head.value(of: "dpop", in: bytes) else { throw .proofMissing }
+        // The client's request, as its gateway describes it.
+        let method = try Self.only("x-forwarded-method", head, bytes)
+        let uri = bytes.extracting(try Self.only("x-forwarded-uri", head, bytes, mayHoldComma: true))
+        let target: TargetURI?
+        if let origin = gateway.origin {
+            target = TargetURI(scheme: origin.scheme.span, authority: origin.authority.span, target: uri)
+        } else {
+            target = TargetURI(
+                scheme: bytes.extracting(try Self.only("x-forwarded-proto", head, bytes)),
+                authority: bytes.extracting(try Self.only("x-forwarded-host", head, bytes)),
+                target: uri
+            )
+        }
+        guard let target else {
+            throw Self.fault("X-Forwarded-Proto, -Host and -Uri make no http URL: each has one value, as https")
+        }
+        return try DPoPProof(
+            verifying: bytes.extracting(proof),
+            method: bytes.extracting(method),
+            target: target,
+            token: bytes.extracting(token),
+            keyThumbprint: JSONText.value(payload.span, bound).utf8.span,
+            clockSkew: policy().clockSkew,
+            now: .now
+        )
+    }
+
+    /// The value of a field that must come exactly once. If there are two, one may be from the client.
+    private static func only(
+        _ name: StaticString,
+        _ head: borrowing RequestHead,
+        _ bytes: Span<UInt8>,
+        mayHoldComma: Bool = false
+    ) throws(Rejection) -> Range<Int> {
+        let count = head.count(of: name, in: bytes)
+        guard count < 2 else { throw fault("\(name) stands there \(count) times") }
+        guard let value = head.value(of: name, in: bytes), !value.isEmpty else { throw fault("\(name) is missing") }
+        let holdsList = value.contains { bytes[$0] == UInt8(ascii: ",") }
+        guard !holdsList || mayHoldComma else { throw fault("\(name) has several values") }
+        return value
+    }
+
+    /// A fault of the gateway, not of the proof: a new proof would not help, so the status is no 401.
+    private static func fault(_ reason: String) -> Rejection {
+        Rejection(
+            .invalidRequest,
+            "The gateway tells its client's request wrongly, so no DPoP proof can be judged: \(reason).",
+            hint: "Have the gateway replace X-Forwarded-Method, -Proto, -Host and -Uri by one value each, as in "
+                + "config/gateways; gateway_origin stands in for -Proto and -Host."
+        )
     }
 }

@@ -99,11 +99,9 @@ package struct AuthField: Sendable, Equatable, CustomStringConvertible {
         "X-Auth-Subject=sub", "X-Auth-Audience=aud", "X-Auth-Expires=exp", "X-Auth-Email=email",
     ].compactMap { try? AuthField($0) }
 
-    // Field names that must not be used for a claim, because a gateway adds the fields to its client's request.
-
-    /// The fields of HTTP itself, including the hop-by-hop ones (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112
-    /// section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797, RFC 7239), the fields with which gateways describe the
-    /// client, and the service's own.
+    /// Names that no claim may have, because a gateway adds the fields to its client's request: those of HTTP itself, also
+    /// hop-by-hop (RFC 9110 section 18.4, RFC 9111 section 8.1, RFC 9112 section 9.6 and 6.1, RFC 6265, RFC 6454, RFC 6797,
+    /// RFC 7239), those with which gateways describe the client, and the service's own.
     private static let reservedNames: Set<String> = [
         "accept", "age", "allow", "alt-svc", "authentication-info", "authorization", "cache-control", "close",
         "connection", "cookie", "cookie2", "date", "dpop", "dpop-nonce", "early-data", "etag", "expect", "expires",
@@ -140,17 +138,13 @@ enum AuthFieldValue {
         while let byte = reader.next(in: payload) {
             count += 1
             guard count <= byteLimit else { return false }
-            append(byte, to: &output)
+            if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
+                output.append(byte)
+            } else {
+                PercentEncoding.append(byte, to: &output)
+            }
         }
         return count > 0
-    }
-
-    private static func append(_ byte: UInt8, to output: inout OutputSpan<UInt8>) {
-        if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
-            output.append(byte)
-        } else {
-            PercentEncoding.append(byte, to: &output)
-        }
     }
 
     /// The greatest length of a string's value. No escape is shorter than its character.

@@ -39,12 +39,10 @@ package struct CallbackEvent: Sendable {
         (issuedAt, id) = (WallClock.unixSeconds(), "msg_" + UUID().uuidString)
     }
 
-    /// Verifies the signed request in a form. A refused request has no effect.
-    ///
-    /// Nil for the removal of a page's app, which names no person: the deauthorize callback acknowledges it.
+    /// Verifies the signed request in a form. Nil for the removal of a page's app, which names no person: the deauthorize
+    /// callback acknowledges it.
     init?(_ kind: CallbackKind, _ body: Span<UInt8>, _ worker: WorkerContext) throws(Rejection) {
         let settings = worker.settings
-        // The secrets were configured when the head came; a reload in between may have removed them.
         guard let secrets = settings.appSecrets else { throw Requirement.callbacks.problem }
         guard let form = FormParameters(body, 0..<body.count), form.count(of: "signed_request") == 1,
             let text = form.first("signed_request")
@@ -83,12 +81,16 @@ package struct CallbackEvent: Sendable {
         return String(try SHA256.digest(of: text.span).hexadecimal.prefix(32))
     }
 
+    /// A moment in ISO 8601.
+    static func text(of seconds: Int64) -> String {
+        Date(timeIntervalSince1970: Double(seconds)).formatted(Date.ISO8601FormatStyle())
+    }
+
     var content: [UInt8] {
         var body: [UInt8] = []
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("type", kind.eventType, to: &body)
-        let moment = Date(timeIntervalSince1970: Double(issuedAt)).formatted(Date.ISO8601FormatStyle())
-        JSONWriter.member("timestamp", moment, to: &body)
+        JSONWriter.member("timestamp", Self.text(of: issuedAt), to: &body)
         JSONWriter.name("data", to: &body)
         JSONWriter.raw("{", to: &body)
         JSONWriter.member("app_id", appID, to: &body)

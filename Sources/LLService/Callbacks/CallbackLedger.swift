@@ -23,8 +23,7 @@ struct CallbackLedger: Sendable {
     }
 
     enum Step {
-        /// Revoke the login, call the backend unless that is remembered as done, then call
-        /// ``CallbackLedger/end(_:_:)``.
+        /// Revoke the login, call the backend unless that is remembered as done, then call ``CallbackLedger/end(_:_:)``.
         case perform(Memory?)
         case answered(DeletionStatus?)
         case refused
@@ -40,7 +39,6 @@ struct CallbackLedger: Sendable {
 
     init(places: Int) { self.places = places }
 
-    /// A good callback has come.
     mutating func begin(_ id: String) -> Step {
         if underWay[id] != nil { return .underWay }
         let known = memory[id]

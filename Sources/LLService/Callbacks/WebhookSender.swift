@@ -56,7 +56,6 @@ extension WebhookFailure {
 
 /// Sends callbacks to the backend, on queues of its own: no worker waits for a backend.
 package final class WebhookSender: Sendable {
-    /// The backend accepted it, and perhaps returned a page on which the person can read the state of the deletion.
     package typealias Outcome = Result<DeletionStatus?, WebhookFailure>
 
     let limits: WebhookLimits
@@ -73,8 +72,7 @@ package final class WebhookSender: Sendable {
         places = SharedPlaces("webhooks", placeLimit: limits.threadCount, queueLimit: limits.queueLength)
     }
 
-    /// Sends the event to the backend and calls `done` with the outcome, from another thread unless too many wait
-    /// already.
+    /// - Parameter done: Called from another thread, unless too many wait already.
     func submit(
         _ event: CallbackEvent,
         to target: WebhookTarget,
@@ -97,7 +95,7 @@ package final class WebhookSender: Sendable {
 
     package func stop() { client.cancel() }
 
-    /// Counts a delivery, and logs a failed one. The log names the person only by a hash.
+    /// Counts a delivery, and logs a failed one, with the person's hash alone.
     private func finish(_ event: CallbackEvent, _ outcome: Outcome) -> Outcome {
         guard case .failure(let failure) = outcome else {
             metrics.count(.webhook(nil))
@@ -112,14 +110,12 @@ package final class WebhookSender: Sendable {
         return outcome
     }
 
-    /// Tries until the backend accepts it or refuses for good, or until the attempts or the time are used up.
     private func deliver(_ event: CallbackEvent, to target: WebhookTarget, until deadline: MonotonicInstant) -> Outcome
     {
         guard MonotonicClock.now() < deadline else {
             return .failure(WebhookFailure(reason: .unsent, sentence: "its time was over before a thread was free"))
         }
-        var pause = limits.firstPause
-        var attempt = 1
+        var (pause, attempt) = (limits.firstPause, 1)
         while true {
             do throws(WebhookFailure) {
                 return .success(try attemptOnce(event, to: target, until: deadline))
@@ -128,8 +124,7 @@ package final class WebhookSender: Sendable {
                 guard error.isTransient, attempt < limits.attemptCount, moment < deadline,
                     (try? client.pause(until: moment)) != nil
                 else { return .failure(error) }
-                pause *= 2
-                attempt += 1
+                (pause, attempt) = (pause * 2, attempt + 1)
             }
         }
     }

@@ -1,11 +1,12 @@
 internal import LLBytes
 package import LLHTTP
 package import LLJOSE
+internal import LimitedLogin
 
 package struct WebhookTarget: Sendable, Equatable {
     let url: HTTPURL
     let secrets: WebhookSecrets
-    /// The page on which a person reads the state of their data's deletion; without a query.
+    /// The page of ``DeletionStatus``, without a query.
     let statusURL: HTTPURL
 
     package init(url: HTTPURL, secrets: WebhookSecrets, statusURL: HTTPURL) {
@@ -48,7 +49,6 @@ extension DeletionStatus {
     }
 
     /// The backend's own answer; nil unless it is a JSON object with both members.
-    /// - Throws: An error unless they are a URL that people can open and a code of visible characters.
     init?(answer: [UInt8]) throws(Unusable) {
         var document = JSONDocument(limits: JSONLimits(byteCount: 65_536))
         guard (try? document.parse(answer.span)) != nil, document.isObject(document.root),
@@ -58,8 +58,7 @@ extension DeletionStatus {
         guard document.isString(url), document.isString(code) else { throw Unusable() }
         let place = document.string(url, in: answer.span)
         let name = document.string(code, in: answer.span)
-        // A page may be named by a fragment. A fragment allows the bytes of a path (RFC 3986, 3.5), so it is checked as
-        // one.
+        // A fragment allows the bytes of a path (RFC 3986 section 3.5), so it is checked as one.
         let judged = place.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).joined(separator: "/")
         guard place.utf8.count <= Self.byteLimit, (try? HTTPURL(parsing: judged)) != nil,
             (1...Self.byteLimit).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
@@ -75,12 +74,12 @@ extension DeletionStatus {
     }
 }
 
-/// The secrets that sign webhooks (Standard Webhooks, "Signature scheme"). They are never printed.
+/// The secrets that sign webhooks (Standard Webhooks, "Signature scheme").
 ///
 /// The file has one or two lines: `whsec_` and 24 to 64 bytes in base64. If there are two, both sign, so that a secret
 /// can be changed while some backends know the old one and others the new one. Empty lines and lines that begin with
 /// `#` are comments.
-package struct WebhookSecrets: Sendable, Equatable {
+package struct WebhookSecrets: Sendable, Equatable, Redacted {
     /// Greatest size of the file, in bytes: two secrets and some comments.
     package static let fileByteLimit = 16_384
     /// The length of a secret in bytes, from Standard Webhooks.
@@ -118,10 +117,4 @@ package struct WebhookSecrets: Sendable, Equatable {
         }
         return signatures.joined(separator: " ")
     }
-}
-
-extension WebhookSecrets: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "WebhookSecrets(\(keys.count), redacted)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -102,10 +102,7 @@ extension JSONDocument {
         for name in document.children(of: document.root) {
             let member = document.string(name, in: body)
             guard known.contains(member) else { throw RequestMistake.unknownMember(member, known: known) }
-            guard document.isString(name + 1) else {
-                throw Rejection(.invalidRequest, "The member \(member) must be a string.")
-            }
-            members[member] = document.string(name + 1, in: body)
+            members[member] = String(decoding: try document.anyText(name, in: body), as: UTF8.self)
         }
         return members
     }
@@ -118,5 +115,64 @@ extension JSONDocument {
             throw RequestMistake.malformedJSON(error, in: body)
         }
         guard kind(root) == .object else { throw Rejection(.invalidRequest, "The body must be a JSON object.") }
+    }
+}
+
+/// The value of a member, by the node of its name.
+extension JSONDocument {
+    func anyText(
+        _ name: Int,
+        in body: Span<UInt8>,
+        _ code: Rejection.Code = .invalidRequest
+    ) throws(Rejection) -> [UInt8] {
+        guard isString(name + 1) else {
+            throw Rejection(code, "The member \(string(name, in: body)) must be a string.")
+        }
+        var text: [UInt8] = []
+        appendString(name + 1, in: body, to: &text)
+        return text
+    }
+
+    /// A string that is not empty.
+    func text(_ name: Int, in body: Span<UInt8>) throws(Rejection) -> [UInt8] {
+        let text = try anyText(name, in: body)
+        guard !text.isEmpty else { throw Rejection(.invalidRequest, "The member \(string(name, in: body)) is empty.") }
+        return text
+    }
+
+    /// True. The meaning of false would be unclear, so the flag must be left out instead.
+    func flag(_ name: Int, in body: Span<UInt8>) throws(Rejection) -> Bool {
+        guard kind(name + 1) == .true else {
+            let member = string(name, in: body)
+            throw Rejection(.invalidRequest, "The member \(member) can only be true; leave it out otherwise.")
+        }
+        return true
+    }
+
+    /// The names in a list of permissions, each once.
+    func permissions(
+        _ list: Int,
+        in body: Span<UInt8>,
+        ofLimitedLogin isLimited: Bool
+    ) throws(Rejection) -> [String] {
+        guard kind(list) == .array else {
+            throw Rejection(.invalidRequest, "The member permissions must be an array of strings.")
+        }
+        var names: [String] = []
+        // There are twelve permissions of Limited Login, and a list may contain duplicates.
+        for (index, element) in children(of: list).enumerated() {
+            guard isString(element), index < 64 else {
+                throw Rejection(.invalidRequest, "The member permissions must be an array of strings, 64 at most.")
+            }
+            let name = string(element, in: body)
+            guard !isLimited || Permission(rawValue: name) != nil else {
+                throw RequestMistake.unknownPermission(.invalidPermission, name)
+            }
+            guard PermissionName.isValid(name) else {
+                throw Rejection(.invalidPermission, "A permission's name is 1 to 64 of [a-z_.].")
+            }
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
     }
 }

@@ -92,6 +92,7 @@ struct Requirement: Sendable {
     private(set) var hint: String?
     let isMet: @Sendable (RuntimeSettings) -> Bool
 
+    /// Endpoints throw it too: a reload may have taken the configuration away since the head came.
     var problem: Rejection { Rejection(.notFound, sentence, hint: hint) }
 
     /// The gateway routes are disabled by default, because a bearer token is tied to no login.
@@ -168,7 +169,7 @@ extension Route {
         requirement: .tokenIssuer,
         isOfIssuer: true,
         caller: .knownByForm,
-        body: .form(atMost: TokenEndpoint.bodyLimit),
+        body: .form(atMost: VerifyEndpoint.bodyLimit),
         isAudited: true,
         dialect: .exchange,
         problems: [
@@ -275,7 +276,7 @@ extension Route {
             path: path,
             methods: [.post],
             requirement: requirement,
-            body: .form(atMost: CallbackEndpoint.bodyLimit),
+            body: .form(atMost: SignedRequest.byteLimit),
             problems: [.invalidSignedRequest, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable],
             answer: CallbackEndpoint.answer(kind)
         )
@@ -285,7 +286,7 @@ extension Route {
         path: "/revocations",
         methods: [.post],
         caller: .known,
-        body: .json(atMost: RevocationsEndpoint.bodyLimit),
+        body: .json(atMost: 1_024),
         problems: [
             .unknownApp, .unauthorizedClient, .unsupportedMediaType, .callbackNotDelivered, .replayStoreUnavailable,
         ],

@@ -8,10 +8,7 @@ enum NoncesEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let request = try NonceRequest(bytes.extracting(exchange.body))
         let settings = worker.settings
-        // The secret was configured when the head came; a reload in between may have removed it.
-        guard let nonces = settings.verifier.nonces else {
-            throw Requirement.nonceIssuer.problem
-        }
+        guard let nonces = settings.verifier.nonces else { throw Requirement.nonceIssuer.problem }
         let appID = try settings.app(named: request.appID)
         let lifetime = request.lifetimeSeconds ?? settings.nonceLifetimeSeconds
         guard (1...max(1, settings.nonceLifetimeSeconds)).contains(lifetime) else {

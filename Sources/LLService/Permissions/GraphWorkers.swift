@@ -35,8 +35,7 @@ package final class GraphWorkers: Sendable {
         )
     }
 
-    /// Calls Graph for a request. The worker never waits: the request is parked while another thread makes the call,
-    /// and is answered when the outcome is there.
+    /// Calls Graph for a request, which is parked meanwhile.
     /// - Parameters:
     ///   - login: The login that the call ends. It may be refused although Graph succeeded: the other replicas or the
     ///     backend could then not be told of it.
@@ -80,8 +79,7 @@ package final class GraphWorkers: Sendable {
                 guard let login else { return finish(outcome) }
                 // If Graph may have ended the login, refusing its tokens is the safe choice, and the caller asked for it.
                 if case .failure(let error) = answer, !error.mayBeDone { return finish(outcome) }
-                // This thread does it, not the request: the client may have disconnected, and the login is revoked in
-                // any case.
+                // This thread does it, not the request: the client may have disconnected.
                 let event = CallbackEvent(revoking: login.user, of: login.app)
                 order.perform(event, until: MonotonicClock.now() + order.time, trace: trace) { told, _ in
                     finish(told.flatMap { _ in outcome })

@@ -6,8 +6,6 @@ internal import LimitedLogin
 /// `POST /revocations`: refuses every token of a person and app that was issued until now ("log out everywhere"). The
 /// body has `user_id`, and `app_id` if several apps are configured.
 enum RevocationsEndpoint {
-    static let bodyLimit = 1_024
-
     /// The revocation holds when this returns or the request is answered, independent of the answer.
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["user_id", "app_id"])
@@ -47,7 +45,7 @@ struct RevocationOrder: Sendable {
         .replayStoreUnavailable,
         "The revocation cannot be told to the other replicas now, or there is no room for it; send it again shortly."
     )
-    // The log has the reason why the backend has not accepted it; the caller learns only that it failed.
+    /// The log has the reason.
     static let notDelivered = Rejection(.callbackNotDelivered)
 
     private let core: ServiceCore
@@ -87,8 +85,7 @@ struct RevocationOrder: Sendable {
 }
 
 extension Revocations {
-    /// Refuses a credential if its login was revoked after it was issued, or may have been. It reads this replica's own
-    /// copy.
+    /// Refuses a credential if its login was revoked after it was issued, or may have been.
     func requireInForce(app: Span<UInt8>, user: Span<UInt8>, issuedAt: NumericDate) throws(Rejection) {
         let seconds = issuedAt.wholeSeconds
         guard let latest = latest(app: app, user: user), seconds <= latest.moment else { return }

@@ -4,8 +4,7 @@ internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
 
-/// The settings for issuing tokens. They are immutable: a worker uses either the old settings or the new ones, never a
-/// mixture.
+/// The settings for issuing tokens.
 package final class TokenSettings: Sendable {
     package let issuer: TokenIssuer
     /// The metadata of the issuer (OpenID Connect Discovery section 3, RFC 8414 section 2): one JSON object.
@@ -80,21 +79,23 @@ final class OwnTokenJudge {
     func isOwn(_ token: Span<UInt8>) -> Bool { verifier?.isOwn(token) ?? false }
 
     /// Judges a token for which ``isOwn(_:)`` is true.
-    func judge(_ token: Span<UInt8>, appID: [UInt8]?) throws(Rejection) -> OwnToken {
+    func judge(_ token: Span<UInt8>, _ expectation: TokenExpectation) throws(Rejection) -> UnboundToken {
         guard let verifier else { throw Rejection(.internalError, "The keys of this service's tokens are not ready.") }
         guard revocations.isKnown else { throw TokenJudge.unknownRevocations }
-        let now = NumericDate.now
         guard let digest = try? SHA256.digest(of: token) else {
             throw Rejection(.internalError, "OpenSSL cannot hash.")
         }
         let known = tokens.find(digest)
         if tokens.capacity > 0 { metrics.count(.signature(isRemembered: known != nil)) }
-        let judged = try verifier.judge(token, appID: appID, isSigned: known != nil, now: now)
+        let judged = try verifier.judge(token, appID: expectation.appIDBytes, isSigned: known != nil, now: .now)
         let app = JSONText.value(judged.payload.span, judged.clientID)
         let user = JSONText.value(judged.payload.span, judged.claims.subject)
         try revocations.requireInForce(app: app.utf8.span, user: user.utf8.span, issuedAt: judged.authenticatedAt)
         tokens.use(digest, nil)
-        return judged
+        // A token that was issued here has no nonce.
+        guard expectation.binding.nonce == nil else { throw .missingClaim(.nonce) }
+        if let expected = expectation.binding.subject, !user.utf8.elementsEqual(expected) { throw .subjectMismatch }
+        return UnboundToken(claims: judged.claims, payload: judged.payload, isOwn: true, client: judged.clientID)
     }
 }
 
@@ -118,24 +119,15 @@ extension WorkerContext {
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>
     ) throws(Rejection) -> UnboundToken? {
-        guard ownTokens.isOwn(token) else {
-            let claims = try judge.judge(
-                token,
-                expectation,
-                remembered: (signatures, texts),
-                verifier: settings.unboundVerifier,
-                &exchange,
-                bytes
-            )
-            return claims.map {
-                UnboundToken(claims: $0, payload: judge.workspace.payload, client: $0.audience)
-            }
-        }
-        let own = try ownTokens.judge(token, appID: expectation.appIDBytes)
-        // A token that was issued here has no nonce.
-        guard expectation.binding.nonce == nil else { throw .missingClaim(.nonce) }
-        let subject = JSONText.value(own.payload.span, own.claims.subject)
-        if let expected = expectation.binding.subject, !subject.utf8.elementsEqual(expected) { throw .subjectMismatch }
-        return UnboundToken(claims: own.claims, payload: own.payload, isOwn: true, client: own.clientID)
+        if ownTokens.isOwn(token) { return try ownTokens.judge(token, expectation) }
+        let claims = try judge.judge(
+            token,
+            expectation,
+            remembered: (signatures, texts),
+            verifier: settings.unboundVerifier,
+            &exchange,
+            bytes
+        )
+        return claims.map { UnboundToken(claims: $0, payload: judge.workspace.payload, client: $0.audience) }
     }
 }

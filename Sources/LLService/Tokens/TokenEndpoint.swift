@@ -9,8 +9,6 @@ internal import LimitedLogin
 ///
 /// The verdict is the same as at `POST /verify`, with binding, single use and revocation.
 enum TokenEndpoint {
-    static let bodyLimit = VerifyEndpoint.bodyLimit
-
     static let answer: Route.Answer = { (worker, exchange, bytes) throws(Rejection) in
         // A refusal before the form is read is not a refusal of a token.
         let form = try IntrospectEndpoint.form(worker, &exchange, bytes)

@@ -1,38 +1,31 @@
-internal import FoundationEssentials
-internal import LLHTTP
+package import LLHTTP
 internal import LLJOSE
 internal import LLStores
 package import LimitedLogin
 
 /// An access token at `POST /verify`: the service asks Graph and judges its answer.
 enum AccessTokenEndpoint {
-    /// The time that a request waits longer than its calls. The error of a call says more than a timeout.
-    private static let grace = Duration.milliseconds(250)
-
     /// Prepares the answer to a token that is good. Every step that can fail is taken here, before the token is used up.
     typealias Preparation = @Sendable (VerifiedAccessToken, WorkerContext) throws(Rejection) -> ReplayGuard.Writer
 
-    /// Answers one request, which waits for Graph and perhaps for the replay store.
-    /// - Parameter prepare: Nil for the answer of `POST /verify`.
     static func answer(
         _ worker: WorkerContext,
         _ request: LoginRequest,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        prepare: Preparation? = nil
+        prepare: @escaping Preparation
     ) throws(Rejection) -> Outcome {
         worker.subject = .accessToken
         let question = try AccessTokenQuestion(request, worker.settings)
-        // The status is not 503, because any client can make up access tokens: load balancers would remove the
-        // service.
+        // Not 503, since any client can make up access tokens: load balancers would remove the service.
         let busy = Rejection(.tooManyAccessTokens)
         guard let graph = worker.core.graph else { throw busy }
         let deadline = exchange.context.now + graph.client.callTimeout
-        // All callers share the queue of waiting requests.
         let (owner, trace) = (worker.owner(&exchange, bytes), TraceParent.passedOn(exchange.head, bytes))
         let late = GraphFailure(.graphTimedOut).ofAccessToken.problem
         worker.count(request.expectation.binding.givenNonce, &exchange, bytes)
-        return try worker.wait(&exchange, bytes, until: deadline + grace, late: late, busy: busy) { waiting in
+        let until = deadline + RevocationOrder.grace
+        return try worker.wait(&exchange, bytes, until: until, late: late, busy: busy) { waiting in
             let drop = { @Sendable in waiting.finish { _, _, _ throws(Rejection) in throw busy } }
             return graph.accessTokens.submit(owner: owner, drop: drop) {
                 // Skip the call if the client has disconnected.
@@ -56,33 +49,28 @@ enum AccessTokenEndpoint {
         _ worker: WorkerContext,
         _ exchange: inout HTTPExchange,
         _ bytes: Span<UInt8>,
-        _ prepare: Preparation?
+        _ prepare: Preparation
     ) throws(Rejection) -> Outcome {
-        // Refuses the token of a login that was revoked since it was issued.
         guard worker.revocations.isKnown else { throw TokenJudge.unknownRevocations }
         let (token, now) = (verified.inspection, NumericDate.now)
         let revocation = worker.revocations.latest(app: token.appID.utf8.span, user: token.userID.utf8.span)
         if let revocation, let problem = refusal(of: token, revocation.moment, revocation.kind, now) {
             throw worker.revocations.doubt(revocation) ?? problem
         }
-        let body = try prepare?(verified, worker)
-        let usesToken = worker.settings.rejectsReplays
+        let write = try prepare(verified, worker)
         return try ReplayGuard.accept(
             worker.auditName(token.appID, token.userID),
-            using: ReplayEntry.all(request.token, verified, usesToken: usesToken, now: now),
+            using: ReplayEntry.all(request.token, verified, usesToken: worker.settings.rejectsReplays, now: now),
             birthIsKnown: token.issuedAt != nil,
             worker,
             &exchange,
             bytes
         ) { response in
             VerifyEndpoint.addFields(to: &response)
-            if let body { return body(&response) }
-            AccessTokenAnswer.write(verified, asked: request.permissions, to: &response.body)
+            write(&response)
         }
     }
-}
 
-extension AccessTokenEndpoint {
     /// The refusal of a token that was, or may have been, issued before its login was revoked; nil if it is newer.
     private static func refusal(
         of token: AccessTokenInspection,
@@ -98,7 +86,7 @@ extension AccessTokenEndpoint {
         // Without an estimate the token is refused until the revocation is forgotten.
         let isEstimated = earliest.secondsSince1970 > 0
         let wait = isEstimated ? Int64(AccessTokenInspection.shortLifeSeconds) : Revocations.lifetimeSeconds
-        let (revoked, good) = (Self.text(moment), Self.text(moment + wait))
+        let (revoked, good) = (CallbackEvent.text(of: moment), CallbackEvent.text(of: moment + wait))
         return Rejection(
             .loginRevoked,
             "The login was revoked at \(revoked), and Graph does not tell when this access token was issued, so it may be older. "
@@ -106,14 +94,9 @@ extension AccessTokenEndpoint {
             hint: Rejection.Code.refuseTheLogin
         )
     }
-
-    private static func text(_ moment: Int64) -> String {
-        Date(timeIntervalSince1970: Double(moment)).formatted(Date.ISO8601FormatStyle())
-    }
 }
 
-/// Writes the answer to an accepted access token: Graph's data about the token, then the person, with the same members
-/// as in the answer to an id token.
+/// The answer to an accepted access token: Graph's data about the token, then the person, as for an id token.
 package enum AccessTokenAnswer {
     package static func write(_ verified: VerifiedAccessToken, asked: [String]?, to body: inout [UInt8]) {
         let token = verified.inspection
@@ -135,4 +118,160 @@ package enum AccessTokenAnswer {
 
     /// Whole seconds. Graph never sends a fraction; it would be cut off.
     private static func seconds(_ date: NumericDate?) -> Int? { date.map { Int(clamping: $0.wholeSeconds) } }
+}
+
+/// The questions to Graph about one access token, and the verdict on its answers. The first question is about the
+/// token; the second, about the person, is asked only if the token is for one of the apps
+/// (developers.facebook.com/docs/graph-api/reference/v26.0/debug_token).
+package struct AccessTokenQuestion: Sendable {
+    private let token: GraphAccessToken
+    /// The apps that the token may be for. They are tried one after another.
+    private var apps: [AppSecret]
+    private let subject: String?
+    private var nonce: NonceExpectation?
+    private let policy: VerificationPolicy
+
+    /// The question about a text that may be no access token.
+    /// - Parameter apps: Nil if access tokens are not accepted.
+    package init(
+        checking token: [UInt8],
+        apps: [AppSecret]?,
+        subject: String?,
+        policy: VerificationPolicy
+    ) throws(Rejection) {
+        guard let apps else {
+            let sentence = "Access tokens are not accepted here; send an id token, or see LIMITED_LOGIN_ACCESS_TOKENS."
+            throw Rejection(.accessTokenNotAllowed, sentence)
+        }
+        let shape = AccessTokenInspection.shape(token.span)
+        guard shape != .gaming else { throw .accessTokenOfGaming }
+        guard shape == .accessToken else {
+            throw Rejection(
+                .accessTokenInvalid,
+                "An access token has 20 to 4,096 visible ASCII characters, and nothing around it.",
+                hint: PastedToken.remedy(for: token.span)
+            )
+        }
+        (self.token, self.apps, self.subject, self.policy) = (GraphAccessToken(token), apps, subject, policy)
+    }
+
+    /// The question of a caller. The form of `POST /token` has checked that the token is no JWT.
+    init(_ request: LoginRequest, _ settings: RuntimeSettings) throws(Rejection) {
+        guard AccessTokenInspection.shape(request.token.span) != .jwt else {
+            throw Rejection(.invalidRequest, "The member access_token holds a JWT: send it as id_token.")
+        }
+        let binding = request.expectation.binding
+        let subject = binding.subject.map { String(decoding: $0, as: UTF8.self) }
+        let (apps, policy) = (settings.accessTokenApps, settings.verifier.policy)
+        try self.init(checking: request.token, apps: apps, subject: subject, policy: policy)
+        if let appID = request.expectation.appIDBytes {
+            self.apps.removeAll { !$0.appID.utf8.elementsEqual(appID) }
+            guard !self.apps.isEmpty else { throw Rejection(.unknownApp, "The app_id is not a configured app's.") }
+        }
+        guard request.hasAuthNonce else { return }
+        let (nonces, mustBeIssued) = (settings.verifier.nonces, binding.requiresIssuedNonce)
+        guard !mustBeIssued || nonces != nil else { throw .noNonceIssuer }
+        let given = binding.givenNonce.flatMap { Nonce(String(decoding: $0, as: UTF8.self)) }
+        guard given != nil || binding.givenNonce == nil else { throw .invalidNonce }
+        // With a user the token prolongs a session: its nonce was used up when that began.
+        let isRefresh = given != nil && subject != nil
+        nonce = NonceExpectation(given, nonces, mustBeIssued: mustBeIssued, isRefresh: isRefresh)
+    }
+
+    /// Asks Graph. It blocks the thread until there is a verdict or the time is over.
+    /// - Parameter now: Returns the time for the verdict; called after Graph has answered.
+    package func ask(
+        _ client: GraphClient,
+        until deadline: MonotonicInstant,
+        now: () -> NumericDate
+    ) throws(Rejection) -> VerifiedAccessToken {
+        let answer = try inspection(client, until: deadline)
+        let inspection = try judged {
+            try AccessTokenInspection(
+                debugToken: answer,
+                appIDs: apps.map(\.appID),
+                subject: subject,
+                maximumTokenAge: policy.maximumTokenAge,
+                clockSkew: policy.clockSkew,
+                now: now()
+            )
+        }
+        guard let app = apps.first(where: { $0.appID == inspection.appID }) else { throw .accessTokenOfOtherApp }
+        let fields = VerifiedAccessToken.fields(for: inspection)
+        let person = try ofTokenItself { () throws(GraphFailure) in
+            try client.me(fields, with: token, app: app, until: deadline)
+        }
+        var verified = try judged { try VerifiedAccessToken(me: person, of: inspection) }
+        guard let nonce else { return verified }
+        let info = try ofTokenItself { () throws(GraphFailure) in
+            try client.loginInfo(of: token, appID: inspection.appID, until: deadline)
+        }
+        verified.nonce = try judged {
+            try AccessTokenNonce(accessTokenInfo: info, of: verified, expecting: nonce, now: now())
+        }
+        return verified
+    }
+
+    private func judged<Verdict>(_ judge: () throws -> Verdict) throws(Rejection) -> Verdict {
+        do throws(Rejection) {
+            return try Rejection.judging(judge)
+        } catch {
+            // An unreadable answer is not the token's fault.
+            throw error.code.kind == .outage ? GraphFailure(.graphUnreadableAnswer).ofAccessToken.problem : error
+        }
+    }
+
+    /// Graph answers the token's own app alone. If one app cannot ask now, the question stays open, unless another app
+    /// gets the answer.
+    private func inspection(_ client: GraphClient, until deadline: MonotonicInstant) throws(Rejection) -> [UInt8] {
+        var setback: GraphFailure?
+        var answered = 0
+        for app in apps {
+            do throws(GraphFailure) {
+                if let answer = try client.inspection(of: token, app: app, until: deadline) { return answer }
+                answered += 1
+            } catch {
+                setback = setback ?? error
+                guard MonotonicClock.now() < deadline else { break }
+            }
+        }
+        if var setback = setback?.ofAccessToken {
+            // With many apps the deadline would end every try.
+            if setback.error == .graphTimedOut, answered > 0 {
+                setback.advice =
+                    "In the time for one token \(answered) of the \(apps.count) apps got an answer, and the token is none of "
+                    + "theirs: send its app_id with it."
+            }
+            throw setback.problem
+        }
+        throw .accessTokenOfOtherApp
+    }
+
+    /// Asks with the person's token: error 190 is then about that token.
+    private func ofTokenItself(_ ask: () throws(GraphFailure) -> [UInt8]) throws(Rejection) -> [UInt8] {
+        do throws(GraphFailure) {
+            return try ask()
+        } catch {
+            guard error.code == 190 else { throw error.ofAccessToken.problem }
+            throw .accessToken(subcode: error.subcode)
+        }
+    }
+}
+
+extension GraphFailure {
+    /// The failure of a question about an access token. Other routes answer some of these as the person's or the app's
+    /// fault (403, 404, 409). Here they say nothing about the token, and a caller would mistake them for a refusal.
+    package var ofAccessToken: GraphFailure {
+        var failure = self
+        // This question revokes nothing.
+        failure.mayBeDone = false
+        switch error {
+        case .graphTimedOut: failure.advice = "Graph did not answer in time; try again."
+        case .graphPermissionNotGranted, .graphPermissionDenied, .graphCapabilityMissing, .graphPolicyBlocked:
+            failure.advice = "Facebook refuses the app itself, not the person: look for alerts in the App Dashboard."
+        default: failure.advice = sentence
+        }
+        if error.kind != .outage { failure.error = .graphError }
+        return failure
+    }
 }

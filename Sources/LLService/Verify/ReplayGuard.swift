@@ -3,11 +3,8 @@ internal import LLJOSE
 internal import LLStores
 internal import LimitedLogin
 
-/// The last step of a verdict: it uses up the nonce, the token itself, or the request's proof. A credential that is
-/// refused for another reason uses up nothing.
-///
-/// The answer is written after that. The store in memory decides at once; for any other store the request is parked.
-/// The token is not judged again.
+/// The last step of a verdict: it uses up the nonce, the token itself, or the request's proof, and then writes the answer.
+/// A credential that is refused for another reason uses up nothing.
 enum ReplayGuard {
     /// The longest time that a request waits. The store has a shorter limit; this one applies if the store exceeds it.
     static let patience = Duration.milliseconds(900)
@@ -16,10 +13,9 @@ enum ReplayGuard {
 
     /// Accepts a credential that is good in all else, once these entries are used up.
     /// - Parameters:
-    ///   - person: The person's name in the audit.
     ///   - entries: In the order in which they are checked; nil for one that cannot be made.
-    ///   - birthIsKnown: True if the token's time of issue is known, and not estimated. An estimate may be too early: a
-    ///     loss of the store's memory after it is then not the token's fault.
+    ///   - birthIsKnown: False if the token's time of issue is estimated, perhaps too early: a loss of the store's memory
+    ///     after it is then not the token's fault.
     static func accept(
         _ person: String?,
         using entries: [ReplayEntry?],
@@ -67,7 +63,13 @@ enum ReplayGuard {
         case (.seen, .nonce): throw Rejection(.nonceUsed)
         case (.olderThanStore, .nonce): throw .nonceOlderThanStore
         case (.seen, .token): throw Rejection(.tokenReplayed)
-        case (.olderThanStore, .token): throw birthIsKnown ? .tokenOlderThanStore : unknownBirth
+        case (.olderThanStore, .token) where birthIsKnown: throw .tokenOlderThanStore
+        case (.olderThanStore, .token):
+            throw Rejection(
+                .replayStoreUnavailable,
+                "Facebook does not tell when this access token was issued. It may be older than the memory of accepted tokens, which "
+                    + "was lost, so it cannot be known whether it was accepted before: send an id token, or log in anew."
+            )
         case (.seen, .proof): throw .proofReplayed
         case (.tooMany, _):
             throw Rejection(
@@ -78,14 +80,6 @@ enum ReplayGuard {
         // The device makes a new proof for each request, so a proof older than the store's memory is not its fault.
         case (.unavailable, _), (.olderThanStore, _), (.seen, _): throw Rejection(.replayStoreUnavailable)
         }
-    }
-
-    private static var unknownBirth: Rejection {
-        Rejection(
-            .replayStoreUnavailable,
-            "Facebook does not tell when this access token was issued. It may be older than the memory of accepted tokens, which "
-                + "was lost, so it cannot be known whether it was accepted before: send an id token, or log in anew."
-        )
     }
 }
 
@@ -126,6 +120,7 @@ extension ReplayEntry {
         usesToken: Bool,
         accessToken: [UInt8]? = nil
     ) -> [ReplayEntry?] {
+        guard nonce != nil || usesToken else { return [] }
         // Decoded, so that another spelling in JSON is the same entry.
         let app = JSONText.value(payload, claims.audience)
         // The nonce comes first: if it is refused, the token stays unused.
@@ -145,19 +140,15 @@ extension ReplayEntry {
             )
         )
         if let accessToken {
-            // `at_hash` proves that both were issued at the same time.
-            let end = claims.issuedAt.secondsSince1970 + secondsBesideIDToken
+            // `at_hash` proves that both were issued at the same time. Graph is not asked about its expiry: 90 days are more
+            // than the 60 of the tokens for Facebook's SDKs.
+            let end = claims.issuedAt.secondsSince1970 + 7_776_000
             entries.append(ReplayEntry(accessToken: accessToken, app: app, issuedAt: claims.issuedAt, until: end))
         }
         return entries
     }
 
-    /// The time for which an access token sent with an id token is remembered, in seconds. Graph is not asked about it,
-    /// so its expiry is unknown. 90 days is longer than the 60 days of the tokens for Facebook's SDKs.
-    private static let secondsBesideIDToken: Double = 7_776_000
-
-    /// The entries that an access token uses up: the nonce of its login if it is an issued one, then the token itself
-    /// if the policy says so.
+    /// The entries that an access token uses up, likewise.
     static func all(
         _ token: [UInt8],
         _ verified: VerifiedAccessToken,
@@ -168,15 +159,13 @@ extension ReplayEntry {
         var entries: [ReplayEntry?] = []
         if let nonce = verified.nonce?.issued { entries.append(ReplayEntry(nonce, app: inspection.appID.utf8.span)) }
         guard usesToken else { return entries }
-        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, now.secondsSince1970 + longestSeconds)
+        // Ten years, the greatest lifetime in the Redis store, for a token without an expiry.
+        let longest = now.secondsSince1970 + 315_360_000
+        let end = min(inspection.expiresAt?.secondsSince1970 ?? .infinity, longest)
         let born = inspection.earliestIssue(now: now)
         entries.append(ReplayEntry(accessToken: token, app: inspection.appID, issuedAt: born, until: end))
         return entries
     }
-
-    /// The time for which a token without an expiry is remembered, in seconds: ten years, the greatest lifetime in the
-    /// Redis store.
-    private static let longestSeconds: Double = 315_360_000
 
     /// The entry of an access token, by its SHA-256 within its app. Its expiry is rounded up to an hour, because tokens
     /// live for months.

@@ -1,7 +1,8 @@
+internal import LLBytes
 internal import LLHTTP
-internal import LLJOSE
+package import LLJOSE
 internal import LLStores
-internal import LimitedLogin
+package import LimitedLogin
 
 /// `POST /verify`: reads the request, has the token judged, and answers from the verified bytes.
 enum VerifyEndpoint {
@@ -12,7 +13,9 @@ enum VerifyEndpoint {
         worker.subject = .idToken
         let request = try LoginRequest(bytes.extracting(exchange.body), with: &worker.document)
         guard !request.isAccessToken else {
-            return try AccessTokenEndpoint.answer(worker, request, &exchange, bytes)
+            return try AccessTokenEndpoint.answer(worker, request, &exchange, bytes) { verified, _ in
+                { AccessTokenAnswer.write(verified, asked: request.permissions, to: &$0.body) }
+            }
         }
         guard let claims = try judge(request, worker, &exchange, bytes) else {
             return .later(until: worker.judge.waitsUntil)
@@ -24,33 +27,17 @@ enum VerifyEndpoint {
         let isRefresh = request.expectation.binding.isRefresh
         let person = worker.auditName(claims, payload)
         let uses = uses(claims, request.expectation, worker)
+        @Sendable func write(_ response: inout HTTPResponse) {
+            addFields(to: &response)
+            let (payload, keyID) = (payload.span, keyID.span)
+            VerifyAnswer.write(claims, payload, keyID, asked: asked, isRefresh: isRefresh, to: &response.body)
+        }
         // Without a closure the usual answer takes 1 % less.
         guard !uses.isEmpty else {
-            write(claims, payload, keyID, asked, isRefresh, &exchange.response)
+            write(&exchange.response)
             return .done(person: person)
         }
-        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes) { response in
-            write(claims, payload, keyID, asked, isRefresh, &response)
-        }
-    }
-
-    private static func write(
-        _ claims: VerifiedClaims,
-        _ payload: [UInt8],
-        _ keyID: [UInt8],
-        _ asked: PermissionSet?,
-        _ isRefresh: Bool,
-        _ response: inout HTTPResponse
-    ) {
-        addFields(to: &response)
-        VerifyAnswer.write(
-            claims,
-            payload: payload.span,
-            keyID: keyID.span,
-            asked: asked,
-            isRefresh: isRefresh,
-            to: &response.body
-        )
+        return try ReplayGuard.accept(person, using: uses, worker, &exchange, bytes, write: write)
     }
 
     /// Judges the id token that a session begins with; nil if it must wait for keys.
@@ -73,19 +60,16 @@ enum VerifyEndpoint {
         return claims
     }
 
-    /// The entries that a good token uses up.
     static func uses(
         _ claims: VerifiedClaims,
         _ expectation: TokenExpectation,
         _ worker: WorkerContext
     ) -> [ReplayEntry?] {
-        let (nonce, isOnce) = (worker.judge.workspace.recognizedNonce, worker.settings.rejectsReplays)
-        guard nonce != nil || isOnce else { return [] }
-        return ReplayEntry.all(
+        ReplayEntry.all(
             claims,
             worker.judge.workspace.payload.span,
-            nonce: nonce,
-            usesToken: isOnce,
+            nonce: worker.judge.workspace.recognizedNonce,
+            usesToken: worker.settings.rejectsReplays,
             accessToken: expectation.accessTokenBytes
         )
     }
@@ -93,5 +77,295 @@ enum VerifyEndpoint {
     static func addFields(to response: inout HTTPResponse) {
         response.addField("Content-Type: application/json")
         response.addField("Cache-Control: no-store")
+    }
+}
+
+/// A login that a caller asks about: the credential, and what ties it to the login. `POST /verify` takes it in JSON,
+/// `POST /token` in a form.
+package struct LoginRequest: Sendable {
+    private static let members = [
+        "id_token", "nonce", "raw_nonce", "issued_nonce", "subject", "app_id", "permissions", "key_thumbprint",
+        "access_token",
+    ]
+    private static let membersOfAccessToken = [
+        "access_token", "app_id", "subject", "permissions", "auth_nonce", "nonce", "issued_nonce",
+    ]
+
+    package var token: [UInt8] = []
+    /// True if the credential is an access token alone.
+    package var isAccessToken = false
+    package var expectation = TokenExpectation()
+    var hasAuthNonce = false
+    private var hasIssuedNonce = false
+    private(set) var permissions: [String]?
+
+    init() {}
+
+    /// Reads the body of `POST /verify` strictly.
+    package init(_ body: Span<UInt8>, with document: inout JSONDocument) throws(Rejection) {
+        try document.parseObject(body)
+        isAccessToken =
+            document.member("id_token", of: document.root, in: body) == nil
+            && document.member("access_token", of: document.root, in: body) != nil
+        let end = document.next(document.root)
+        var name = document.firstChild(document.root)
+        while name < end {
+            try read(name, document, body)
+            name = document.next(name + 1)
+        }
+        guard !token.isEmpty else {
+            throw Rejection(.invalidRequest, "The member id_token is missing, and there is no access_token.")
+        }
+        expectation.binding.settle(issuedNonce: hasIssuedNonce)
+        guard isAccessToken else { return }
+        let hasNonce = expectation.binding.nonce != nil
+        guard hasAuthNonce || !hasNonce else {
+            throw Rejection(
+                .invalidRequest,
+                "An access token carries no nonce. Give auth_nonce: true as well if the web dialog was opened with "
+                    + "auth_type=reauthenticate and this auth_nonce; else send the login's id token, or leave the nonce out."
+            )
+        }
+        guard !hasAuthNonce || hasNonce else {
+            throw Rejection(.invalidRequest, "Beside auth_nonce give nonce, issued_nonce or both.")
+        }
+    }
+
+    private mutating func read(_ name: Int, _ document: borrowing JSONDocument, _ body: Span<UInt8>) throws(Rejection) {
+        if document.string(name, equals: isAccessToken ? "access_token" : "id_token", in: body) {
+            token = try document.text(name, in: body)
+        } else if document.string(name, equals: "nonce", in: body) {
+            expectation.binding.nonce = .nonce(try nonce(name, document, body))
+        } else if document.string(name, equals: "raw_nonce", in: body), !isAccessToken {
+            expectation.binding.nonce = .rawNonce(try nonce(name, document, body))
+        } else if document.string(name, equals: "issued_nonce", in: body) {
+            hasIssuedNonce = try document.flag(name, in: body)
+        } else if document.string(name, equals: "subject", in: body) {
+            expectation.binding.subject = try document.text(name, in: body)
+        } else if document.string(name, equals: "app_id", in: body) {
+            let appID = try document.anyText(name, in: body)
+            guard !appID.isEmpty || isAccessToken else { throw Rejection(.unknownApp, "The member app_id is empty.") }
+            expectation.appIDBytes = appID
+        } else if document.string(name, equals: "permissions", in: body) {
+            permissions = try document.permissions(name + 1, in: body, ofLimitedLogin: !isAccessToken)
+        } else if isAccessToken {
+            try readOfAccessToken(name, document, body)
+        } else if document.string(name, equals: "key_thumbprint", in: body) {
+            expectation.keyThumbprintBytes = try document.text(name, in: body)
+        } else if document.string(name, equals: "access_token", in: body) {
+            expectation.accessTokenBytes = try document.text(name, in: body)
+        } else if document.string(name, equals: "auth_nonce", in: body) {
+            throw Rejection(
+                .invalidRequest,
+                "The member auth_nonce is for an access token alone: an id token carries its nonce itself."
+            )
+        } else {
+            throw RequestMistake.unknownMember(document.string(name, in: body), known: Self.members)
+        }
+    }
+
+    private mutating func readOfAccessToken(
+        _ name: Int,
+        _ document: borrowing JSONDocument,
+        _ body: Span<UInt8>
+    ) throws(Rejection) {
+        switch document.string(name, in: body) {
+        case "auth_nonce": hasAuthNonce = try document.flag(name, in: body)
+        case "raw_nonce", "key_thumbprint":
+            throw Rejection(
+                .invalidRequest,
+                "Facebook hashes no nonce of an access token and binds it to no device, so neither raw_nonce nor "
+                    + "key_thumbprint can be given with one."
+            )
+        case let member: throw RequestMistake.unknownMember(member, known: Self.membersOfAccessToken)
+        }
+    }
+
+    private func nonce(
+        _ name: Int,
+        _ document: borrowing JSONDocument,
+        _ body: Span<UInt8>
+    ) throws(Rejection) -> [UInt8] {
+        guard expectation.binding.nonce == nil else { throw RequestMistake.severalNonces }
+        let nonce = try document.anyText(name, in: body, .invalidNonce)
+        // The verdict on an id token judges the nonce's form itself.
+        guard !isAccessToken || Nonce.isValid(nonce.span) else { throw .invalidNonce }
+        guard !nonce.isEmpty else {
+            throw Rejection(.invalidNonce, "The member \(document.string(name, in: body)) is empty.")
+        }
+        return nonce
+    }
+}
+
+/// Writes the answer to an accepted token straight from the bytes that were verified.
+///
+/// A string claim is copied with its escapes: the text between the quotes of a valid JSON string is valid in another
+/// one. No value is decoded, encoded or changed.
+package enum VerifyAnswer {
+    /// The greatest length of the answer without claims and key ID. Constant text has less than 800 bytes, three lists
+    /// of permissions have 700, and dates and numbers have 150.
+    private static let fixedByteCount = 2_048
+
+    /// - Parameter asked: The permissions the caller needs; nil leaves out the list of missing ones.
+    package static func write(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ keyID: Span<UInt8>,
+        asked: PermissionSet?,
+        isRefresh: Bool,
+        to bytes: inout [UInt8]
+    ) {
+        // The ranges of the claims do not overlap, only the subject is written twice, and the payload follows. An
+        // escape turns one byte into six.
+        let most = 3 * payload.count + 6 * keyID.count + fixedByteCount
+        bytes.append(addingCapacity: most) { (output: inout OutputSpan<UInt8>) in
+            writeToken(claims, payload, keyID, &output)
+            writeProfile(claims, payload, asked ?? PermissionSet(rawValue: 0), &output)
+            if isRefresh { output.append(",\"refresh\":true") }
+            if let asked { writeMissing(asked, claims, &output) }
+            output.append(",\"claims\":")
+            output.append(payload, 0..<payload.count)
+            output.append("}")
+        }
+    }
+
+    private static func writeMissing(
+        _ asked: PermissionSet,
+        _ claims: VerifiedClaims,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        bytes.append(",\"missing_permissions\":")
+        writePermissions(PermissionSet.missing(claims.satisfiedPermissions, asked: asked), &bytes)
+        let unverifiable = asked.intersection(.unverifiable)
+        if !unverifiable.isEmpty {
+            bytes.append(",\"unverifiable_permissions\":")
+            writePermissions(unverifiable, &bytes)
+        }
+    }
+
+    private static func writeToken(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ keyID: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        text("{\"authentication_token\":{\"issuer\":\"", claims.issuer, payload, &bytes)
+        text(",\"audience\":\"", claims.audience, payload, &bytes)
+        text(",\"subject\":\"", claims.subject, payload, &bytes)
+        text(",\"token_id\":\"", claims.tokenID, payload, &bytes)
+        text(",\"nonce\":\"", claims[.nonce], payload, &bytes)
+        bytes.append(",\"issued_at\":")
+        date(claims.issuedAt, &bytes)
+        bytes.append(",\"expires_at\":")
+        date(claims.expiresAt, &bytes)
+        bytes.append(",\"key_id\":")
+        bytes.appendString(keyID)
+        switch claims.keyBinding {
+        case .none: break
+        case .key(let thumbprint): text(",\"key_thumbprint\":\"", thumbprint, payload, &bytes)
+        case .unreadable: bytes.append(",\"confirmation\":\"unreadable\"")
+        }
+        bytes.append(claims.isLimited ? ",\"tracking\":\"limited\"}" : ",\"tracking\":\"enabled\"}")
+    }
+
+    private static func writeProfile(
+        _ claims: VerifiedClaims,
+        _ payload: Span<UInt8>,
+        _ asked: PermissionSet,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        text(",\"profile\":{\"user_id\":\"", claims.subject, payload, &bytes)
+        let rows = PersonalClaim.table
+        for index in rows.indices {
+            let claim = rows[index].claim
+            switch rows[index].kind {
+            case .text:
+                guard let range = claims[claim] else { continue }
+                name(rows[index].member, &bytes)
+                text("\"", range, payload, &bytes)
+                // Facebook does not say if the address is confirmed. Without this member a reader might assume it is.
+                if case .email = claim { bytes.append(",\"email_verified\":false") }
+            case .list:
+                guard let range = claims[claim] else { continue }
+                name(rows[index].member, &bytes)
+                bytes.append(payload, range)
+            case .birthday:
+                guard let birthday = claims.birthday else { continue }
+                name(rows[index].member, &bytes)
+                bytes.append(UInt8(ascii: "\""))
+                birthday.write(to: &bytes)
+                bytes.append(UInt8(ascii: "\""))
+            case .ageRange:
+                guard let range = claims.ageRange else { continue }
+                name(rows[index].member, &bytes)
+                write(range, &bytes)
+            case .place:
+                guard let place = claims.place(claim) else { continue }
+                name(rows[index].member, &bytes)
+                text("{\"id\":\"", place.id, payload, &bytes)
+                text(",\"name\":\"", place.name, payload, &bytes)
+                bytes.append(UInt8(ascii: "}"))
+            }
+        }
+        bytes.append(",\"permissions\":")
+        writePermissions(PermissionSet.shown(claims.satisfiedPermissions, asked: asked), &bytes)
+        bytes.append(claims.isLimited ? ",\"is_limited\":true}" : ",\"is_limited\":false}")
+    }
+
+    @inline(__always)
+    private static func name(_ name: StaticString, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(",\"")
+        bytes.append(name)
+        bytes.append("\":")
+    }
+
+    private static func write(_ range: AgeRange, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "{"))
+        if let minimum = range.minimum {
+            bytes.append("\"min\":")
+            bytes.append(decimal: minimum)
+        }
+        if let maximum = range.maximum {
+            bytes.append(range.minimum == nil ? "\"max\":" : ",\"max\":")
+            bytes.append(decimal: maximum)
+        }
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    /// Inlined at each call: a few stores then write the constant, and no call copies it.
+    @inline(__always)
+    private static func text(
+        _ opening: StaticString,
+        _ range: Range<Int>?,
+        _ payload: Span<UInt8>,
+        _ bytes: inout OutputSpan<UInt8>
+    ) {
+        guard let range else { return }
+        bytes.append(opening)
+        bytes.append(payload, range)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Every token seen has whole seconds; a fraction is legal (RFC 7519 section 2) and is kept.
+    private static func date(_ date: NumericDate, _ bytes: inout OutputSpan<UInt8>) {
+        let seconds = date.secondsSince1970
+        if let whole = Int(exactly: seconds) {
+            bytes.append(decimal: whole)
+        } else {
+            for byte in "\(seconds)".utf8 { bytes.append(byte) }
+        }
+    }
+
+    /// Writes the names in the order of `Permission`.
+    private static func writePermissions(_ permissions: PermissionSet, _ bytes: inout OutputSpan<UInt8>) {
+        bytes.append(UInt8(ascii: "["))
+        let start = bytes.count
+        for permission in Permission.allCases where permissions.contains(permission) {
+            bytes.append(UInt8(ascii: "\""))
+            bytes.append(permission.name)
+            bytes.append("\",")
+        }
+        if bytes.count > start { _ = bytes.removeLast() }
+        bytes.append(UInt8(ascii: "]"))
     }
 }

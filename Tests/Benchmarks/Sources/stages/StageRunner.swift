@@ -109,8 +109,8 @@ final class StageRunner {
         buffer.removeAll(keepingCapacity: true)
         VerifyAnswer.write(
             prepared.claims,
-            payload: payload.span,
-            keyID: keyID.span,
+            payload.span,
+            keyID.span,
             asked: nil,
             isRefresh: false,
             to: &buffer

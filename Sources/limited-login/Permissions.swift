@@ -47,9 +47,10 @@ struct Permissions: ParsableCommand {
                 ("granted", permissions.granted), ("declined", permissions.declined), ("expired", permissions.expired),
             ]
             if let needed {
-                lists.append(("worth asking for", permissions.worthAsking(among: needed)))
+                lists.append(("worth asking for", permissions.missing(among: needed, ofLimitedLogin: true)))
                 lists.append(("needed but declined", permissions.declined(among: needed)))
-                lists.append(("not for Limited Login to ask", permissions.outsideLimitedLogin(among: needed)))
+                let outside = permissions.missing(among: needed, ofLimitedLogin: false)
+                lists.append(("not for Limited Login to ask", outside))
             }
             for (title, names) in lists {
                 let text = names.isEmpty ? "none" : names.map(\.name).joined(separator: ", ")

@@ -13,7 +13,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
     /// The number of requests that the client sends.
     var attempts = 1
 
-    /// An answer with this error.
     static func error(
         _ code: Int,
         sub subcode: Int? = nil,
@@ -37,7 +36,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// An answer with this body.
     static func body(
         _ body: String,
         status: String = "200 OK",
@@ -55,7 +53,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// An answer of exactly these bytes.
     static func raw(_ name: String, _ text: String, _ expected: Rejection.Code = .graphUnreadableAnswer)
         -> GraphAnswerCase
     {
@@ -106,18 +103,6 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         error(4, fields: ["Retry-After: 0"], .graphAppThrottled, retryAfter: 1),
         error(4, fields: ["Retry-After: 999999999"], .graphAppThrottled, retryAfter: 86_400),
         error(4, fields: ["Retry-After: Sat, 21 Nov 2026 10:00:00 GMT"], .graphAppThrottled, retryAfter: 60),
-        error(
-            17,
-            fields: ["X-Business-Use-Case-Usage: {\"1\":[{\"type\":\"x\",\"estimated_time_to_regain_access\":3}]}"],
-            .graphUserThrottled,
-            retryAfter: 180
-        ),
-        error(
-            4,
-            fields: ["X-App-Usage: {\"estimated_time_to_regain_access\":99999999999}"],
-            .graphAppThrottled,
-            retryAfter: 60
-        ),
         body("slow down", status: "429 Too Many Requests", .graphRateLimited),
         body("", status: "429 Too Many Requests", fields: ["Retry-After: 9"], .graphRateLimited, retryAfter: 9),
         error(99_999, status: "429 Too Many Requests", .graphRateLimited, retryAfter: 60),
@@ -149,9 +134,7 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         body("{\"data\":[{}]}"),
         body("{\"data\":[{\"permission\":1,\"status\":\"granted\"}]}"),
         body("{\"data\":[{\"permission\":\"email\",\"status\":true}]}"),
-        body(
-            "{\"data\":[{\"permission\":\"email\",\"status\":\"granted\"},{\"permission\":\"email\",\"status\":\"declined\"}]}"
-        ),
+        body(#"{"data":[{"permission":"email","status":"granted"},{"permission":"email","status":"declined"}]}"#),
         body("{\"data\":[],\"paging\":{\"next\":\"https://graph.facebook.com/more\"}}"),
         body(String(repeating: "[", count: 60_000)),
         body("{\"error\":\"invalid_token\"}", .graphError),
@@ -167,21 +150,15 @@ struct GraphAnswerCase: Sendable, CustomTestStringConvertible {
         raw("both framings", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"),
         raw("a coded body", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"),
         raw("a body of 1 GB announced", "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{"),
-        GraphAnswerCase(
-            testDescription: "a body of 1 GB without a length",
-            script: { peer in
-                let piece = [UInt8](repeating: 0x20, count: 65_536)
-                try peer.repeatPiece(piece, head: "HTTP/1.1 400 X\r\n\r\n", total: 1 << 30)
-            },
-            expected: .graphUnreadableAnswer
-        ),
-        GraphAnswerCase(
-            testDescription: "a head without end",
-            script: { peer in
-                let piece = Array("X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".utf8)
-                try peer.repeatPiece(piece, head: "HTTP/1.1 200 OK\r\n", total: 1 << 30)
-            },
-            expected: .graphUnreadableAnswer
-        ),
+        endless("a body of 1 GB without a length", "HTTP/1.1 400 X\r\n\r\n", [UInt8](repeating: 0x20, count: 65_536)),
+        endless("a head without end", "HTTP/1.1 200 OK\r\n", Array("X: \(String(repeating: "y", count: 56))\r\n".utf8)),
     ]
+
+    private static func endless(_ name: String, _ head: String, _ piece: [UInt8]) -> GraphAnswerCase {
+        GraphAnswerCase(
+            testDescription: name,
+            script: { try $0.repeatPiece(piece, head: head, total: 1 << 30) },
+            expected: .graphUnreadableAnswer
+        )
+    }
 }

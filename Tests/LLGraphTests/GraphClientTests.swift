@@ -66,8 +66,9 @@ struct GraphClientTests {
         #expect(permissions.granted.map(\.name) == ["email", "public_profile", "user_actions.fitness"])
         #expect(permissions.declined.map(\.name) == ["user_friends"])
         #expect(permissions.expired.map(\.name) == ["user_birthday"])
-        let needed = ["email", "user_link", "user_friends", "user_birthday"].compactMap { GraphPermission($0) }
-        #expect(permissions.missing(among: needed).map(\.name) == ["user_link", "user_birthday"])
+        let needed = ["email", "user_link", "user_friends", "user_likes"].compactMap { GraphPermission($0) }
+        #expect(permissions.missing(among: needed, ofLimitedLogin: true).map(\.name) == ["user_link"])
+        #expect(permissions.missing(among: needed, ofLimitedLogin: false).map(\.name) == ["user_likes"])
         #expect(permissions.declined(among: needed).map(\.name) == ["user_friends"])
         let request = try #require(issuer.requests.first)
         let token = "123456789012345|0123456789abcdef0123456789abcdef"
@@ -90,21 +91,42 @@ struct GraphClientTests {
         #expect(issuer.connectionCount == 2)
     }
 
-    @Test(
-        "A negative answer to a revocation is an error, and any other answer is unreadable",
-        arguments: [
-            ("false", Rejection.Code.graphRefused), ("{\"success\":false}", .graphRefused),
-            ("{\"success\":\"false\"}", .graphRefused),
-            ("0", .graphRefused), ("null", .graphRefused), ("", .graphUnreadableAnswer), ("{}", .graphUnreadableAnswer),
-            ("\"yes\"", .graphUnreadableAnswer), ("[true]", .graphUnreadableAnswer), ("<html>", .graphUnreadableAnswer),
-            ("{\"success\":[]}", .graphUnreadableAnswer), ("{\"success\":true", .graphUnreadableAnswer),
+    /// Status and body of an answer, the error, and true if Graph may have ended the login all the same.
+    static let failedRevocations: [(String, String, Rejection.Code, Bool)] =
+        ["false", #"{"success":false}"#, #"{"success":"false"}"#, "0", "null"].map {
+            ("200 OK", $0, .graphRefused, false)
+        }
+        + ["", "{}", #""yes""#, "[true]", "<html>", #"{"success":[]}"#, #"{"success":true"#].map {
+            ("200 OK", $0, .graphUnreadableAnswer, true)
+        } + [
+            ("400 X", #"{"error":{"code":190,"error_subcode":458}}"#, .graphAppNotInstalled, true),
+            ("500 X", #"{"error":{"code":1}}"#, .graphUnknownFault, true),
+            ("400 X", #"{"error":{"code":9,"is_transient":true}}"#, .graphUnavailable, true),
+            ("503 X", "", .graphUnavailable, true),
+            ("400 X", #"{"error":{"code":190}}"#, .graphAccessTokenRefused, false),
+            ("400 X", #"{"error":{"code":100,"error_subcode":33}}"#, .graphUnknownUser, false),
+            ("400 X", #"{"error":{"code":4}}"#, .graphAppThrottled, false),
+            ("429 X", "", .graphRateLimited, false), ("404 X", "<html>", .graphUnreadableAnswer, false),
+            ("302 Found", "", .graphUnreadableAnswer, false),
         ]
-    )
-    func notRevoked(_ body: String, _ expected: Rejection.Code) throws {
-        let issuer = try ScriptedIssuer { _, peer in try peer.answer(body) }
+
+    @Test("A failed revocation is an error that tells if Graph may have ended the login", arguments: failedRevocations)
+    func notRevoked(_ status: String, _ body: String, _ expected: Rejection.Code, _ mayBeDone: Bool) throws {
+        let issuer = try ScriptedIssuer { _, peer in try peer.answer(status: status, body) }
         defer { issuer.stop() }
         let failure = #expect(throws: GraphFailure.self) { try client(issuer).revoke(nil, of: user, app: app) }
-        #expect(failure?.error == expected)
+        #expect(failure?.error == expected && failure?.mayBeDone == mayBeDone)
+    }
+
+    @Test("If the first attempt may have ended the login, no answer to the second undoes that")
+    func secondAttempt() throws {
+        let issuer = try ScriptedIssuer { request, peer in
+            let body = request.number == 1 ? "" : #"{"error":{"code":190}}"#
+            try peer.answer(status: request.number == 1 ? "500 X" : "400 X", body)
+        }
+        defer { issuer.stop() }
+        let failure = #expect(throws: GraphFailure.self) { try client(issuer).revoke(nil, of: user, app: app) }
+        #expect(failure?.error == .graphAccessTokenRefused && failure?.mayBeDone == true && issuer.requestCount == 2)
     }
 
     @Test(
@@ -222,6 +244,61 @@ struct GraphClientTests {
         }
         let failure = #expect(throws: GraphFailure.self) { try client.permissions(of: user, app: app) }
         #expect(failure?.error == .graphUnreachable)
+    }
+
+    // Calls with a person's access token.
+
+    private static let token = GraphAccessToken(Array("EAAtoken&=%0123456789".utf8))
+
+    @Test("A token is escaped in the query, and friends are requested by id alone")
+    func requests() throws {
+        let issuer = try ScriptedIssuer { _, peer in try peer.answerAndStay(#"{"data":{}}"#) }
+        defer { issuer.stop() }
+        let client = try client(issuer)
+        #expect(try client.inspection(of: Self.token, app: app) == Array(#"{"data":{}}"#.utf8))
+        _ = try client.me(["id", "friends"], with: Self.token, app: app)
+        let paths = issuer.requests.map(\.path)
+        #expect(paths.first?.hasPrefix("/v26.0/debug_token?input_token=EAAtoken%26%3D%250123456789&appsecret") == true)
+        #expect(paths.last?.hasPrefix("/v26.0/me?fields=id%2Cfriends.limit%282000%29%7Bid%7D&appsecret_proof=") == true)
+        #expect(issuer.requests.last?.value(of: "authorization") == "Bearer EAAtoken&=%0123456789")
+        #expect("\(Self.token)\(String(reflecting: Self.token))".contains("EAA") == false)
+    }
+
+    @Test(
+        "Only Graph's own message marks a token as another app's",
+        arguments: [
+            (100, "(#100) The App_id in the input_token did not match the Viewing App", true),
+            (100, "The app_id in the INPUT_TOKEN did not match the viewing app.", true),
+            (100, "Invalid appsecret_proof provided in the API argument", false),
+            (190, "did not match the Viewing App", false), (100, "", false),
+        ]
+    )
+    func otherApps(_ code: Int, _ message: String, _ isOther: Bool) throws {
+        let issuer = try ScriptedIssuer { _, peer in
+            try peer.answer(status: "400 X", #"{"error":{"message":"\#(message)","code":\#(code)}}"#)
+        }
+        defer { issuer.stop() }
+        let client = try client(issuer)
+        if isOther {
+            #expect(try client.inspection(of: Self.token, app: app) == nil)
+        } else {
+            #expect(throws: GraphFailure.self) { try client.inspection(of: Self.token, app: app) }
+        }
+    }
+
+    @Test("An answer with 2,000 friends fits, and an answer beyond the limit is refused")
+    func sizes() throws {
+        let friends = (0..<2_000).map { "{\"id\":\"\(10_000_000_000_000_000 + $0)\"}" }.joined(separator: ",")
+        let fits = #"{"id":"1","friends":{"data":[\#(friends)]}}"#
+        let tooLong = #"{"id":"1","x":"\#(String(repeating: "y", count: 262_144))"}"#
+        let issuer = try ScriptedIssuer { request, peer in
+            try peer.answer(request.number == 1 ? fits : tooLong)
+        }
+        defer { issuer.stop() }
+        let client = try client(issuer)
+        #expect(try client.me(["id"], with: Self.token, app: app).count == fits.utf8.count)
+        let failure = #expect(throws: GraphFailure.self) { try client.me(["id"], with: Self.token, app: app) }
+        #expect(failure?.error == .graphUnreadableAnswer)
     }
 
     @Test(

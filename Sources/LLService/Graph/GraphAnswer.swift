@@ -29,8 +29,7 @@ struct GraphAnswer: ~Copyable {
             guard let name = answer.json.string("permission", of: element),
                 let status = answer.json.string("status", of: element)
             else { throw unreadable }
-            // Names that no caller can request and unknown statuses are skipped. Only a permission with the status
-            // `granted` counts as granted.
+            // Names that no caller can request and unknown statuses are skipped.
             guard let permission = GraphPermission(name), let known = UserPermissions.Status(rawValue: status) else {
                 continue
             }
@@ -99,7 +98,7 @@ struct GraphAnswer: ~Copyable {
         case (.true, _), (.string, "true"): return
         case (.number, _) where json.document.integer(node, in: json.bytes.span) == 1: return
         case (.false, _), (.number, _), (.null, _), (.string, "false"): throw GraphFailure(.graphRefused)
-        case (.string, _), (.array, _), (.object, _), (.name, _): throw Self.unreadable
+        default: throw Self.unreadable
         }
     }
 }
@@ -137,17 +136,17 @@ extension GraphAnswer {
         var failure = GraphFailure(reason)
         (failure.code, failure.subcode) = (code, subcode)
         failure.traceID = traceID(error)
-        if code == 1, says("desktop app") { failure.advice = Self.desktopAdvice }
+        if code == 1, says("desktop app") {
+            failure.advice =
+                "Graph lets no app of the type Native or Desktop use its own access token; set the App Dashboard's Advanced "
+                + "settings to another type of app."
+        }
         if reason.isThrottling || reason.isTransient { failure.retryAfterSeconds = retryAfter }
         if reason.isThrottling, failure.retryAfterSeconds == nil {
             failure.retryAfterSeconds = Rejection.Code.defaultThrottlingSeconds
         }
         return failure
     }
-
-    private static let desktopAdvice =
-        "Graph lets no app of the type Native or Desktop use its own access token; set the App Dashboard's Advanced "
-        + "settings to another type of app."
 
     /// True if the error's message contains these words, given in lower case. The message may name people, so it is
     /// never passed on.
@@ -162,32 +161,11 @@ extension GraphAnswer {
         return isPlain && (1...GraphLimits.traceIDBytes).contains(text.utf8.count) ? text : nil
     }
 
-    /// The time to wait in seconds; nil if the answer does not give one. It comes from `Retry-After` (RFC 9110,
-    /// 10.2.3), or else from the longest `estimated_time_to_regain_access` (minutes) of Graph's usage fields.
+    /// The time to wait in seconds (RFC 9110 section 10.2.3); nil if the answer does not give one.
     private var retryAfter: Int? {
-        let greatest = GraphLimits.greatestRetryAfterSeconds
-        if let text = response.value(of: "retry-after"), (1...9).contains(text.utf8.count),
-            text.utf8.allSatisfy({ $0 &- 0x30 < 10 }), let seconds = Int(text)
-        {
-            return min(max(seconds, 1), greatest)
-        }
-        let names = ["x-business-use-case-usage", "x-app-usage", "x-page-usage"]
-        let minutes = names.compactMap { response.value(of: $0) }.compactMap(Self.regainMinutes).max()
-        return minutes.flatMap { $0 > 0 ? min($0 * 60, greatest) : nil }
-    }
-
-    /// The greatest value of that member anywhere in a field's JSON, 0 … 100,000 minutes.
-    private static func regainMinutes(_ field: String) -> Int? {
-        let text = Array(field.utf8)
-        var document = JSONDocument()
-        guard (try? document.parse(text.span)) != nil else { return nil }
-        var greatest: Int?
-        for node in 0..<document.count where document.kind(node) == .name {
-            guard document.string(node, equals: "estimated_time_to_regain_access", in: text.span),
-                let minutes = document.integer(node + 1, in: text.span), (0...100_000).contains(minutes)
-            else { continue }
-            greatest = max(greatest ?? 0, Int(minutes))
-        }
-        return greatest
+        guard let text = response.value(of: "retry-after"), (1...9).contains(text.utf8.count),
+            text.utf8.allSatisfy({ $0 &- 0x30 < 10 })
+        else { return nil }
+        return Int(text).map { min(max($0, 1), GraphLimits.greatestRetryAfterSeconds) }
     }
 }

@@ -1,12 +1,10 @@
 package import LLHTTP
 package import LimitedLogin
 
-/// Asks Graph for a person's permissions and revokes them, with the app's own access token. It also asks Graph about a
-/// person's access token.
+/// Asks Graph for a person's permissions and revokes them, with the app's own access token, and asks about a person's.
 ///
-/// Each call blocks its thread until it is answered or its time is over. The token and the id token are sent in fields
-/// and forms; only `debug_token` and `access_token_info` take the person's token in their URL. The secret itself is never in a URL, only its
-/// proof.
+/// Each call blocks its thread until it is answered or its time is over. Only `debug_token` and `access_token_info` take
+/// the person's token in their URL. The secret itself is never in a URL, only its proof.
 package final class GraphClient: Sendable {
     package let callTimeout: Duration
     private let configuration: GraphConfiguration
@@ -64,8 +62,7 @@ package final class GraphClient: Sendable {
         try answered(.uninstall, request, until: deadline, GraphAnswer.uninstallation)
     }
 
-    /// `GET /debug_token`: Graph's information about a person's access token, requested with the app's own token.
-    /// - Returns: The answer's JSON object; nil if Graph discloses this token only to another app.
+    /// `GET /debug_token`, requested with the app's own token; nil if Graph discloses this token only to another app.
     package func inspection(
         of token: GraphAccessToken,
         app: AppSecret,
@@ -85,10 +82,8 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> [UInt8] {
         // By default Graph returns only 25 friends, with their names.
         let names = fields.map { $0 == "friends" ? "friends.limit(\(GraphLimits.friendCount)){id}" : $0 }
-        let query = [("fields", names.joined(separator: ","))]
-        let request = try request(.get, "me", query, by: token.text, app)
-        let limit = GraphLimits.profileBytes
-        return try answered(.me, request, bodyBytes: limit, until: deadline, GraphAnswer.object)
+        let request = try request(.get, "me", [("fields", names.joined(separator: ","))], by: token.text, app)
+        return try answered(.me, request, bodyBytes: GraphLimits.profileBytes, until: deadline, GraphAnswer.object)
     }
 
     /// `GET /oauth/access_token_info`: the login that an access token came from, requested with the token alone, as all
@@ -129,8 +124,7 @@ package final class GraphClient: Sendable {
         }
     }
 
-    /// Sends a request and reads the answer. An idempotent request that fails transiently is repeated after a pause. The
-    /// call is counted with its duration, tries and pauses included.
+    /// An idempotent request that fails transiently is repeated after a pause. The call is counted with all its tries.
     private func answered<Answer>(
         _ operation: GraphOperation,
         _ request: HTTPSRequest,
@@ -140,29 +134,28 @@ package final class GraphClient: Sendable {
     ) throws(GraphFailure) -> Answer {
         let began = MonotonicClock.now()
         let deadline = min(deadline, began + callTimeout)
-        var failure: GraphFailure?
-        defer { metrics?.count(operation, failure?.error, since: began) }
-        var pause = GraphLimits.firstPause.wholeNanoseconds
-        for attempt in 1...GraphLimits.attemptCount {
+        var (attempt, pause, mayBeDone) = (1, GraphLimits.firstPause.wholeNanoseconds, false)
+        while true {
             do throws(GraphFailure) {
                 let answer = try attemptOnce(request, bodyBytes: bodyBytes, until: deadline, read)
-                failure = nil
+                metrics?.count(operation, nil, since: began)
                 return answer
             } catch {
                 // A refusal of a later attempt does not undo the possible effect of an earlier one.
-                let mayBeDone = error.mayBeDone || failure?.mayBeDone == true
-                failure = error
-                failure?.mayBeDone = mayBeDone
-                guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
-                    error.retryAfterSeconds == nil
-                else { break }
+                mayBeDone = mayBeDone || error.mayBeDone
                 let moment = MonotonicClock.now().adding(nanoseconds: random(pause))
                 // If no time is left for another attempt, this attempt's error is more useful than a timeout.
-                guard moment < deadline, (try? client.pause(until: moment)) != nil else { break }
-                pause &*= 2
+                guard error.error.isTransient, request.method.isIdempotent, attempt < GraphLimits.attemptCount,
+                    error.retryAfterSeconds == nil, moment < deadline, (try? client.pause(until: moment)) != nil
+                else {
+                    metrics?.count(operation, error.error, since: began)
+                    var failure = error
+                    failure.mayBeDone = mayBeDone
+                    throw failure
+                }
+                (attempt, pause) = (attempt + 1, pause &* 2)
             }
         }
-        throw failure ?? GraphFailure(.graphUnavailable)
     }
 
     private func attemptOnce<Answer>(
@@ -223,13 +216,12 @@ enum GraphOperation: String, CaseIterable {
 
 package struct GraphFailure: Error, Equatable, Sendable {
     package var error: Rejection.Code
-    /// True if Graph may have performed the request, in this or an earlier attempt. The answer was lost, was not a
-    /// clear refusal, or said that nothing is left to do.
+    /// True if Graph may have performed the request: the answer was lost, was no clear refusal, or said that nothing is
+    /// left to do.
     package var mayBeDone = false
     /// Seconds until another attempt makes sense; nil if the answer gave no time and no default applies.
     package var retryAfterSeconds: Int?
-    /// Facebook's own identifier of the call (`fbtrace_id`), for its support. At most ``GraphLimits/traceIDBytes``
-    /// bytes of visible ASCII without quotes.
+    /// Facebook's own identifier of the call (`fbtrace_id`), for its support.
     package var traceID: String?
     /// Graph's own number, for the log.
     package var code: Int64?

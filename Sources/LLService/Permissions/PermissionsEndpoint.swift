@@ -6,10 +6,7 @@ internal import LimitedLogin
 /// `/users/{user_id}/permissions` and below: lists a person's permissions, and revokes them.
 enum PermissionsEndpoint {
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
-        // The secrets were configured when the head came; a reload in between may have removed them.
-        guard let secrets = worker.settings.appSecrets else {
-            throw Requirement.permissions.problem
-        }
+        guard let secrets = worker.settings.appSecrets else { throw Requirement.permissions.problem }
         let request = try PermissionsRequest(exchange.head, bytes)
         let app: AppSecret
         do throws(AppSecrets.Missing) {
@@ -42,19 +39,6 @@ enum PermissionsEndpoint {
     }
 }
 
-extension UserPermissions {
-    /// The needed permissions that the app should ask the person for in a Limited Login.
-    package func worthAsking(among needed: [GraphPermission]) -> [GraphPermission] {
-        missing(among: needed).filter { Permission(rawValue: $0.name) != nil }
-    }
-
-    /// The needed permissions that the person has neither granted nor declined, and that no Limited Login can ask for,
-    /// such as `user_likes`.
-    package func outsideLimitedLogin(among needed: [GraphPermission]) -> [GraphPermission] {
-        missing(among: needed).filter { Permission(rawValue: $0.name) == nil }
-    }
-}
-
 /// Writes a person's permissions. Names match `[a-z_.]` and ids are digits, so nothing needs an escape.
 package enum PermissionsAnswer {
     package static func write(
@@ -71,8 +55,9 @@ package enum PermissionsAnswer {
         JSONWriter.member("declined", permissions.declined.map(\.name), to: &body)
         JSONWriter.member("expired", permissions.expired.map(\.name), to: &body)
         if let needed {
-            let outside = permissions.outsideLimitedLogin(among: needed)
-            JSONWriter.member("missing", permissions.worthAsking(among: needed).map(\.name), to: &body)
+            let missing = permissions.missing(among: needed, ofLimitedLogin: true)
+            let outside = permissions.missing(among: needed, ofLimitedLogin: false)
+            JSONWriter.member("missing", missing.map(\.name), to: &body)
             JSONWriter.member("declined_requested", permissions.declined(among: needed).map(\.name), to: &body)
             JSONWriter.member("outside_limited_login", outside.map(\.name), to: &body)
         }
@@ -80,7 +65,7 @@ package enum PermissionsAnswer {
     }
 }
 
-/// A request about a person's permissions, read from the request target. Every part is checked here.
+/// A request about a person's permissions, read from the request target.
 ///
 /// Percent escapes in the path are refused and not decoded, because no id and no name has a byte that needs one. In the
 /// query they are decoded first, since clients escape the commas there.
@@ -145,11 +130,8 @@ struct PermissionsRequest {
 }
 
 /// `POST /uninstall`: uninstalls the app through Limited Login's own endpoint. The body has `id_token`, and optionally
-/// `app_id`, which narrows the configured apps to one.
+/// `app_id`, which narrows the configured apps to one. Only a good token is sent to Facebook.
 enum UninstallEndpoint {
-    /// Answers one request, which may wait for keys, and waits for Graph.
-    ///
-    /// The token is judged first: only a good token is sent to Facebook.
     static let answer: Route.Answer = { worker, exchange, bytes throws(Rejection) in
         let members = try JSONDocument.texts(bytes.extracting(exchange.body), known: ["id_token", "app_id"])
         guard members["app_id"] != "" else { throw Rejection(.unknownApp, "The member app_id is empty.") }

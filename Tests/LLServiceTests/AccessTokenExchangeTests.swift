@@ -1,4 +1,3 @@
-import FoundationEssentials
 import LLHTTP
 import LLStores
 import LLTestSupport
@@ -12,33 +11,21 @@ struct AccessTokenExchangeTests {
     private static func exchange(
         _ service: GraphService,
         _ more: String = "",
-        token: String = GraphStory.token,
-        fields: [String] = ["X-Api-Key: \(GraphService.key)"]
+        token: String = GraphStory.token
     ) throws -> TestResponse {
         let body =
             "grant_type=\(TokenRequest.grantType)&subject_token_type=urn:ietf:params:oauth:token-type:access_token"
             + "&subject_token=\(token)\(more)"
-        let lines =
-            ["POST /token HTTP/1.1", "Host: test", "Content-Type: application/x-www-form-urlencoded"] + fields
-            + ["Content-Length: \(body.utf8.count)", "", body]
+        let lines = [
+            "POST /token HTTP/1.1", "Host: test", OwnTokenTests.form, "X-Api-Key: \(GraphService.key)",
+            "Content-Length: \(body.utf8.count)", "", body,
+        ]
         return try #require(try service.connect().exchange(lines.joined(separator: "\r\n")))
     }
 
-    private struct Answer: Decodable {
-        let token: String
-
-        enum CodingKeys: String, CodingKey { case token = "access_token" }
-    }
-
-    private static func service(
-        _ script: @escaping ScriptedIssuer.Script,
-        moreClients: String = "",
-        rejectsReplays: Bool = false
-    ) async throws -> GraphService {
+    private static func service(_ script: @escaping ScriptedIssuer.Script) async throws -> GraphService {
         try await GraphService(
-            moreClients: moreClients,
             acceptsAccessTokens: true,
-            rejectsReplays: rejectsReplays,
             gateway: GatewaySettings(),
             tokens: try OwnTokens.settings(),
             script: script
@@ -50,7 +37,7 @@ struct AccessTokenExchangeTests {
         let service = try await Self.service(GraphStory.script())
         let answer = try Self.exchange(service, "&subject=\(GraphStory.user)")
         #expect(answer.status == 200, "\(answer.text)")
-        let token = try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
+        let token = try #require(answer.object["access_token"] as? String)
         let auth = try service.answer("GET", "/auth?permissions=email", fields: ["Authorization: Bearer \(token)"])
         #expect(auth.status == 200, "\(auth.text)")
         #expect(auth["x-auth-subject"] == GraphStory.user && auth["x-auth-email"] == "zoe@example.com")
@@ -96,7 +83,7 @@ struct AccessTokenExchangeTests {
         ) { _ in }
         let answer = try Self.exchange(service)
         #expect(answer.status == 200, "\(answer.text)")
-        let token = try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token
+        let token = try #require(answer.object["access_token"] as? String)
         #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
     }
 }

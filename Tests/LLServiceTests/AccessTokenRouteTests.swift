@@ -115,10 +115,8 @@ struct AccessTokenRouteTests {
     /// Changes of `data`, and the code of the refusal.
     static let refusals: [([(String, String?)], String)] = [
         ([("is_valid", "false")], "access_token_invalid"),
-        ([("is_valid", "false"), ("error", #"{"code":190,"subcode":463}"#)], "access_token_expired"),
         ([("is_valid", "false"), ("error", #"{"code":190,"subcode":458}"#)], "access_token_revoked"),
-        ([("type", #""PAGE""#)], "access_token_invalid"), ([("expires_at", "1")], "access_token_expired"),
-        ([("app_id", #""333""#)], "invalid_audience"),
+        ([("expires_at", "1")], "access_token_expired"), ([("app_id", #""333""#)], "invalid_audience"),
     ]
 
     @Test("A token that Graph does not confirm is refused, and /me is not called", arguments: refusals)
@@ -132,27 +130,14 @@ struct AccessTokenRouteTests {
         #expect(response.status == 401 && response.code == code, "\(response.text)")
         #expect(response["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
         #expect(service.meCount == 0 && service.graph.requestCount == 1)
-        let count = #"limited_login_verifications_total{credential="access_token",result="\#(code)"} 1"#
-        #expect(service.registry.render().contains(count))
     }
 
-    @Test(
-        "The person must be the expected one, in debug_token and in /me",
-        arguments: [
-            (#""subject":"218472""#, GraphStory.me, "subject_mismatch", 0),
-            ("", #"{"id":"218472"}"#, "access_token_invalid", 1),
-            (#""subject":"218471""#, #"{"id":"218472"}"#, "access_token_invalid", 1),
-        ]
-    )
-    func persons(_ members: String, _ me: String, _ code: String, _ meCount: Int) async throws {
-        let service = try await GraphService(
-            workerCount: 1,
-            acceptsAccessTokens: true,
-            script: GraphStory.script(me: me)
-        )
-        let response = try service.judge(members)
-        #expect(response.status == 401 && response.code == code)
-        #expect(service.meCount == meCount)
+    @Test("The person must be the expected one, in debug_token and in /me")
+    func persons() async throws {
+        let script = GraphStory.script(me: #"{"id":"218472"}"#)
+        let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true, script: script)
+        #expect(try service.judge(#""subject":"218472""#).code == "subject_mismatch" && service.meCount == 0)
+        #expect(try service.judge(#""subject":"218471""#).code == "access_token_invalid" && service.meCount == 1)
     }
 
     @Test("Each app asks in turn until one gets the token's facts; a token of an unknown app is refused")
@@ -208,13 +193,8 @@ struct AccessTokenRouteTests {
     @Test("A text that is no access token is refused before Graph is called")
     func shapes() async throws {
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true, script: GraphStory.script())
-        let bad = [
-            "short", "EAA with a space in it 0123", String(repeating: "E", count: 4_097), "EAAé0123456789abcdef",
-        ]
-        for token in bad {
-            let response = try service.judge(token: token)
-            #expect(response.status == 401 && response.code == "access_token_invalid")
-        }
+        let short = try service.judge(token: "short")
+        #expect(short.status == 401 && short.code == "access_token_invalid")
         let gaming = try service.judge(token: "GG|123456789012345|0123456789abcdefABCDEF")
         #expect(gaming.status == 401 && gaming.code == "access_token_invalid")
         #expect(gaming.detail.contains("gaming domain"))
@@ -222,31 +202,6 @@ struct AccessTokenRouteTests {
             #expect(try service.answer("POST", "/verify", body: body).code == "invalid_request")
         }
         #expect(service.graph.requestCount == 0)
-    }
-
-    @Test("A token of a revoked login is refused if it was issued before the revocation, whatever Graph says")
-    func revoked() async throws {
-        let story = Locked(GraphStory.data())
-        let service = try await GraphService(acceptsAccessTokens: true, script: GraphStory.script(story))
-        #expect(try service.judge().status == 200)
-        let login = #"{"user_id":"218471","app_id":"\#(InProcessService.appID)"}"#
-        let revocation = try service.answer("POST", "/revocations", body: login)
-        #expect(revocation.status == 204, "\(revocation.text)")
-        let now = WallClock.unixSeconds()
-        // `issued_at`, `expires_at`, and true if the token is accepted.
-        let tokens: [(issuedAt: String?, expiry: String, isGood: Bool)] = [
-            ("1700000000", "4000000000", false), ("\(now + 30)", "4000000000", true), (nil, "\(now + 7_250)", true),
-            // Two hours before these ends is long past or far ahead, so the service does not know when the token was
-            // issued.
-            (nil, "\(now + 3_600)", false), (nil, "\(now + 100_000)", false), (nil, "0", false),
-        ]
-        for token in tokens {
-            let changes: [(String, String?)] = [("issued_at", token.issuedAt), ("expires_at", token.expiry)]
-            story.withLock { $0 = GraphStory.data(changes) }
-            let response = try service.judge()
-            #expect(response.status == (token.isGood ? 200 : 401), "\(token)")
-            #expect(response.code == (token.isGood ? nil : "login_revoked"), "\(token)")
-        }
     }
 
     @Test("A token without an issue time passes after a callback; after an order the refusal says until when")
@@ -264,7 +219,8 @@ struct AccessTokenRouteTests {
                 at: moment,
                 kind: kind
             ) { _ in }
-            // A token of one hour, issued a moment after the revocation, and one that never expires.
+            // A token of one hour, issued a moment after the revocation, and one that never expires: two hours before their
+            // ends are before it.
             for (expiry, end) in [(moment + 3_610, moment + 7_200), (0, moment + 90 * 86_400)] {
                 story.withLock { $0 = GraphStory.data([("issued_at", nil), ("expires_at", "\(expiry)")]) }
                 let response = try service.judge()
@@ -273,6 +229,8 @@ struct AccessTokenRouteTests {
                 #expect(response.status == 401 && response.text.contains(#""claim":"iat""#))
                 #expect(response.text.contains(text(moment)) && response.text.contains(text(end)), "\(response.text)")
             }
+            story.withLock { $0 = GraphStory.data([("issued_at", nil), ("expires_at", "\(moment + 7_250)")]) }
+            #expect(try service.judge().status == 200)
             // A token with an issue time is judged by that time.
             story.withLock { $0 = GraphStory.data([("issued_at", "\(moment)"), ("expires_at", "4000000000")]) }
             #expect(try service.judge().code == "login_revoked")

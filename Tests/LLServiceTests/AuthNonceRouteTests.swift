@@ -107,12 +107,6 @@ struct AuthNonceRouteTests {
     func notAsked() async throws {
         let story = LoginStory()
         story.nonce.withLock { $0 = "n0NceOfThisLogin" }
-        for (changes, code) in AccessTokenRouteTests.refusals {
-            let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
-                try GraphStory.script(GraphStory.data(changes))(request, peer)
-            }
-            #expect(try service.judge(Self.given).code == code && service.infoCount == 0)
-        }
         let service = try await GraphService(workerCount: 1, acceptsAccessTokens: true) { request, peer in
             try GraphStory.script(me: #"{"id":"9"}"#)(request, peer)
         }

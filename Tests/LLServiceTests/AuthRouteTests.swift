@@ -2,7 +2,6 @@ import LLHTTP
 import LLStandIn
 import LLTestSupport
 import LimitedLogin
-import LimitedLoginKeys
 import Testing
 
 @testable import LLService
@@ -17,14 +16,15 @@ struct AuthRouteTests {
         return claims
     }
 
-    @Test("A good token is exactly 200 with its facts in fields, even if the policy demands a binding on other routes")
+    @Test("A good token is exactly 200 with its facts in fields, without a binding and without a caller's key")
     func accepted() async throws {
-        let service = try await InProcessService(gatewayIsEnabled: true)
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        #expect(try service.answer("GET", "/auth", fields: ["X-Api-Key: secret"]).status == 401)
         let token = try Tokens.mint(Self.rich())
         let forged = ["X-Auth-Subject: 1", "X-Auth-Email: root@example.com"]
         let answer = try service.answer("GET", "/auth", fields: Self.bearer(token) + forged)
-        #expect(answer.status == 200)
-        #expect(answer["x-auth-subject"] == "2954873201847263")
+        #expect(answer.status == 200 && answer["x-auth-subject"] == "2954873201847263")
         #expect(answer["x-auth-audience"] == InProcessService.appID)
         #expect(Int64(answer["x-auth-expires"] ?? "").map { $0 > WallClock.unixSeconds() } == true)
         #expect(answer["x-auth-email"] == "jane@example.com")
@@ -74,24 +74,17 @@ struct AuthRouteTests {
     func missing(fields: [String]) async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let answer = try service.answer("GET", "/auth", fields: fields)
-        #expect(answer.status == 401)
-        #expect(answer.code == "missing_token")
+        #expect(answer.status == 401 && answer.code == "missing_token")
         #expect(answer["www-authenticate"] == "Bearer realm=\"limited-login\"")
     }
 
     @Test("A bad token is 401 with error=invalid_token and no exported field")
     func refused() async throws {
         let service = try await InProcessService(gatewayIsEnabled: true)
-        let old = WallClock.unixSeconds() - 10_000
-        let bad: [(String, String)] = [
-            (try Tokens.mint(Tokens.claims(issuedAt: old)), "expired"),
-            (try Tokens.mint(Tokens.claims(audience: "987")), "invalid_audience"),
-            ("a.b", "malformed_token"), ("EAABwzLixnjYBO0123456789", "not_an_id_token"),
-        ]
-        for (token, code) in bad {
+        let expired = try Tokens.mint(Tokens.claims(issuedAt: WallClock.unixSeconds() - 10_000))
+        for (token, code) in [(expired, "expired"), ("EAABwzLixnjYBO0123456789", "not_an_id_token")] {
             let answer = try service.answer("GET", "/auth", fields: Self.bearer(token))
-            #expect(answer.status == 401)
-            #expect(answer.code == code)
+            #expect(answer.status == 401 && answer.code == code)
             #expect(answer["www-authenticate"] == "Bearer error=\"invalid_token\", code=\"\(code)\"")
             #expect(answer["x-auth-subject"] == nil)
         }
@@ -136,8 +129,7 @@ struct AuthRouteTests {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 200, "\(query)")
         }
         let answer = try service.answer("GET", "/auth?permissions=email,user_birthday", fields: token)
-        #expect(answer.status == 403)
-        #expect(answer.code == "insufficient_scope")
+        #expect(answer.status == 403 && answer.code == "insufficient_scope")
         #expect(answer["www-authenticate"] == "Bearer error=\"insufficient_scope\", scope=\"email user_birthday\"")
         for query in [
             "permissions=email%20user_birthday", "permissions=user_birthday+email", "permissions=user_likes",
@@ -160,8 +152,7 @@ struct AuthRouteTests {
         let service = try await InProcessService(gatewayIsEnabled: true)
         let token = Self.bearer(try Tokens.mint(Self.rich()))
         let answer = try service.answer("GET", "/auth?\(query)", fields: token)
-        #expect(answer.status == 400)
-        #expect(answer.code == "invalid_request")
+        #expect(answer.status == 400 && answer.code == "invalid_request")
         #expect(answer["x-auth-subject"] == nil)
     }
 
@@ -171,38 +162,9 @@ struct AuthRouteTests {
         let token = Self.bearer(try Tokens.mint(Tokens.claims()))
         #expect(try service.answer("GET", "/auth?app_id=\(InProcessService.appID)", fields: token).status == 200)
         let narrowed = try service.answer("GET", "/auth?app_id=42", fields: token)
-        #expect(narrowed.status == 401)
-        #expect(narrowed.code == "invalid_audience")
+        #expect(narrowed.status == 401 && narrowed.code == "invalid_audience")
         for query in ["app_id=43", "app_id=", "app_id", "app_id=43&app_id=42"] {
             #expect(try service.answer("GET", "/auth?\(query)", fields: token).status == 403, "\(query)")
         }
-    }
-
-    @Test("An outage of the keys is 503, never 401, and a token with a new key waits for the next fetch")
-    func outage() async throws {
-        let down = try await InProcessService(minters: nil, gatewayIsEnabled: true)
-        _ = await down.cache.refresh()
-        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
-        let answer = try down.answer("GET", "/auth", fields: token)
-        #expect(answer.status == 503)
-        #expect(answer["retry-after"] != nil)
-        #expect(answer["www-authenticate"] == nil)
-        let rotating = try await InProcessService(minters: [StandInKeys.previous], gatewayIsEnabled: true)
-        rotating.source.publish([StandInKeys.current])
-        if case .parked = try rotating.send("GET", "/auth", fields: token) { _ = await rotating.cache.refresh() }
-        guard case .answered(let woken) = try rotating.send("GET", "/auth", fields: token, visit: .woken) else {
-            Issue.record("the request is parked although its key is there")
-            return
-        }
-        #expect(woken.status == 200)
-    }
-
-    @Test("/auth needs no client key, because the Authorization field holds the person's token")
-    func clientKeys() async throws {
-        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
-        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
-        let token = Self.bearer(try Tokens.mint(Tokens.claims()))
-        #expect(try service.answer("GET", "/auth", fields: token).status == 200)
-        #expect(try service.answer("GET", "/auth", fields: ["X-Api-Key: secret"]).status == 401)
     }
 }

@@ -23,8 +23,7 @@ struct BadRequestTests {
     func malformedBody(body: String) async throws {
         let service = try await InProcessService()
         let answer = try service.answer(body: body)
-        #expect(answer.status == 400)
-        #expect(answer.code == "invalid_request")
+        #expect(answer.status == 400 && answer.code == "invalid_request")
         #expect(answer["www-authenticate"] == nil)
     }
 

@@ -47,7 +47,7 @@ struct CallbackAnswerTests {
     @Test("A good answer is passed on; the log reports an unusable one, without the person's id")
     func passedOn() async throws {
         for (url, isUsed) in [("https://b.example/#218471", true), ("http://b.example/218471", false)] {
-            let service = try await CallbackService { _, peer in
+            let service = try await CallbackService.make { _, peer in
                 try peer.answer(status: "202 Accepted", Self.answer(url: url))
             }
             #expect(try service.call("deauthorize", CallbackService.good()).text == "{}")

@@ -21,15 +21,15 @@ struct CallbackRouteTests {
         arguments: [("deauthorize", "login.deauthorized"), ("data-deletion", "user.data_deletion_requested")]
     )
     func delivered(name: String, type: String) async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         let before = WallClock.unixSeconds()
         let issuedAt = before - 10
         let answer = try service.call(name, CallbackService.good(issuedAt: issuedAt))
         let after = WallClock.unixSeconds()
         #expect(answer.status == 200)
         #expect(answer["content-type"] == "application/json" && answer["cache-control"] == "no-store")
-        try #require(service.backend.requestCount == 1)
-        let webhook = service.backend.requests[0]
+        try #require(service.graph.requestCount == 1)
+        let webhook = service.graph.requests[0]
         #expect(webhook.line.hasPrefix("POST ") && webhook.value(of: "content-type") == "application/json")
         let body = try Self.object(webhook.body)
         #expect(body["type"] as? String == type)
@@ -54,7 +54,7 @@ struct CallbackRouteTests {
 
     @Test("A repetition has the same code and is not delivered again; another request has its own code")
     func repetition() async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         let now = WallClock.unixSeconds()
         let first = try CallbackService.good(issuedAt: now)
         let padded = first.replacing(".", with: "=.")
@@ -65,7 +65,7 @@ struct CallbackRouteTests {
             codes.append(try #require(answer["confirmation_code"] as? String))
         }
         _ = try service.call("deauthorize", first)
-        let identifiers = service.backend.requests.compactMap { $0.value(of: "webhook-id") }
+        let identifiers = service.graph.requests.compactMap { $0.value(of: "webhook-id") }
         #expect(Set(codes).count == 2 && codes[0] == codes[1] && codes[1] == codes[2])
         #expect(identifiers.count == 3 && Set(identifiers).count == 3)
         #expect(!identifiers[0].contains(codes[0].prefix(8)))
@@ -74,7 +74,7 @@ struct CallbackRouteTests {
 
     @Test("A page that removes the app is acknowledged without effect; its data deletion is refused, as it has no data")
     func pageRemovals() async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         for payload in TestSignedRequest.pageRemovals(issuedAt: WallClock.unixSeconds()) {
             let text = try TestSignedRequest.make(payload)
             let answer = try service.call("deauthorize", text)
@@ -82,12 +82,12 @@ struct CallbackRouteTests {
             let refused = try service.call("data-deletion", text)
             #expect(refused.status == 403 && refused.text.contains("invalid_signed_request"))
         }
-        #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
+        #expect(service.graph.connectionCount == 0 && service.core.revocations.count == 0)
     }
 
     @Test("The log names the reason of a refused callback, without the person's id")
     func refusalsInTheLog() async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         let now = WallClock.unixSeconds()
         for (name, reason) in [
             ("a cookie", "a login's"), ("a page tab", "a page tab's"), ("a player", "an Instant Game's"),
@@ -101,7 +101,7 @@ struct CallbackRouteTests {
 
     @Test("Every forgery is refused with its code and counted, and the backend receives nothing")
     func forgeries() async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         let now = WallClock.unixSeconds()
         for name in ["deauthorize", "data-deletion"] {
             for forgery in SignedRequestForgery.all {
@@ -113,7 +113,7 @@ struct CallbackRouteTests {
                 #expect(try Self.object(answer.body)["code"] as? String == code, "\(forgery)")
             }
         }
-        #expect(service.backend.connectionCount == 0 && service.core.revocations.count == 0)
+        #expect(service.graph.connectionCount == 0 && service.core.revocations.count == 0)
         let refused = "limited_login_callbacks_total{callback=\"deauthorize\",result=\"invalid_signed_request\"}"
         #expect(service.metric(refused) == SignedRequestForgery.all.count - 1)
         // A good callback is still accepted.
@@ -122,7 +122,7 @@ struct CallbackRouteTests {
     }
 
     /// Verifies a token of the callbacks' person and app.
-    private static func verify(_ service: CallbackService, subject: String, issuedAt: Int64) throws -> TestResponse {
+    private static func verify(_ service: GraphService, subject: String, issuedAt: Int64) throws -> TestResponse {
         var claims = Tokens.claims(audience: "222", issuedAt: issuedAt)
         claims.subject = subject
         return try #require(try service.connect().exchange(LiveService.request(try Tokens.mint(claims))))
@@ -130,7 +130,7 @@ struct CallbackRouteTests {
 
     @Test("Tokens issued until the callback's moment are refused; later ones and other people's are not")
     func revocation() async throws {
-        let service = try await CallbackService(hasBackend: false)
+        let service = try await CallbackService.make(hasBackend: false)
         let now = WallClock.unixSeconds()
         #expect(try Self.verify(service, subject: "218471", issuedAt: now - 60).status == 200)
         #expect(try service.call("deauthorize", CallbackService.good(issuedAt: now - 50)).status == 200)
@@ -149,24 +149,24 @@ struct CallbackRouteTests {
 
     @Test("The person's tokens are refused even if the backend refuses the callback, or other replicas cannot be told")
     func revokedWithoutDelivery() async throws {
-        let service = try await CallbackService { _, peer in try peer.answer(status: "400 Bad Request") }
+        let service = try await CallbackService.make { _, peer in try peer.answer(status: "400 Bad Request") }
         let url = try ReplayStoreURL(parsing: "redis://127.0.0.1:1")
         let store = try RedisReplayStore(RedisReplayStore.Configuration(url: url))
         store.revocations.didRead(at: MonotonicClock.now())
         store.revocations.setLink(.down)
-        let alone = try await CallbackService(store: .redis(store))
+        let alone = try await CallbackService.make(store: .redis(store))
         let now = WallClock.unixSeconds()
         for (service, code) in [(service, "callback_not_delivered"), (alone, "replay_store_unavailable")] {
             let answer = try service.call("data-deletion", CallbackService.good(issuedAt: now))
             #expect(answer.status == 503 && answer.text.contains(code), "\(answer.text)")
             #expect(try Self.verify(service, subject: "218471", issuedAt: now - 5).text.contains("login_revoked"))
-            #expect(service.backend.requestCount == 1)
+            #expect(service.graph.requestCount == 1)
         }
     }
 
     @Test("A form without exactly one signed_request, or with a wrong media type, is refused")
     func forms() async throws {
-        let service = try await CallbackService()
+        let service = try await CallbackService.make()
         let good = try CallbackService.good()
         let cases: [(form: String, fields: [String], status: Int, code: String)] = [
             ("", [CallbackService.formType], 400, "invalid_request"),
@@ -187,29 +187,22 @@ struct CallbackRouteTests {
                 #expect(try Self.object(answer.body)["code"] as? String == code)
             }
         }
-        #expect(service.backend.connectionCount == 0)
-        let coded = try service.send(
-            "deauthorize",
-            form: "x",
-            fields: [CallbackService.formType, "Content-Encoding: gzip"]
-        )
+        #expect(service.graph.connectionCount == 0)
+        let fields = [CallbackService.formType, "Content-Encoding: gzip"]
+        let coded = try service.send("deauthorize", form: "x", fields: fields)
         #expect(coded["accept-encoding"] == "identity" && coded.text.contains("must not be compressed"))
         // Other parameters are ignored, and a charset is allowed.
-        let more = try service.send(
-            "deauthorize",
-            form: "hub=1&signed_request=\(good)&",
-            fields: [CallbackService.formType + "; charset=UTF-8"]
-        )
-        #expect(more.status == 200)
+        let charset = [CallbackService.formType + "; charset=UTF-8"]
+        #expect(try service.send("deauthorize", form: "hub=1&signed_request=\(good)&", fields: charset).status == 200)
         let get = try #require(try service.connect().exchange("GET /callbacks/deauthorize HTTP/1.1\r\nHost: t\r\n\r\n"))
         #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
     }
 
     @Test("Without secrets both routes are 404; without a backend deauthorize works and data deletion is 404")
     func notConfigured() async throws {
-        let nothing = try await CallbackService(hasBackend: false, hasSecrets: false)
-        let noSecrets = try await CallbackService(hasSecrets: false)
-        let noBackend = try await CallbackService(hasBackend: false)
+        let nothing = try await CallbackService.make(hasBackend: false, hasSecrets: false)
+        let noSecrets = try await CallbackService.make(hasSecrets: false)
+        let noBackend = try await CallbackService.make(hasBackend: false)
         for service in [nothing, noSecrets] {
             #expect(try service.call("deauthorize", CallbackService.good()).status == 404)
             #expect(try service.call("data-deletion", CallbackService.good()).status == 404)
@@ -219,7 +212,7 @@ struct CallbackRouteTests {
         #expect(answer.status == 200 && answer.text == "{}")
         #expect(try noBackend.call("deauthorize", CallbackService.good() + "A").status == 403)
         for service in [nothing, noSecrets, noBackend] {
-            #expect(service.backend.connectionCount == 0)
+            #expect(service.graph.connectionCount == 0)
         }
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LLService
 
-/// The whole service on a loopback port, with a scripted Graph behind it.
+/// The whole service on a loopback port, with a scripted Graph behind it, which is also the backend for webhooks.
 final class GraphService: Sendable {
     static let key = "secret"
     static let secret = "0123456789abcdef0123456789abcdef"
@@ -29,7 +29,7 @@ final class GraphService: Sendable {
     ///   - secrets: The text of the secrets file; nil if none is configured.
     ///   - moreClients: More lines of the callers' file.
     ///   - callTimeout: The time limit of one call of Graph, including pauses.
-    ///   - hasBackend: True to send webhooks to `/webhooks` of the server that plays Graph.
+    ///   - hasBackend: True to send webhooks to `/webhooks` of the server that plays Graph, or to another backend.
     init(
         appIDs: [String] = [InProcessService.appID],
         secrets: String? = "\(InProcessService.appID) \(GraphService.secret)",
@@ -46,6 +46,8 @@ final class GraphService: Sendable {
         gateway: GatewaySettings? = nil,
         tokens: TokenSettings? = nil,
         hasBackend: Bool = false,
+        backendURL: String? = nil,
+        limits: WebhookLimits = CallbackService.limits(),
         manner: ScriptedIssuer.Manner = .plain,
         script: @escaping ScriptedIssuer.Script = { _, peer in try peer.answerAndStay("true") }
     ) async throws {
@@ -72,7 +74,7 @@ final class GraphService: Sendable {
             rejectsReplays: rejectsReplays,
             appSecrets: try secrets.map { try AppSecrets(parsing: Array($0.utf8), place: "secrets", appIDs: appIDs) },
             acceptsAccessTokens: acceptsAccessTokens,
-            webhook: hasBackend ? try CallbackService.target(base + "/webhooks") : nil,
+            webhook: hasBackend ? try CallbackService.target(backendURL ?? base + "/webhooks") : nil,
             tokens: tokens
         )
         live = try LoopbackServer(
@@ -82,7 +84,7 @@ final class GraphService: Sendable {
             store: store,
             workerCount: workerCount,
             graph: workers,
-            webhooks: hasBackend ? try CallbackService.sender(tools) : nil
+            webhooks: hasBackend ? try CallbackService.sender(tools, limits) : nil
         )
     }
 
@@ -109,12 +111,20 @@ final class GraphService: Sendable {
         return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
     }
 
+    /// The value of a series of the metrics.
+    func metric(_ series: String) -> Int? {
+        let line = registry.render().split(separator: "\n").first { $0.hasPrefix(series + " ") }
+        return line.flatMap { $0.split(separator: " ").last }.flatMap { Int($0) }
+    }
+
     func stop() async {
+        core.webhooks?.stop()
         workers.stop()
-        await live.stop()
+        await live.stop(grace: .seconds(300))
     }
 
     deinit {
+        core.webhooks?.stop()
         workers.stop()
         graph.stop()
     }

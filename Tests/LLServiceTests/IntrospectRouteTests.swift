@@ -1,4 +1,3 @@
-import FoundationEssentials
 import LLHTTP
 import LLStandIn
 import LLTestSupport
@@ -15,22 +14,6 @@ struct IntrospectRouteTests {
     private static func service(minters: [TokenMinter]? = [StandInKeys.current]) async throws -> InProcessService {
         let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
         return try await InProcessService(minters: minters, clients: keys)
-    }
-
-    private struct Answer: Decodable {
-        let active: Bool
-        let iss, sub, aud, scope, jti, email: String?
-        let clientID: String?
-        let exp, iat: Int?
-
-        enum CodingKeys: String, CodingKey {
-            case active, iss, sub, aud, scope, jti, email, exp, iat
-            case clientID = "client_id"
-        }
-    }
-
-    private static func decode(_ answer: TestResponse) throws -> Answer {
-        try JSONDecoder().decode(Answer.self, from: Data(answer.body))
     }
 
     @Test("A caller may present its key in the form (client_secret_post), but in one place only")
@@ -81,21 +64,16 @@ struct IntrospectRouteTests {
         claims.email = "jane@example.com"
         let token = try Tokens.mint(claims)
         let answer = try service.introspect("token=\(token)&token_type_hint=id_token&unknown=1")
-        #expect(answer.status == 200)
-        #expect(answer["content-type"] == "application/json")
+        #expect(answer.status == 200 && answer["content-type"] == "application/json")
         #expect(answer["cache-control"] == "no-store")
-        let body = try Self.decode(answer)
-        #expect(body.active)
-        #expect(body.sub == "2954873201847263")
-        #expect(body.aud == InProcessService.appID)
-        #expect(body.clientID == InProcessService.appID)
-        #expect(body.iss == "https://www.facebook.com")
-        #expect(body.scope == "email")
-        #expect(body.email == "jane@example.com")
-        #expect(answer.text.contains(#","email_verified":false"#))
-        #expect(body.exp.map { Int64($0) > WallClock.unixSeconds() } == true)
-        #expect(body.iat != nil)
-        #expect(body.jti?.isEmpty == false)
+        let body = answer.object
+        #expect(body["active"] as? Bool == true && body["email_verified"] as? Bool == false)
+        for (name, text) in [
+            ("sub", "2954873201847263"), ("aud", InProcessService.appID), ("client_id", InProcessService.appID),
+            ("iss", "https://www.facebook.com"), ("scope", "email"), ("email", "jane@example.com"),
+            ("jti", claims.tokenID),
+        ] { #expect(body[name] as? String == text, "\(name)") }
+        #expect(body["iat"] as? Int64 == claims.issuedAt && body["exp"] as? Int64 == claims.expiresAt)
     }
 
     @Test("Any bad token is inactive, and the answer says nothing more")
@@ -121,8 +99,7 @@ struct IntrospectRouteTests {
         #expect(
             metrics.contains(#"limited_login_verifications_total{credential="id_token",result="nonce_mismatch"} 1"#)
         )
-        let bound = try service.introspect("token=\(good)&nonce=n%2D1")
-        #expect(try Self.decode(bound).active)
+        #expect(try service.introspect("token=\(good)&nonce=n%2D1").object["active"] as? Bool == true)
     }
 
     @Test(
@@ -137,8 +114,7 @@ struct IntrospectRouteTests {
     func malformed(body: String) async throws {
         let service = try await Self.service()
         let answer = try service.introspect(body)
-        #expect(answer.status == 400)
-        #expect(answer.code == "invalid_request")
+        #expect(answer.status == 400 && answer.code == "invalid_request")
     }
 
     @Test(
@@ -167,8 +143,7 @@ struct IntrospectRouteTests {
     func methodsAndTypes() async throws {
         let service = try await Self.service()
         let get = try service.answer("GET", "/introspect?token=x", fields: [Self.key])
-        #expect(get.status == 405)
-        #expect(get["allow"] == "POST, OPTIONS")
+        #expect(get.status == 405 && get["allow"] == "POST, OPTIONS")
         let json = ["Content-Type: application/json"]
         let answer = try service.answer("POST", "/introspect", fields: json + [Self.key], body: "")
         #expect(answer.status == 415 && answer["accept"] == "application/x-www-form-urlencoded")

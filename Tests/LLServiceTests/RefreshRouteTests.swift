@@ -21,17 +21,6 @@ struct RefreshRouteTests {
         return try Tokens.mint(claims)
     }
 
-    /// A nonce issued for the app `secondsAgo` seconds ago. It is valid for ten minutes.
-    private static func issued(secondsAgo: UInt64) throws -> String {
-        let issued = try DecodedNonce.issuer().issue(
-            appID: InProcessService.appID,
-            lifetime: .seconds(600),
-            now: WallClock.unixMilliseconds() - secondsAgo * 1_000,
-            randomBytes: (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-        )
-        return try #require(issued).nonce.value
-    }
-
     private static let subject = #""subject":"\#(user)""#
     private static let device = #""key_thumbprint":"\#(thumbprint)""#
     private static let access = #""access_token":"\#(accessToken)""#
@@ -49,7 +38,7 @@ struct RefreshRouteTests {
             ("of-the-login", #""nonce":"of-the-login""#, nil),
             ("elsewhere", #""nonce":"of-the-login""#, "nonce_mismatch"),
             (nil, #""nonce":"of-the-login""#, "missing_claim"), ("elsewhere", issued, "nonce_not_issued"),
-            (try Self.issued(secondsAgo: 86_400), issued, nil),
+            (try DecodedNonce.made(millisecondsAgo: 86_400_000), issued, nil),
         ] as [(String?, String, String?)] {
             let token = try Self.token(nonce)
             let good = [Self.subject, member, Self.device, Self.access]
@@ -71,28 +60,13 @@ struct RefreshRouteTests {
     func uses() async throws {
         let service = try await InProcessService(nonces: try DecodedNonce.issuer())
         for more in ["", "," + Self.device, "," + Self.access, ",\(Self.device),\(Self.access)"] {
-            let token = try Self.token(Self.issued(secondsAgo: 5))
+            let token = try Self.token(DecodedNonce.made(millisecondsAgo: 5_000))
             let login = #""issued_nonce":true"# + more
             for _ in 0..<2 { #expect(try service.verify(token, "\(Self.subject),\(login)").status == 200) }
             let first = try service.verify(token, login)
             #expect(first.status == 200 && !first.text.contains("refresh"), "\(first.text)")
             #expect(try service.verify(token, login).code == "nonce_used")
         }
-    }
-
-    @Test("With the person alone any nonce of the token passes; device and access token may be given beside it")
-    func subjectAlone() async throws {
-        let service = try await InProcessService()
-        for nonce in ["of-the-login", "elsewhere", nil] {
-            let token = try Self.token(nonce)
-            let answer = try service.verify(token, Self.subject)
-            #expect(answer.status == 200 && answer.text.contains("\"refresh\":true"))
-            for (member, code) in Self.others.dropFirst() {
-                #expect(try service.verify(token, "\(member),\(Self.subject)").code == code)
-            }
-        }
-        // A device alone binds the token to no login.
-        #expect(try service.verify(Self.token("of-the-login"), Self.device).code == "invalid_request")
     }
 
     @Test("No member of one request is kept for the next")

@@ -14,32 +14,19 @@ struct VerifyRouteTests {
         let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
         let form = ["Content-Type: application/x-www-form-urlencoded", "X-Api-Key: secret"]
         let json = ["Content-Type: application/json", "X-Api-Key: secret"]
-        for count in [257, 258, 1_000] {
-            var claims = Tokens.claims()
-            claims.friendIDs = (0..<count).map { String(10_158_273_645_546_372 + $0) }
-            // The friends come first, so that every other claim is behind them.
-            let members = claims.members
-            let friends = members.filter { $0.name == "user_friends" }
-            let token = try StandInKeys.current.mint(members: friends + members.filter { $0.name != "user_friends" })
-            let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
-            #expect(answer.status == 200)
-            let ids = claims.friendIDs?.map { "\"\($0)\"" }.joined(separator: ",") ?? ""
-            #expect(answer.text.contains("\"friend_ids\":[\(ids)]"), "\(count)")
-            // The second round uses the remembered token.
-            for _ in 0..<2 {
-                let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
-                let sub = #""sub":"2954873201847263""#
-                #expect(told.text.contains(sub) && told.text.contains(claims.tokenID ?? "-"), "\(count)")
-                let auth = try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"])
-                #expect(auth.status == 200 && auth["x-auth-subject"] == claims.subject, "\(count)")
-            }
-        }
         for (length, code) in [(32_768, nil), (32_769, "token_too_long")] as [(Int, String?)] {
             let token = try #require(try StandInKeys.current.mint(ofLength: length, Tokens.claims()))
             let answer = try service.answer(fields: json, body: #"{"id_token":"\#(token)","nonce":"n-1"}"#)
             #expect(answer.status == (code == nil ? 200 : 401) && answer.code == code)
-            let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
-            #expect(told.status == 200 && told.text.hasPrefix(code == nil ? #"{"active":true"# : #"{"active":false}"#))
+            // The second round uses the remembered token.
+            for _ in 0..<2 {
+                let told = try service.answer("POST", "/introspect", fields: form, body: "token=\(token)")
+                #expect(told.status == 200 && told.object["active"] as? Bool == (code == nil))
+            }
+        }
+        let token = try #require(try StandInKeys.current.mint(ofLength: 24_576, Tokens.claims()))
+        for _ in 0..<2 {
+            #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
         }
     }
 
@@ -64,8 +51,7 @@ struct VerifyRouteTests {
             try Tokens.mint(claims),
             #""nonce":"n-1","permissions":["email","user_messenger_contact","gaming_profile"]"#
         )
-        #expect(answer.status == 200)
-        #expect(answer["content-type"] == "application/json")
+        #expect(answer.status == 200 && answer["content-type"] == "application/json")
         #expect(answer["cache-control"] == "no-store")
         #expect(answer["x-request-id"] != nil)
         let (start, key) = (claims.issuedAt ?? 0, StandInKeys.current.keyID)
@@ -82,17 +68,6 @@ struct VerifyRouteTests {
         ] {
             #expect(answer.text.contains(part), "\(part): \(answer.text)")
         }
-    }
-
-    @Test("Every requested permission without proof is listed in the fixed order; the unverifiable one is listed apart")
-    func everyMissingPermission() async throws {
-        let service = try await InProcessService()
-        let token = try Tokens.mint(Tokens.claims())
-        let asked = Permission.allCases.reversed().map { "\"\($0.rawValue)\"" }.joined(separator: ",")
-        let missing = Permission.allCases.filter { $0 != .userMessengerContact }.map { "\"\($0.rawValue)\"" }
-        let answer = try service.verify(token, "\"nonce\":\"n-1\",\"permissions\":[\(asked)]")
-        #expect(answer.text.contains("\"missing_permissions\":[\(missing.joined(separator: ","))]"))
-        #expect(answer.text.contains("\"unverifiable_permissions\":[\"user_messenger_contact\"]"))
     }
 
     @Test("A refused token is a problem with a challenge, a code and the claim at fault")

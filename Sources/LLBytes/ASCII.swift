@@ -1,9 +1,9 @@
 @usableFromInline
 package enum ASCII {
-    package static let tab: UInt8 = 0x09
-    package static let lineFeed: UInt8 = 0x0A
-    package static let carriageReturn: UInt8 = 0x0D
-    package static let space: UInt8 = 0x20
+    @inlinable package static var tab: UInt8 { 0x09 }
+    @inlinable package static var lineFeed: UInt8 { 0x0A }
+    @inlinable package static var carriageReturn: UInt8 { 0x0D }
+    @inlinable package static var space: UInt8 { 0x20 }
 
     /// The lower-case letter of an upper-case letter; any other byte stays unchanged.
     @inlinable
@@ -64,7 +64,7 @@ package enum DecimalNumber {
         var value = 0
         for index in range {
             guard let digit = ASCII.digit(bytes[index]) else { return nil }
-            value = value * 10 + digit
+            value = value &* 10 &+ digit
         }
         return value
     }

@@ -50,26 +50,24 @@ package enum Base64URL {
         // Every store below is checked to be in bounds, and any bits are valid bytes.
         var bytes = unsafe span.mutableBytes
         var union: UInt32 = 0
-        var offset = range.lowerBound
+        var rest = text.extracting(range)
         var written = first
-        while range.upperBound &- offset >= 8 {
-            let digits = text.extracting(offset..<offset &+ 8)
-            bytes.storeBytes(of: read(digits, &union), toByteOffset: written, as: UInt64.self)
+        while rest.count >= 8 {
+            bytes.storeBytes(of: read(rest, &union), toByteOffset: written, as: UInt64.self)
             written &+= 6
-            offset &+= 8
+            rest = rest.extracting(droppingFirst: 8)
         }
         // The last zero to seven digits are filled up with digits of value zero.
-        let rest = range.upperBound - offset
-        let bits = read(InlineArray<8, UInt8> { $0 < rest ? text[offset + $0] : UInt8(ascii: "A") }.span, &union)
+        let bits = read(InlineArray<8, UInt8> { $0 < rest.count ? rest[$0] : UInt8(ascii: "A") }.span, &union)
         bytes.storeBytes(of: bits, toByteOffset: written, as: UInt64.self)
-        let byteCount = rest * 6 / 8
+        let byteCount = rest.count * 6 / 8
         // The bits after the whole bytes are the unused bits and the zeros of the added digits.
         let isStrict = union < 1 << 24 && UInt64(bigEndian: bits) << UInt64(8 * byteCount) == 0
         output.removeLast(output.count - (isStrict ? written + byteCount : first))
         return isStrict
     }
 
-    /// The six bytes that eight digits encode, and two zeros, in the order of memory.
+    /// The six bytes that the first eight digits encode, and two zeros, in the order of memory.
     /// - Parameter union: gains all bits of the digits; 2²⁴ and above if a byte is no digit.
     @inline(__always)
     private static func read(_ digits: Span<UInt8>, _ union: inout UInt32) -> UInt64 {

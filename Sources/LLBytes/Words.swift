@@ -116,5 +116,6 @@ extension StaticString {
     }
 
     /// The UTF-8 byte at `index`; nil outside `0..<utf8CodeUnitCount`.
+    @inlinable
     package func byte(at index: Int) -> UInt8? { unsafe buffer.indices.contains(index) ? buffer[index] : nil }
 }

@@ -125,16 +125,15 @@ extension JSONDocument {
     }
 
     /// The first name of an object that an earlier member has too; nil if there is none. Names are compared after
-    /// escape decoding, by a hash with a random key: `"\u0061lg"` repeats `"alg"`. Two honest names have equal hashes in
-    /// one of 2⁶⁴ processes, and whatever names a client sends, each costs the same.
+    /// escape decoding: `"\u0061lg"` repeats `"alg"`. A set hashes with a random key, so each name costs the same,
+    /// whatever names a client sends.
     private func repeatedName(of object: Int, _ bytes: Span<UInt8>) -> Int? {
-        var hashes: Set<Int> = []
+        var values: Set<[UInt8]> = []
         var name = object + 1
         while name < count {
-            var hasher = Hasher()
-            var reader = JSONStringReader(range(name))
-            while let byte = reader.next(in: bytes) { hasher.combine(byte) }
-            guard hashes.insert(hasher.finalize()).inserted else { return name }
+            var value: [UInt8] = []
+            appendString(name, in: bytes, to: &value)
+            guard values.insert(value).inserted else { return name }
             name = next(name + 1)
         }
         return nil

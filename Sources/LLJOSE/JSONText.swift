@@ -1,60 +1,5 @@
 internal import LLBytes
 
-/// Reads the value of a JSON string, UTF-8 byte by byte, with its escapes decoded (RFC 8259 section 7).
-/// It is meant for text that the parser accepted. For any other text it still ends and reads nothing outside its range.
-package struct JSONStringReader {
-    private var offset: Int
-    private let end: Int
-    /// Bytes of a decoded `\u` escape that are not returned yet.
-    private var pending = Unicode.UTF8.EncodedScalar()
-
-    package init(_ range: Range<Int>) {
-        offset = range.lowerBound
-        end = range.upperBound
-    }
-
-    package mutating func next(in bytes: Span<UInt8>) -> UInt8? {
-        if !pending.isEmpty { return pending.removeFirst() }
-        guard offset < end else { return nil }
-        let byte = bytes[offset]
-        offset += 1
-        guard byte == UInt8(ascii: "\\"), offset < end else { return byte }
-        let escape = bytes[offset]
-        offset += 1
-        switch escape {
-        case UInt8(ascii: "b"): return 0x08
-        case UInt8(ascii: "f"): return 0x0C
-        case UInt8(ascii: "n"): return 0x0A
-        case UInt8(ascii: "r"): return 0x0D
-        case UInt8(ascii: "t"): return 0x09
-        case UInt8(ascii: "u"): return nextOfCodePoint(in: bytes)
-        default: return escape
-        }
-    }
-
-    /// Decodes the digits after `\u`, with the second half of a pair, into UTF-8 and returns the first byte.
-    private mutating func nextOfCodePoint(in bytes: Span<UInt8>) -> UInt8? {
-        var code = readFourDigits(in: bytes)
-        if code & 0xFC00 == 0xD800 {
-            // The parser has checked that the other half follows as `\uDC00` to `\uDFFF`.
-            offset = min(offset + 2, end)
-            code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(in: bytes) & 0x3FF)
-        }
-        // A text that the parser accepted never holds half a pair.
-        pending = Unicode.UTF8.encode(Unicode.Scalar(code) ?? "\u{FFFD}") ?? pending
-        return pending.isEmpty ? nil : pending.removeFirst()
-    }
-
-    private mutating func readFourDigits(in bytes: Span<UInt8>) -> UInt32 {
-        var value: UInt32 = 0
-        for _ in 0..<4 where offset < end {
-            value = value << 4 | UInt32(Hexadecimal.value(bytes[offset]) ?? 0)
-            offset += 1
-        }
-        return value
-    }
-}
-
 package enum JSONText {
     /// True if every byte represents itself in a JSON string: ASCII except control characters, `"` and `\`.
     package static func isPlain(_ bytes: Span<UInt8>) -> Bool {
@@ -78,11 +23,47 @@ package enum JSONText {
         }
     }
 
-    /// An escape is never shorter than its value: a pair of twelve bytes is four bytes of UTF-8.
-    @inline(__always)
+    /// Writes the value of a string, with its escapes decoded (RFC 8259 section 7). An escape is never shorter than its
+    /// value: a pair of twelve bytes is four bytes of UTF-8. It reads nothing outside the range, whatever the text is.
     private static func write(_ bytes: Span<UInt8>, _ range: Range<Int>, to output: inout OutputSpan<UInt8>) {
-        var reader = JSONStringReader(range)
-        while let byte = reader.next(in: bytes) { output.append(byte) }
+        let text = bytes.extracting(range)
+        var offset = 0
+        while true {
+            let end = text.firstOffset(of: UInt8(ascii: "\\"), from: offset)
+            output.append(text, offset..<end)
+            guard end + 1 < text.count else { return }
+            offset = end + 2
+            switch text[end + 1] {
+            case UInt8(ascii: "b"): output.append(0x08)
+            case UInt8(ascii: "f"): output.append(0x0C)
+            case UInt8(ascii: "n"): output.append(ASCII.lineFeed)
+            case UInt8(ascii: "r"): output.append(ASCII.carriageReturn)
+            case UInt8(ascii: "t"): output.append(ASCII.tab)
+            case UInt8(ascii: "u"): writeCodePoint(text, &offset, to: &output)
+            case let byte: output.append(byte)
+            }
+        }
+    }
+
+    /// Writes the character whose digits, with the second half of a pair, follow a `\u`.
+    private static func writeCodePoint(_ text: Span<UInt8>, _ offset: inout Int, to output: inout OutputSpan<UInt8>) {
+        var code = readFourDigits(text, &offset)
+        if code & 0xFC00 == 0xD800 {
+            // The parser has checked that the other half follows as `\uDC00` to `\uDFFF`.
+            offset = min(offset + 2, text.count)
+            code = 0x10000 + ((code & 0x3FF) << 10) + (readFourDigits(text, &offset) & 0x3FF)
+        }
+        // A text that the parser accepted never holds half a pair.
+        for byte in String(Unicode.Scalar(code) ?? "\u{FFFD}").utf8 { output.append(byte) }
+    }
+
+    private static func readFourDigits(_ text: Span<UInt8>, _ offset: inout Int) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 where offset < text.count {
+            value = value << 4 | UInt32(Hexadecimal.value(text[offset]) ?? 0)
+            offset += 1
+        }
+        return value
     }
 
     package static func quoted(_ text: String) -> String {

@@ -43,7 +43,7 @@ extension VerificationWorkspace {
 
     /// `exp`, `iat`, `nbf` and the age.
     /// - Parameter isOwn: True if this program issued the token by its own clock, so that `exp` has no skew.
-    func checkTimes(
+    mutating func checkTimes(
         _ policy: VerificationPolicy,
         _ now: NumericDate,
         isOwn: Bool = false
@@ -76,12 +76,12 @@ extension VerificationWorkspace {
 
     /// A claim that must exist and be a string that is not empty. A wrong type is a fault, and does not count as
     /// absence (CVE-2026-25537).
-    func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
+    mutating func requireString(_ claim: ClaimName) throws(Rejection) -> Int {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         return try requireString(node, claim)
     }
 
-    private func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
+    private mutating func requireString(_ node: Int, _ claim: ClaimName) throws(Rejection) -> Int {
         guard let range = claimsSet.document.stringRange(node) else { throw .malformedClaim(claim, .wrongType) }
         guard !range.isEmpty else { throw .malformedClaim(claim, .empty) }
         return node
@@ -89,7 +89,7 @@ extension VerificationWorkspace {
 
     /// The one audience: `aud` itself, or the only element of an array (RFC 7519 section 4.1.3). Further audiences
     /// would have to be trusted too (OpenID Connect Core section 3.1.3.7 step 3), and none is.
-    func requireAudience() throws(Rejection) -> Int {
+    mutating func requireAudience() throws(Rejection) -> Int {
         guard let node = claims[.audience], claimsSet.document.kind(node) == .array else {
             return try requireString(.audience)
         }
@@ -102,7 +102,7 @@ extension VerificationWorkspace {
     }
 
     /// A claim that must exist and be a NumericDate (RFC 7519 section 2): a JSON number, from 0 to 2⁵³.
-    func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
+    mutating func requireDate(_ claim: ClaimName) throws(Rejection) -> NumericDate {
         guard let node = claims[claim] else { throw .missingClaim(claim) }
         guard claimsSet.document.isNumber(node) else { throw .malformedClaim(claim, .wrongType) }
         guard let date = claimsSet.date(node) else { throw .malformedClaim(claim, .outOfRange) }
@@ -150,7 +150,7 @@ extension TokenVerifier {
         }
         // `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1) is the key of the device that logged in.
         if let thumbprint = expectation.keyThumbprintBytes {
-            guard let node = workspace.keyThumbprint, workspace.isEqual(node, thumbprint.span) else {
+            guard let node = workspace.keyThumbprint(), workspace.isEqual(node, thumbprint.span) else {
                 throw Rejection(.keyThumbprintMismatch)
             }
         }
@@ -213,7 +213,7 @@ extension VerificationWorkspace {
         facts[.subject] = text(claims[.subject])
         facts[.tokenID] = text(claims[.tokenID])
         facts[.nonce] = text(claims[.nonce])
-        facts[.confirmation] = keyThumbprint.flatMap { claimsSet.textRange($0) }
+        facts[.confirmation] = keyThumbprint().flatMap { claimsSet.textRange($0) }
         facts.isBoundToKey = claims[.confirmation] != nil
         for index in rows.indices {
             guard let node = claims[rows[index].claim] else { continue }

@@ -33,6 +33,7 @@ extension TokenVerifier {
 extension VerificationWorkspace {
     /// Decodes the three parts and reads the header: one JSON object without a repeated member (RFC 7515 section 4).
     mutating func readParts(_ token: Span<UInt8>) throws(Rejection) -> JWSCompactSerialization {
+        keyID.removeAll(keepingCapacity: true)
         // At most 32 KiB, before any work is done.
         guard !token.isEmpty else { throw .emptyToken }
         guard token.count <= VerificationLimits.tokenByteCount else { throw Rejection(.tokenTooLong) }
@@ -96,7 +97,7 @@ extension VerificationWorkspace {
         claims = PayloadClaims(claimsSet)
     }
 
-    func checkAlgorithm() throws(Rejection) {
+    mutating func checkAlgorithm() throws(Rejection) {
         guard let algorithm = parameters.algorithm, isHeader(algorithm, "RS256") else {
             throw .unsupportedAlgorithm(parameters.algorithm.flatMap { shortName($0) })
         }
@@ -105,7 +106,7 @@ extension VerificationWorkspace {
     /// No `crit` (RFC 7515 section 4.1.11) and no `b64` (RFC 7797 section 6): no extension is understood. `typ` is `JWT` or
     /// absent (RFC 8725 section 3.11); nothing is encrypted or nested.
     /// - Parameter isOwn: True for a token of this program: `typ` is then `at+jwt` or `JWT`, and never absent.
-    func checkType(isOwn: Bool = false) throws(Rejection) {
+    mutating func checkType(isOwn: Bool = false) throws(Rejection) {
         guard !parameters.demandsExtension else { throw Rejection(.unsupportedCriticalHeader) }
         if let type = parameters.type {
             guard isHeader(type, "JWT") || isOwn && isHeader(type, "at+jwt") else {
@@ -125,7 +126,6 @@ extension VerificationWorkspace {
         guard let node = parameters.keyID, header.document.stringRange(node)?.isEmpty == false else {
             throw Rejection(.missingKeyID)
         }
-        keyID.removeAll(keepingCapacity: true)
         header.appendString(node, to: &keyID)
         guard keyID.count <= JWK.Limits.keyIDByteCount else {
             defer { keyID.removeAll(keepingCapacity: true) }
@@ -134,7 +134,7 @@ extension VerificationWorkspace {
     }
 
     /// The signature is over the received bytes, not over a re-encoding: RFC 7515 section 5.2 step 8.
-    func checkSignature(
+    mutating func checkSignature(
         _ jws: JWSCompactSerialization,
         of token: Span<UInt8>,
         _ isValid: (Span<UInt8>, SHA256Digest) -> Bool
@@ -160,7 +160,7 @@ extension VerificationWorkspace {
 extension TokenVerifier {
     func findKey(
         in keys: VerificationKeys,
-        _ workspace: borrowing VerificationWorkspace
+        _ workspace: inout VerificationWorkspace
     ) throws(Rejection) -> PublicKey {
         guard !keys.isEmpty else { throw .keysUnavailable }
         guard let key = try keys.key(withID: workspace.keyID) else { throw .unknownKey(workspace.keyID) }
@@ -172,7 +172,7 @@ extension TokenVerifier {
         of token: Span<UInt8>,
         _ key: PublicKey,
         _ isSigned: Bool = false,
-        _ workspace: borrowing VerificationWorkspace
+        _ workspace: inout VerificationWorkspace
     ) throws(Rejection) {
         // RFC 8017 section 8.2.2 step 1: the length is checked before any arithmetic.
         guard workspace.signature.count == key.signatureByteCount else { throw .signatureOfWrongLength }

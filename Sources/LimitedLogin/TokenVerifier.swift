@@ -44,7 +44,6 @@ public final class TokenVerifier: Sendable {
         now: NumericDate,
         workspace: inout VerificationWorkspace
     ) throws(Rejection) -> VerifiedClaims {
-        workspace.keyID.removeAll(keepingCapacity: true)
         workspace.recognizedNonce = nil
         // The order: the expectation; then the signature, which costs most; then the claims. No claim is read before
         // the signature is good.
@@ -62,9 +61,9 @@ public final class TokenVerifier: Sendable {
     ) throws(Rejection) {
         let jws = try readEnvelope(token, &workspace)
         // The key comes from the issuer's set by that name; jku, jwk, x5u and x5c are never read.
-        let key = try findKey(in: keys, workspace)
+        let key = try findKey(in: keys, &workspace)
         // RSASSA-PKCS1-v1_5 with SHA-256 over the very bytes received (RFC 7518 section 3.3, RFC 8017 section 8.2.2).
-        try checkSignature(jws, of: token, key, isSigned, workspace)
+        try checkSignature(jws, of: token, key, isSigned, &workspace)
     }
 
     /// The steps that need no key.
@@ -146,8 +145,8 @@ extension TokenVerifier {
         now: NumericDate,
         _ session: VerificationSession
     ) throws(Rejection) -> VerifiedToken {
-        let key = try findKey(in: session.keys(of: keys), session.workspace)
-        try checkSignature(jws, of: token.utf8.span, key, false, session.workspace)
+        let key = try findKey(in: session.keys(of: keys), &session.workspace)
+        try checkSignature(jws, of: token.utf8.span, key, false, &session.workspace)
         let claims = try judgeClaims(expectation, now, &session.workspace)
         return VerifiedToken(token, claims, session.workspace)
     }

@@ -2,7 +2,8 @@ internal import LLBytes
 internal import LLJOSE
 
 /// The buffers of one worker, reused for every token, so that a verdict allocates nothing. Each verdict overwrites the
-/// content of the previous one. It is not Sendable: each worker has its own.
+/// content of the previous one. It is not Sendable: each worker has its own. Its checks are `mutating`, since a call that
+/// borrows it copies its 328 bytes.
 /// It grows to the sizes that real tokens need and stays below 256 KiB.
 package struct VerificationWorkspace: ~Copyable {
     /// The decoded header, and the positions of its parameters in it.
@@ -43,7 +44,7 @@ package struct VerificationWorkspace: ~Copyable {
     }
 
     /// The node of `cnf.jkt` (RFC 7800 section 3.1, RFC 9449 section 6.1), if it is a string.
-    var keyThumbprint: Int? {
+    mutating func keyThumbprint() -> Int? {
         guard let confirmation = claims[.confirmation], let thumbprint = claimsSet.member("jkt", of: confirmation),
             claimsSet.document.isString(thumbprint)
         else { return nil }

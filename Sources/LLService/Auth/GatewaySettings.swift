@@ -133,18 +133,17 @@ enum AuthFieldValue {
             output.append(text)
             return true
         }
-        var reader = JSONStringReader(range)
-        var count = 0
-        while let byte = reader.next(in: payload) {
-            count += 1
-            guard count <= byteLimit else { return false }
+        var value: [UInt8] = []
+        JSONText.append(payload, range, to: &value)
+        guard (1...byteLimit).contains(value.count) else { return false }
+        for byte in value {
             if ASCII.isVisible(byte), byte != UInt8(ascii: "%") {
                 output.append(byte)
             } else {
                 PercentEncoding.append(byte, to: &output)
             }
         }
-        return count > 0
+        return true
     }
 
     /// The greatest length of a string's value. No escape is shorter than its character.

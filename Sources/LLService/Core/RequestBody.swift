@@ -63,6 +63,7 @@ package enum MediaType {
     /// True if the field value is `application/json`, without parameters or with `charset=utf-8` alone: JSON is UTF-8
     /// (RFC 8259 section 8.1), so another charset is refused.
     package static func isJSON(_ bytes: Span<UInt8>, _ value: Range<Int>) -> Bool {
+        if bytes.equalIgnoringCase(value, "application/json") { return true }
         let (type, parameters) = split(bytes, value)
         return bytes.equalIgnoringCase(type, "application/json")
             && (parameters.isEmpty || bytes.equalIgnoringCase(parameters, "charset=utf-8")

@@ -38,6 +38,7 @@ package struct Route: Sendable {
 
     package var allow: String { ((methods ?? []) + [.options]).map { "\($0.name)" }.joined(separator: ", ") }
 
+    @inline(__always)
     func allows(_ method: HTTPMethod) -> Bool { methods?.contains(method) ?? true }
 
     /// True if the path of a request belongs to this route. Bytes are compared without decoding percent escapes.

@@ -53,7 +53,6 @@ static socklen_t to_system(const struct platform_address *address, struct sockad
         struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)out;
         ipv6->sin6_family = AF_INET6;
         ipv6->sin6_port = htons(address->port);
-        ipv6->sin6_scope_id = address->scope;
         memcpy(&ipv6->sin6_addr, address->address, 16);
         return sizeof *ipv6;
     }
@@ -71,7 +70,6 @@ int platform_read_address(const void *system, struct platform_address *out) {
         const struct sockaddr_in6 *ipv6 = system;
         out->is_ipv6 = 1;
         out->port = ntohs(ipv6->sin6_port);
-        out->scope = ipv6->sin6_scope_id;
         memcpy(out->address, &ipv6->sin6_addr, 16);
         return 0;
     }

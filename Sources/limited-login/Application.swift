@@ -137,13 +137,10 @@ struct Application {
     private static let bindingPause = DispatchTimeInterval.milliseconds(100)
 
     func warnOfTimes(of tls: TLSContext) {
+        guard let (start, end) = tls.certificateTimes else { return }
         let now = WallClock.unixSeconds()
-        if let expiry = tls.certificateExpiry, expiry <= now {
-            core.logger.warning("the TLS certificate has expired")
-        }
-        if let start = tls.certificateStart, start > now {
-            core.logger.warning("the TLS certificate is not valid yet")
-        }
+        if end <= now { core.logger.warning("the TLS certificate has expired") }
+        if start > now { core.logger.warning("the TLS certificate is not valid yet") }
     }
 
     /// The name of a queue that has not run for 10 s; nil if all run.

@@ -177,7 +177,7 @@ final class DemonstrationFiles {
             "signing_keys_file": try SigningKey(generating: .es256).privatePEM(),
         ]
         for (name, text) in texts {
-            let descriptor = SystemCalls.memoryFile()
+            let descriptor = Socket.memoryFile()
             descriptors.append(descriptor)
             let bytes = Array("\(text)\n".utf8)
             // The buffer is the array's own storage and its own count.

@@ -62,7 +62,7 @@ final class ProcessMetrics: Sendable {
             gauge("limited_login_replay_store_entries", [], Double(memory.count))
             gauge("limited_login_replay_store_capacity", [], Double(memory.capacity))
         }
-        if let expiry = application.tls?.value.certificateExpiry {
+        if let expiry = application.tls?.value.certificateTimes?.end {
             gauge("limited_login_tls_certificate_expiry_timestamp_seconds", [], Double(expiry))
         }
     }

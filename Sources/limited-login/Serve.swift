@@ -117,7 +117,7 @@ struct HealthCheck: ParsableCommand {
         do {
             let url = try HTTPURL(parsing: "http://\(listener.reachable)\(path)")
             var limits = HTTPSClientLimits()
-            limits.race.timeout = .seconds(2)
+            limits.connectTime = .seconds(2)
             limits.fetchTimeout = .seconds(4)
             let answer = try HTTPSClient().send(HTTPSRequest(.get, url), limits: limits)
             if answer.status == 200 { return StandardOutput.write("ok") }

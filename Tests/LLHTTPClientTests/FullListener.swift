@@ -4,25 +4,16 @@ import LLTestSupport
 /// A loopback address with a listener that accepts nothing and has a full queue: a connect to it hangs.
 final class FullListener {
     let address: SocketAddress
-    private let listener: SocketBox
-    private var fillers: [SocketBox] = []
+    private let sockets: [ClientStream]
 
     init(port: UInt16) throws {
-        address = SocketAddress(bytes: [127, 0, 0, 3], port: port)
-        listener = SocketBox(try Socket.listener(on: address, backlog: 0, sharesPort: false))
-        for _ in 0..<4 {
+        let address = SocketAddress(bytes: [127, 0, 0, 3], port: port)
+        let listener = ClientStream(try Socket.listener(on: address, backlog: 0, sharesPort: false))
+        let fillers = try (0..<4).map { _ in
             let socket = try Socket.make(for: address)
             _ = try socket.connect(to: address)
-            fillers.append(SocketBox(socket))
+            return ClientStream(socket)
         }
-    }
-}
-
-/// Holds a socket open.
-private final class SocketBox {
-    private let socket: Socket
-
-    init(_ socket: consuming Socket) {
-        self.socket = socket
+        (self.address, sockets) = (address, [listener] + fillers)
     }
 }

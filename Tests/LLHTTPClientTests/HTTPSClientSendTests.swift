@@ -82,30 +82,6 @@ struct HTTPSClientSendTests {
         #expect((try? client().send(request).body) == (isTaken ? Array("x".utf8) : nil))
     }
 
-    @Test("A request on a broken connection is not sent again")
-    func freshFailure() throws {
-        let issuer = try ScriptedIssuer { _, _ in }
-        defer { issuer.stop() }
-        let request = HTTPSRequest(.get, try HTTPURL(parsing: issuer.url))
-        #expect(throws: ClientError.closed) { try client().send(request) }
-        #expect(issuer.requestCount == 1)
-    }
-
-    @Test(
-        "An error's body beyond the limit is cut off, with every framing",
-        arguments: ["Content-Length: 1073741824", ""]
-    )
-    func hugeError(_ field: String) throws {
-        let issuer = try ScriptedIssuer { _, peer in
-            let piece = [UInt8](repeating: 0x78, count: 65_536)
-            let fields = field.isEmpty ? "" : field + "\r\n"
-            try peer.repeatPiece(piece, head: "HTTP/1.1 500 X\r\n\(fields)\r\n", total: 1 << 30)
-        }
-        defer { issuer.stop() }
-        let request = HTTPSRequest(.delete, try HTTPURL(parsing: issuer.url))
-        #expect(throws: ClientError.bodyTooLarge(limit: 65_536)) { try client().send(request) }
-    }
-
     @Test("The caller's deadline ends a call whose answer drips")
     func deadline() throws {
         let issuer = try ScriptedIssuer { _, peer in

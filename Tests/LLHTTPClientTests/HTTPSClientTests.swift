@@ -52,19 +52,6 @@ struct HTTPSClientTests {
         }
     }
 
-    @Test("Bytes that come one at a time give the same answer")
-    func oneByteAtATime() throws {
-        let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
-            let text =
-                "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
-            for byte in text.utf8 { try peer.send([byte]) }
-        }
-        defer { issuer.stop() }
-        let response = try client().get(HTTPURL(parsing: issuer.url))
-        #expect(response.status == 200)
-        #expect(response.body == Array("ok".utf8))
-    }
-
     @Test("An answer without a body ends at its head", arguments: ["304 Not Modified", "204 No Content", "500 Oops"])
     func bodiless(_ status: String) throws {
         let issuer = try ScriptedIssuer(.tls(certificates.good)) { _, peer in
@@ -105,7 +92,7 @@ struct HTTPSClientTests {
         let addresses = [full.address.with(port: 0), .loopback(port: 0)]
         let client = HTTPSClient(trust: trust, proxy: .none, names: NameResolver { _ in .success(addresses) })
         var limits = HTTPSClientLimits()
-        limits.race.timeout = .seconds(300)
+        limits.connectTime = .seconds(300)
         limits.fetchTimeout = .seconds(600)
         let began = MonotonicClock.now()
         let response = try client.get(HTTPURL(parsing: "https://issuer.test:\(issuer.port)/"), limits: limits)

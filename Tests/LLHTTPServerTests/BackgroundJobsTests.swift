@@ -126,9 +126,7 @@ struct BackgroundJobsTests {
         var context = RequestContext(
             firstByteAt: MonotonicInstant(nanoseconds: 1),
             now: MonotonicInstant(nanoseconds: 1),
-            worker: 0,
             request: ParkedRequest(connectionID: 7, requestsBefore: 0),
-            isDraining: false,
             descriptor: -1
         )
         let request = context.request

@@ -1,6 +1,7 @@
-import LLHTTP
 import LLTestSupport
 import Testing
+
+@testable import LLHTTP
 
 @Suite("Deadlines of the connection engine, with a clock that the test moves")
 struct ConnectionDeadlineTests {
@@ -64,45 +65,27 @@ struct ConnectionDeadlineTests {
 
     @Test("A client that reads too little is closed; a client that reads enough is waited for")
     func slowReader() {
-        let body = String(repeating: "x", count: 16_000)
-        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n" + body
-        let stalled = ConnectionDriver()
-        stalled.room = 100
-        stalled.send(post)
-        stalled.advance(by: .milliseconds(4_999))
-        #expect(stalled.closed == nil)
-        stalled.advance(by: .milliseconds(2))
-        #expect(stalled.closed == .writeStalled)
-        let single = ConnectionDriver()
-        single.room = 100
-        single.send(post)
-        for _ in 0..<60 where single.closed == nil {
-            single.advance(by: .milliseconds(100))
-            single.drain(1)
+        let single = [(Int64, Int)](repeating: (100, 1), count: 60)
+        // The time that passes, in milliseconds, and the bytes that the client then reads.
+        let readers: [(steps: [(Int64, Int)], closed: ConnectionCloseCause?)] = [
+            ([(4_999, 0)], nil), ([(5_001, 0)], .writeStalled), (single, .writeStalled),
+            ([(4_000, 4_096)] + single, .writeStalled), (Array(repeating: (4_000, 4_096), count: 4), nil),
+        ]
+        for (steps, closed) in readers {
+            let driver = ConnectionDriver()
+            driver.room = 100
+            let body = String(repeating: "x", count: 16_000)
+            driver.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16000\r\n\r\n" + body)
+            for (milliseconds, count) in steps where driver.closed == nil {
+                driver.advance(by: .milliseconds(milliseconds))
+                driver.drain(count)
+            }
+            #expect(driver.closed == closed)
+            if closed != nil { continue }
+            driver.drain(100_000)
+            driver.send(ConnectionDriver.get)
+            #expect(driver.statuses == [200, 200])
         }
-        #expect(single.closed == .writeStalled)
-        let slackening = ConnectionDriver()
-        slackening.room = 100
-        slackening.send(post)
-        slackening.advance(by: .seconds(4))
-        slackening.drain(4_096)
-        for _ in 0..<60 where slackening.closed == nil {
-            slackening.advance(by: .milliseconds(100))
-            slackening.drain(1)
-        }
-        #expect(slackening.closed == .writeStalled)
-        let steady = ConnectionDriver()
-        steady.room = 100
-        steady.send(post)
-        for _ in 0..<4 {
-            steady.advance(by: .seconds(4))
-            steady.drain(4_096)
-        }
-        #expect(steady.statuses == [200])
-        #expect(steady.closed == nil)
-        steady.room = nil
-        steady.send(ConnectionDriver.get)
-        #expect(steady.statuses == [200, 200])
     }
 
     @Test("Pipelined requests wait while output is blocked, and continue after that")

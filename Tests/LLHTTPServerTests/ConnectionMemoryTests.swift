@@ -147,23 +147,6 @@ struct ConnectionMemoryTests {
         await server.server.stop(drainDelay: .zero, grace: .zero)
     }
 
-    @Test("All memory is released when the connections end", arguments: TestServer.Kind.allCases)
-    func givenBack(kind: TestServer.Kind) async throws {
-        let server = try TestServer(kind)
-        do {
-            let clients = try (0..<10).map { _ in try BlockingClient(server.address) }
-            for (number, client) in clients.enumerated() {
-                client.send(
-                    number % 2 == 0
-                        ? Array(Self.large.dropLast()) : Array("GET /shared HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
-                )
-            }
-            #expect(server.waitUntil { $0.heldBytes > 5 * Self.large.count })
-        }
-        #expect(server.waitUntil { $0.open == 0 && $0.heldBytes == 0 })
-        await server.stop()
-    }
-
     @Test("The answer to a key update counts as memory until the socket accepts it")
     func blockedKeyUpdate() throws {
         let identity = try TestCertificates.shared.get().good

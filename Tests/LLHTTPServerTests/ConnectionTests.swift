@@ -1,6 +1,7 @@
-import LLHTTP
 import LLTestSupport
 import Testing
+
+@testable import LLHTTP
 
 @Suite("The connection machine")
 struct ConnectionTests {

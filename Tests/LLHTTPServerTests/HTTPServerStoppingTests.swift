@@ -76,12 +76,4 @@ struct HTTPServerStoppingTests {
         #expect(MonotonicClock.now().duration(since: start) < .seconds(600))
         #expect(client.read().end != .timedOut)
     }
-
-    @Test("A server that was never started stops at once")
-    func neverStarted() async {
-        let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [.loopback(port: 0)])) { _ in
-            TestHandler.probe()
-        }
-        #expect(await server.stop(drainDelay: .zero, grace: .seconds(1)) == 0)
-    }
 }

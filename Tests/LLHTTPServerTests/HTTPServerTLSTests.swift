@@ -57,33 +57,18 @@ struct HTTPServerTLSTests {
         await server.stop()
     }
 
-    @Test(
-        "A client that reads late gets every byte, and one that never reads is closed",
-        arguments: TestServer.Kind.allCases
-    )
+    @Test("A client that reads late gets every byte", arguments: TestServer.Kind.allCases)
     func slowReader(kind: TestServer.Kind) async throws {
-        func server(writeStall: Duration) throws -> TestServer {
-            try TestServer.secure(kind) { limits in
-                limits.http.bodyBytes = 1_000_000
-                limits.requestBytes = 2_000_000
-                limits.waitingAnswerBytes = 2_000_000
-                limits.writeStall = writeStall
-            }
+        let server = try TestServer.secure(kind) { limits in
+            limits.http.bodyBytes = 1_000_000
+            limits.requestBytes = 2_000_000
+            limits.waitingAnswerBytes = 2_000_000
         }
-        let patient = try server(writeStall: .seconds(3_600))
-        let late = try TLSClient(patient.address)
+        let client = try TLSClient(server.address)
         let body = String(repeating: "z", count: 1_000_000)
-        let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)"
-        late.send(request)
-        #expect(late.readResponses(1).first?.body.count == 1_000_000)
-        await patient.stop()
-        // This part has its own server: with this limit a machine that stalls would close the other client too.
-        let stalled = try server(writeStall: .milliseconds(200))
-        let never = try TLSClient(stalled.address)
-        // Answers pile up until neither side's socket takes more.
-        for _ in 0..<20 { never.send(request) }
-        #expect(stalled.waitUntil { $0.closed(.writeStalled) == 1 })
-        await stalled.stop()
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n\(body)")
+        #expect(client.readResponses(1).first?.body.count == 1_000_000)
+        await server.stop()
     }
 
     @Test("A client may end with or without close_notify", arguments: TestServer.Kind.allCases)

@@ -1,6 +1,7 @@
-import LLHTTP
 import LLTestSupport
 import Testing
+
+@testable import LLHTTP
 
 @Suite("Requests judged by their head alone")
 struct IgnoredBodyTests {

@@ -57,7 +57,7 @@ struct SharedListenerTests {
     func handedOver() throws {
         let handle = try WorkerHandle([])
         let server = HTTPServer(configuration: HTTPServerConfiguration(addresses: [])) { _ in TestHandler.probe() }
-        var worker = Worker(handle, 0, of: server, handler: TestHandler.probe())
+        var worker = Worker(handle, of: server, handler: TestHandler.probe())
         var pair: [Int32] = [0, 0]
         try #require(unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
         defer { _ = close(pair[1]) }

@@ -32,19 +32,8 @@ struct UnixListenerTests {
 
     /// Leaves the socket file of a process that is gone.
     func leaveStale(_ path: UnixSocketPath) throws {
-        let number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        defer { _ = close(number) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.description.utf8)
-        // A path of at most 107 bytes is copied into 108 zero bytes.
-        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
-        let isBound = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe bind(number, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
-        try #require(isBound && isSocket(path.description))
+        try Socket.makeUnix(for: path).bind(to: path)
+        try #require(isSocket(path.description))
     }
 
     @Test(
@@ -115,18 +104,14 @@ struct UnixListenerTests {
     @Test(
         "The error names a path at which no file can be made",
         arguments: [
-            ("/nonexistent/http.sock", "cannot bind to", "No such file or directory"),
-            ("/dev/null/http.sock", "cannot bind to", "Not a directory"),
-            ("/proc/http.sock", "cannot bind to", ""),
+            ("/nonexistent/http.sock", "No such file or directory"), ("/dev/null/http.sock", "Not a directory"),
         ]
     )
-    func noPlace(text: String, operation: String, reason: String) throws {
-        let server = HTTPServer(
-            configuration: HTTPServerConfiguration(addresses: [.unix(try UnixSocketPath(text))], workerCount: 1)
-        ) { _ in TestHandler.probe() }
+    func noPlace(text: String, reason: String) throws {
+        let configuration = HTTPServerConfiguration(addresses: [.unix(try UnixSocketPath(text))], workerCount: 1)
+        let server = HTTPServer(configuration: configuration) { _ in TestHandler.probe() }
         let error = #expect(throws: SocketError.self) { try server.start() }
-        #expect(error?.description.hasPrefix("\(operation) unix:\(text): ") == true, "\(error?.description ?? "")")
-        #expect(error?.description.hasSuffix(reason) == true, "\(error?.description ?? "")")
+        #expect(error?.description == "cannot bind to unix:\(text): \(reason)")
     }
 
     @Test("A file that has replaced the socket is not removed", arguments: ["a file", "another server"])

@@ -140,9 +140,7 @@ final class InProcessService {
         let context = RequestContext(
             firstByteAt: MonotonicClock.now(),
             now: MonotonicClock.now(),
-            worker: 0,
             request: ParkedRequest(connectionID: connectionID, requestsBefore: requests),
-            isDraining: false,
             descriptor: -1
         )
         var exchange = HTTPExchange(context: context)

@@ -111,9 +111,7 @@ final class SimulatedService {
             firstByteAt: request.begunAt,
             now: time.instant,
             visit: visit,
-            worker: 0,
             request: ParkedRequest(connectionID: 1, requestsBefore: number),
-            isDraining: false,
             descriptor: -1
         )
         var exchange = HTTPExchange(context: context)

@@ -26,7 +26,7 @@ package final class ConnectionDriver {
         isOverLimit: Bool = false
     ) {
         let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
-        host = ConnectionHost(limits: limits, worker: 0, handler: handler, now: start)
+        host = ConnectionHost(limits: limits, handler: handler, now: start)
         host.waitingSince = start
         host.unixSeconds = 784_111_777
         connection = Connection(id: 1, descriptor: -1, isOverLimit: isOverLimit, host)
@@ -129,7 +129,7 @@ package final class ConnectionDriver {
     private func perform(_ event: (inout ConnectionHost) -> Void) {
         event(&host)
         while true {
-            if connection.phase == .ended { host.output.removeAll() }
+            if connection.hasEnded { host.output.removeAll() }
             if !host.output.isEmpty {
                 pending += host.output
                 host.output.removeAll()

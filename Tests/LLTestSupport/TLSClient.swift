@@ -50,6 +50,6 @@ package final class TLSClient: BlockingClient {
     /// Sends the first bytes of an encrypted record of application data, and not the rest.
     package func beginRecord(_ byteCount: Int) {
         let record = [0x17, 3, 3, 0x40, 0x11] + [UInt8](repeating: 0x61, count: 0x4011)
-        _ = SystemCalls.send(descriptor, Array(record.prefix(byteCount)))
+        _ = Socket.send(descriptor, Array(record.prefix(byteCount)))
     }
 }

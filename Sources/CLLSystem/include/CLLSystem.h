@@ -21,7 +21,6 @@
 /* A socket address without the casts: IPv4 uses the first 4 bytes of address. */
 struct platform_address {
     uint8_t address[16];
-    uint32_t scope;
     uint16_t port;
     uint8_t is_ipv6;
 };

@@ -1,8 +1,8 @@
 internal import LLBytes
 
-/// A minimal HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size
-/// against any peer. Concurrent connections share the trust store, which takes about 10 ms to read. It is read again
-/// after 60 s, so that a renewed authority is noticed, and freed with the last of them.
+/// An HTTPS client. Each request blocks its thread, has a connection of its own, and is bounded in time and size against
+/// any peer. Concurrent connections share the trust store, which takes about 10 ms to read. It is read again after 60 s,
+/// so that a renewed authority is noticed, and freed with the last of them.
 package final class HTTPSClient: Sendable {
     private let trust: TLSContext.Trust
     private let shared = Locked(SharedContext())
@@ -29,7 +29,7 @@ package final class HTTPSClient: Sendable {
     ) throws(ClientError) -> HTTPSResponse {
         let deadline = MonotonicClock.now() + limits.fetchTimeout
         var url = url
-        for _ in 0...max(limits.redirectCount, 0) {
+        for _ in 0...HTTPSClientLimits.redirectCount {
             let request = HTTPSRequest(.get, url, headers: headers)
             let response = try send(request, limits: limits, until: deadline, bodyOf: { (200..<300).contains($0) })
             // RFC 9110, 15.4: only these redirects name another location of the same resource.
@@ -39,7 +39,7 @@ package final class HTTPSClient: Sendable {
             }
             url = try url.redirected(to: location)
         }
-        throw .redirectRefused(reason: "there are more than \(limits.redirectCount) in a row")
+        throw .redirectRefused(reason: "there are more than \(HTTPSClientLimits.redirectCount) in a row")
     }
 
     /// Sends one request once. Redirects are not followed.
@@ -59,7 +59,7 @@ package final class HTTPSClient: Sendable {
     ) throws(ClientError) -> HTTPSResponse {
         let deadline = min(deadline, MonotonicClock.now() + limits.fetchTimeout)
         let bytes = try request.encoded()
-        let exchange = try HTTPSExchange(with: request.url, client: self, limits: limits, deadline: deadline)
+        let exchange = try HTTPSExchange(with: request.url, client: self, limits, deadline: deadline)
         try exchange.write(bytes, .sending)
         sent()
         let response = try exchange.readResponse(bodyOf: wanted, needsBody: needsBody)
@@ -98,17 +98,15 @@ package final class HTTPSClient: Sendable {
 
 /// Every limit of the HTTPS client, with its default and reason.
 package struct HTTPSClientLimits: Sendable, Equatable {
-    package var race = ClientStream.RaceLimits()
+    package var connectTime = ClientStream.connectTime
     /// The duration of the whole fetch, including name look-ups, redirects and body. 10 s.
     package var fetchTimeout: Duration = .seconds(10)
     /// Bytes of a decoded body. 64 KiB: Facebook's two keys take 1 KiB.
-    package var bodyBytes = 64 * 1024
-    /// Bytes of a status line and header section. 32 KiB, the same as the server's own limit.
-    package var headBytes = 32 * 1024
-    /// Fields in a header section. 100, the same as the server's own limit.
-    package var fieldCount = 100
+    package var bodyBytes = 65_536
+    /// Bytes of a status line and header section, and its fields: the same as the server's own limits.
+    static let (headBytes, fieldCount) = (32_768, 100)
     /// Redirects followed, all within the same host. 3.
-    package var redirectCount = 3
+    static let redirectCount = 3
 
     package init() {}
 }

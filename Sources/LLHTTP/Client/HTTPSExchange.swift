@@ -4,14 +4,14 @@ internal import LLBytes
 struct HTTPSExchange {
     let stream: ClientStream
     let client: HTTPSClient
-    let limits: HTTPSClientLimits
+    let bodyLimit: Int
     let deadline: MonotonicInstant
 
     /// Connects to the host of a URL, through the proxy if one is set for it.
     init(
         with url: HTTPURL,
         client: HTTPSClient,
-        limits: HTTPSClientLimits,
+        _ limits: HTTPSClientLimits,
         deadline: MonotonicInstant
     ) throws(ClientError) {
         let proxy = client.proxy.server(for: url)
@@ -20,7 +20,7 @@ struct HTTPSExchange {
                 proxy?.host ?? url.host,
                 port: proxy?.port ?? url.port,
                 names: client.names,
-                limits: limits.race,
+                connectTime: limits.connectTime,
                 cancelledBy: client.cancellation,
                 until: deadline
             )
@@ -29,7 +29,7 @@ struct HTTPSExchange {
             throw error
         }
         self.client = client
-        self.limits = limits
+        bodyLimit = limits.bodyBytes
         self.deadline = deadline
         if let proxy { try openTunnel(to: url, authorization: proxy.authorization) }
         if url.scheme == .https {
@@ -108,14 +108,14 @@ extension HTTPSExchange {
     }
 
     private func readHead(into received: inout [UInt8], answersConnect: Bool) throws(ClientError) -> ResponseHead {
-        let (bytes, fields) = (limits.headBytes, limits.fieldCount)
+        let (bytes, fields) = (HTTPSClientLimits.headBytes, HTTPSClientLimits.fieldCount)
         var parser = ResponseParser(headLimit: bytes, fieldLimit: fields, answersConnect: answersConnect)
         var buffer = [UInt8](repeating: 0, count: 8192)
         while true {
             do throws(HTTPRefusal) {
                 if let head = try parser.parse(received.span) { return head }
             } catch {
-                if error == .headerSectionTooLarge { throw .headTooLarge(limit: limits.headBytes) }
+                if error == .headerSectionTooLarge { throw .headTooLarge(limit: bytes) }
                 throw .malformedResponse(reason: error.clause)
             }
             let count = try read(into: &buffer)
@@ -125,12 +125,11 @@ extension HTTPSExchange {
     }
 
     private func readBody(_ framing: BodyFraming, begun: ArraySlice<UInt8>) throws(ClientError) -> [UInt8] {
-        let limit = limits.bodyBytes
         var length = Int.max
         if case .length(let declared) = framing { length = declared }
         // A body with too great a declared length is refused before it is read.
-        guard length == .max || length <= limit else { throw .bodyTooLarge(limit: limit) }
-        var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: limit)
+        guard length == .max || length <= bodyLimit else { throw .bodyTooLarge(limit: bodyLimit) }
+        var decoder = ChunkedDecoder(limits: HTTPLimits(), bodyLimit: bodyLimit)
         var body: [UInt8] = []
         var piece = Array(begun)
         var count = piece.count
@@ -139,7 +138,7 @@ extension HTTPSExchange {
                 if try decode(piece.span.extracting(0..<count), by: &decoder, into: &body) { return body }
             } else {
                 count = min(count, length - body.count)
-                guard count <= limit - body.count else { throw .bodyTooLarge(limit: limit) }
+                guard count <= bodyLimit - body.count else { throw .bodyTooLarge(limit: bodyLimit) }
                 body.append(piece.span, 0..<count)
                 if body.count == length { return body }
             }
@@ -168,7 +167,7 @@ extension HTTPSExchange {
                 }
             }
         } catch {
-            if error == .bodyTooLarge { throw .bodyTooLarge(limit: limits.bodyBytes) }
+            if error == .bodyTooLarge { throw .bodyTooLarge(limit: bodyLimit) }
             throw .malformedResponse(reason: error.clause)
         }
     }

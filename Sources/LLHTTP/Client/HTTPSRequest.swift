@@ -1,8 +1,6 @@
 internal import LLBytes
 
 package struct HTTPSRequest: Sendable {
-    package typealias Method = HTTPMethod
-
     package struct Body: Sendable, Equatable {
         package let mediaType: String
         package let bytes: [UInt8]

@@ -21,14 +21,26 @@ package struct ProxySettings: Sendable, Equatable {
     }
 
     let server: Server?
-    let exceptions: [ProxyException]
+    /// The elements of `NO_PROXY`, in lower case.
+    let exceptions: [String]
 
     package static let none = ProxySettings(server: nil, exceptions: [])
 
     /// The proxy for a URL. Loopback hosts and plain `http` URLs never use a proxy.
     func server(for url: HTTPURL) -> Server? {
         guard let server, url.scheme == .https, !url.isLoopbackHost else { return nil }
-        return exceptions.contains { $0.matches(url.host) } ? nil : server
+        return exceptions.contains { Self.excepts($0, url.host) } ? nil : server
+    }
+
+    /// True if an element of `NO_PROXY` names the host: `*`, a domain with its subdomains (a leading dot changes nothing),
+    /// an address or a CIDR block.
+    private static func excepts(_ element: String, _ host: String) -> Bool {
+        if element == "*" { return true }
+        if let block = AddressPrefix(element, isStrict: false) {
+            return SocketAddress(host: host).map(block.contains) ?? false
+        }
+        let domain = element.hasPrefix(".") ? element : "." + element
+        return domain.count > 1 && ".\(host.hasSuffix(".") ? String(host.dropLast()) : host)".hasSuffix(domain)
     }
 }
 
@@ -42,8 +54,8 @@ extension ProxySettings {
             self = .none
             return
         }
-        let exceptions = (value("NO_PROXY") ?? "").split(separator: ",").compactMap { ProxyException(String($0)) }
-        self.init(server: try Server(parsing: proxy), exceptions: exceptions)
+        let exceptions = (value("NO_PROXY") ?? "").lowercased().filter { $0 != " " && $0 != "\t" }.split(separator: ",")
+        self.init(server: try Server(parsing: proxy), exceptions: exceptions.map(String.init))
     }
 
     package static func ofProcess() throws(ParsingError) -> ProxySettings {
@@ -85,37 +97,5 @@ extension ProxySettings.Server {
             decoded.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { return nil }
         return decoded
-    }
-}
-
-/// One element of `NO_PROXY`: `*`, a domain, an address or a CIDR block. A domain includes its subdomains, and a
-/// leading dot changes nothing.
-enum ProxyException: Sendable, Equatable {
-    case everything
-    case domain(String)
-    case block(AddressPrefix)
-
-    init?(_ text: String) {
-        let text = text.lowercased().filter { $0 != " " && $0 != "\t" }
-        let domain = text.hasPrefix(".") ? String(text.dropFirst()) : text
-        if text == "*" {
-            self = .everything
-        } else if let block = AddressPrefix(text, isStrict: false) {
-            self = .block(block)
-        } else if !domain.isEmpty {
-            self = .domain(domain)
-        } else {
-            return nil
-        }
-    }
-
-    func matches(_ host: String) -> Bool {
-        switch self {
-        case .everything: return true
-        case .domain(let domain):
-            let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-            return name == domain || name.hasSuffix("." + domain)
-        case .block(let block): return SocketAddress(host: host).map(block.contains) ?? false
-        }
     }
 }

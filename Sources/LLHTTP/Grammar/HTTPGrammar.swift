@@ -22,28 +22,14 @@ package enum FieldGrammar {
             ? ASCII.digit(byte) != nil : byte == ("HTTP/ ." as StaticString).byte(at: offset)
     }
 
-    static func isValue(_ value: Span<UInt8>) -> Bool {
-        var offset = skipPlainValue(value, 0, value.count)
-        while offset < value.count {
-            guard isValueByte(value[offset]) else { return false }
-            offset += 1
-        }
-        return true
-    }
+    static func isValue(_ value: Span<UInt8>) -> Bool { endOfValue(value, 0, value.count) == value.count }
 
-    /// Skips bytes without control characters, sixteen at a time. It returns an offset from `offset` to `end`; the
-    /// caller checks the bytes from there on.
+    /// The first offset from `offset` to `end` with a byte that no value may hold; `end` if there is none.
     @inline(__always)
-    static func skipPlainValue(_ bytes: Span<UInt8>, _ offset: Int, _ end: Int) -> Int {
-        var offset = offset
-        while end &- offset >= 16 {
-            let vector = bytes.vector16(at: offset)
-            // A marked byte is all ones; each word holds eight bytes, the first one lowest.
-            let isLow = vector .< SIMD16<UInt8>(repeating: 0x20)
-            let marks = (isLow .| (vector .== SIMD16<UInt8>(repeating: 0x7F))).words
-            if marks[0] | marks[1] != 0 { return offset &+ marks.unmarkedCount }
-            offset &+= 16
-        }
+    static func endOfValue(_ bytes: Span<UInt8>, _ offset: Int, _ end: Int) -> Int {
+        let (low, delete) = (SIMD16<UInt8>(repeating: 0x20), SIMD16<UInt8>(repeating: 0x7F))
+        var offset = bytes.extracting(0..<end).skipUnmarked(from: offset) { (($0 .< low) .| ($0 .== delete)).words }
+        while offset < end, isValueByte(bytes[offset]) { offset += 1 }
         return offset
     }
 
@@ -55,19 +41,17 @@ package enum FieldGrammar {
     static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 }
 
-/// A valid field name, checked when it was configured.
+/// A configured field name: a token.
 package struct FieldName: Sendable, Equatable {
     package let bytes: [UInt8]
 
-    /// The name; nil if the text is not a token.
     package init?(_ name: String) {
         bytes = Array(name.utf8)
         guard !bytes.isEmpty, bytes.allSatisfy(FieldGrammar.isTokenByte) else { return nil }
     }
 }
 
-/// Iterates over a comma-separated list (RFC 9110 §5.6.1). Empty elements are skipped, as §5.6.1.2 requires. The
-/// value's length bounds their number.
+/// The elements of a comma-separated list (RFC 9110 §5.6.1); empty ones are skipped, as §5.6.1.2 requires.
 package struct ListElements {
     private var index: Int
     private let end: Int
@@ -90,24 +74,12 @@ package struct ListElements {
         return nil
     }
 
-    /// The first index from `index` on, at most `end`, that holds neither a space nor a tab.
-    static func skipWhitespace(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int {
-        var index = index
-        while index < end, bytes[index] == ASCII.space || bytes[index] == ASCII.tab { index += 1 }
-        return index
-    }
-
-    /// The end of the text from `start` to `end` without the white space after it.
-    static func dropWhitespace(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
-        var end = end
-        while end > start, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
-        return end
-    }
-
     /// The range without white space around it.
     package static func trimmed(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
-        let start = skipWhitespace(bytes, range.lowerBound, range.upperBound)
-        return start..<dropWhitespace(bytes, start, range.upperBound)
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, bytes[start] == ASCII.space || bytes[start] == ASCII.tab { start += 1 }
+        while start < end, bytes[end - 1] == ASCII.space || bytes[end - 1] == ASCII.tab { end -= 1 }
+        return start..<end
     }
 }
 
@@ -192,132 +164,234 @@ package enum HTTPRefusal: String, Error {
     }
 }
 
-/// The four forms of a request target (RFC 9112 §3.2).
-extension RequestHead {
-    /// Checks the form of the target and records its parts.
-    mutating func splitTarget(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
-        // RFC 9112 §3.2.3: authority-form is for CONNECT alone. RFC 9110 §15.6.2: this server does not support tunnels.
-        if method == .connect { throw .connectUnsupported }
-        if bytes[target.lowerBound] == UInt8(ascii: "/") {
-            try splitPath(bytes, target)
-        } else if bytes.equal(target, "*") {
-            // RFC 9112 §3.2.4: asterisk-form is for OPTIONS alone.
-            guard method == .options else { throw .malformedTarget }
-            path = target
-        } else {
-            try splitAbsolute(bytes, target)
-        }
+/// One field line of a head, as ranges of the bytes it was parsed from. The value excludes white space around it.
+package struct HeadField: Sendable, Equatable {
+    package let name: Range<Int>
+    package let value: Range<Int>
+}
+
+/// Reads the field lines of a head (RFC 9112 §5) from bytes that may arrive in any pieces. Fields with an underscore in the
+/// name are checked and left out: some gateways turn `-` into `_`, so such a name may pose as another field.
+struct FieldLines: Sendable {
+    enum Event {
+        case field(HeadField)
+        /// The next line is incomplete. Its name is read again, and its value from the place that is checked.
+        case needMore
+        /// The empty line has come.
+        case end
     }
 
-    /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority. RFC 3986 §2.1: two
-    /// hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server has one, and it could
-    /// deceive code that decodes it later. Only IP literals have brackets.
-    private mutating func splitPath(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
-        (path, query) = (range, nil)
-        var index = range.lowerBound
-        while index < range.upperBound {
-            switch bytes[index] {
-            case UInt8(ascii: "?") where query == nil:
-                path = range.lowerBound..<index
-                query = index + 1..<range.upperBound
-            case UInt8(ascii: "["), UInt8(ascii: "]"): throw .malformedTarget
-            case UInt8(ascii: "%"):
-                guard let value = PercentEncoding.byte(bytes, at: index, before: range.upperBound),
-                    value != 0, value != ASCII.lineFeed, value != ASCII.carriageReturn
-                else { throw .malformedTarget }
-                index += 2
-            default: break
+    /// The longest field name, in bytes: 1,024, since an incomplete one is read again with each piece. A longer one is 431.
+    private static let nameByteLimit = 1_024
+
+    private let countLimit: Int
+    private let byteLimit: Int
+    private var count = 0
+    /// No byte of the section is at or behind this position.
+    private var limit = 0
+    /// The value of an incomplete line is checked up to here.
+    private var checked = 0
+
+    init(countLimit: Int, byteLimit: Int) {
+        self.countLimit = countLimit
+        self.byteLimit = byteLimit
+    }
+
+    /// Prepares for a section, whose bytes are counted from `start` on.
+    mutating func begin(countingFrom start: Int) {
+        (count, checked) = (0, 0)
+        limit = start + byteLimit
+    }
+
+    /// Reads the lines from `position` on, which the call moves behind each complete one, to the next event.
+    mutating func next(_ bytes: Span<UInt8>, from position: inout Int) throws(HTTPRefusal) -> Event {
+        while position < bytes.count {
+            if bytes[position] == ASCII.carriageReturn {
+                guard position < limit else { throw .headerSectionTooLarge }
+                return try Self.endLine(bytes, position, &position) ? .end : .needMore
             }
+            // RFC 9110 §5.4: a section with too many fields is refused; RFC 6585 §5: with 431.
+            guard count < countLimit else { throw .tooManyFields }
+            let end = min(bytes.count, limit)
+            var (index, isKept) = (position, true)
+            guard try readName(bytes, &index, end, &isKept) else { return try needMore(end) }
+            let name = position..<index - 1
+            guard let valueEnd = try Self.endOfValue(bytes, max(index, checked), end) else {
+                checked = end
+                return try needMore(end)
+            }
+            guard try Self.endLine(bytes, valueEnd, &position) else { return .needMore }
+            count += 1
+            // RFC 9112 §5.1: optional white space around a value is not part of it.
+            if isKept { return .field(HeadField(name: name, value: ListElements.trimmed(bytes, index..<valueEnd))) }
+        }
+        return .needMore
+    }
+
+    /// RFC 9112 §2.2: a CR without its LF is invalid, and never read as a space.
+    /// - Returns: False if the LF has not come; else `position` is moved behind it.
+    static func endLine(_ bytes: Span<UInt8>, _ end: Int, _ position: inout Int) throws(HTTPRefusal) -> Bool {
+        guard end + 1 < bytes.count else { return false }
+        guard bytes[end + 1] == ASCII.lineFeed else { throw .malformedLineEnd }
+        position = end + 2
+        return true
+    }
+
+    /// RFC 9110 §5.1: a field name is a token. RFC 9112 §5.1: there is no white space between it and the colon. §5.2
+    /// and §2.2: a line that begins with white space is an obsolete fold, or comes before the first field.
+    /// - Returns: False if the colon has not come; else `index` is behind it.
+    private func readName(
+        _ bytes: Span<UInt8>,
+        _ index: inout Int,
+        _ end: Int,
+        _ isKept: inout Bool
+    ) throws(HTTPRefusal) -> Bool {
+        let (start, limit) = (index, index + Self.nameByteLimit)
+        while index < min(end, limit) {
+            let byte = bytes[index]
             index += 1
+            // Nearly every name has letters and hyphens alone.
+            if (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte == UInt8(ascii: "-") { continue }
+            if byte == UInt8(ascii: ":"), index > start + 1 { return true }
+            guard FieldGrammar.isTokenByte(byte) else { throw .malformedFieldLine }
+            if byte == UInt8(ascii: "_") { isKept = false }
         }
+        guard index < limit else { throw .headerSectionTooLarge }
+        return false
     }
 
-    /// RFC 9112 §3.2.2: absolute-form must be accepted by every server.
-    private mutating func splitAbsolute(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
-        var start = target.lowerBound
-        if target.count > 7, bytes.equalIgnoringCase(start..<start + 7, "http://") {
-            start += 7
-        } else if target.count > 8, bytes.equalIgnoringCase(start..<start + 8, "https://") {
-            start += 8
-        } else {
-            throw .malformedTarget
+    /// RFC 9110 §5.5: CR, LF, NUL and other control bytes in a value are refused.
+    /// - Returns: The position of the CR; nil if it has not come.
+    private static func endOfValue(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) throws(HTTPRefusal) -> Int? {
+        let index = FieldGrammar.endOfValue(bytes, start, end)
+        if index == end { return nil }
+        // RFC 9112 §2.2: LF alone is not a line end here.
+        guard bytes[index] == ASCII.carriageReturn else {
+            throw bytes[index] == ASCII.lineFeed ? .malformedLineEnd : .malformedFieldValue
         }
-        let rest = start..<target.upperBound
-        let end = rest.first { bytes[$0] == UInt8(ascii: "/") || bytes[$0] == UInt8(ascii: "?") } ?? rest.upperBound
-        // RFC 9110 §4.2.1: an empty host is invalid. §4.2.4: user information is an error. Both fail this check.
-        guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
-        authority = start..<end
-        try splitPath(bytes, end..<target.upperBound)
+        return index
+    }
+
+    /// The line continues at `end`, if it may.
+    private func needMore(_ end: Int) throws(HTTPRefusal) -> Event {
+        guard end < limit else { throw .headerSectionTooLarge }
+        return .needMore
     }
 }
 
-/// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
-enum Authority {
-    /// True if `range` of `bytes` is a host that is not empty, optionally with a port of at most 65,535.
-    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty else { return false }
-        var index = range.lowerBound
-        if bytes[index] == UInt8(ascii: "[") {
-            guard let end = range.first(where: { bytes[$0] == UInt8(ascii: "]") }),
-                IPAddress.bytes(bytes, index + 1..<end)?.count == 16
-            else { return false }
-            index = end + 1
-        } else {
-            while index < range.upperBound, bytes[index] != UInt8(ascii: ":") {
-                guard let next = afterNameByte(bytes, index, range.upperBound) else { return false }
-                index = next
+/// The way in which a body ends (RFC 9112 §6.3).
+package enum BodyFraming: Sendable, Equatable {
+    /// The body has this many bytes; 0 means no body.
+    case length(Int)
+    case chunked
+    /// Nothing declares a length: a response's body ends with the connection, and a request has none.
+    case undeclared
+}
+
+/// The facts from the fields that frame a message or name its host.
+struct Framing {
+    private var hosts = 0
+    private var host = 0..<0
+    private var contentLengths = 0
+    private var contentLength = 0
+    private var transferEncodings = 0
+    private var isChunked = false
+    private var endsInChunked = false
+    private var chunkedCount = 0
+    private var closes = false
+    private var keepsAlive = false
+    private var expectsContinue = false
+    private var expectsOther = false
+    private var contentTypes = 0
+
+    /// Records one field. Most cost one comparison, of the name's length.
+    mutating func receive(_ bytes: Span<UInt8>, _ field: HeadField) throws(HTTPRefusal) {
+        let (name, value) = (field.name, field.value)
+        switch name.count {
+        case 4 where bytes.equalIgnoringCase(name, "host"):
+            hosts += 1
+            host = value
+        case 6 where bytes.equalIgnoringCase(name, "expect"):
+            // RFC 9110 §10.1.1: 100-continue is the only defined expectation; case does not matter.
+            var list = ListElements(value)
+            while let element = list.next(bytes) {
+                if bytes.equalIgnoringCase(element, "100-continue") {
+                    expectsContinue = true
+                } else {
+                    expectsOther = true
+                }
             }
-            if index == range.lowerBound { return false }
+        case 10 where bytes.equalIgnoringCase(name, "connection"):
+            // RFC 9110 §7.6.1: a list of options; case does not matter.
+            var list = ListElements(value)
+            while let element = list.next(bytes) {
+                if bytes.equalIgnoringCase(element, "close") { closes = true }
+                if bytes.equalIgnoringCase(element, "keep-alive") { keepsAlive = true }
+            }
+        case 12 where bytes.equalIgnoringCase(name, "content-type"):
+            contentTypes += 1
+        case 14 where bytes.equalIgnoringCase(name, "content-length"):
+            contentLengths += 1
+            guard let length = DecimalNumber.parse(bytes, value) else { throw .invalidContentLength }
+            contentLength = length
+        case 17 where bytes.equalIgnoringCase(name, "transfer-encoding"):
+            transferEncodings += 1
+            isChunked = bytes.equalIgnoringCase(value, "chunked")
+            var list = ListElements(value)
+            while let coding = list.next(bytes) {
+                endsInChunked = bytes.equalIgnoringCase(coding, "chunked")
+                chunkedCount += endsInChunked ? 1 : 0
+            }
+        default: break
         }
-        if index == range.upperBound { return true }
-        guard bytes[index] == UInt8(ascii: ":") else { return false }
-        // RFC 3986 §3.2.3: the digits may be missing.
-        let port = index + 1..<range.upperBound
-        guard port.count <= 5 else { return false }
-        var value = 0
-        for index in port {
-            guard let digit = ASCII.digit(bytes[index]) else { return false }
-            value = value * 10 + digit
-        }
-        return value <= 65_535
     }
 
-    /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none. RFC 3986 allows a comma, but
-    /// it indicates a list of hosts and is refused.
-    private static func afterNameByte(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int? {
-        let byte = bytes[index]
-        if byte == UInt8(ascii: "%") {
-            guard let decoded = PercentEncoding.byte(bytes, at: index, before: end), decoded >= 0x20 else { return nil }
-            return index + 3
+    /// Checks the whole section of a request and completes its head.
+    func judge(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) {
+        try judgeHost(bytes, into: &head)
+        switch try length(minorVersion: head.minorVersion) {
+        case .undeclared: break
+        case .length(let count): head.contentLength = count
+        case .chunked: head.isChunked = true
         }
-        return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
-    }
-}
-
-/// The bytes of request targets (RFC 3986, as used by RFC 9112 §3.2).
-package enum URIGrammar {
-    /// False for controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on. `%`,
-    /// `[` and `]` are allowed at some positions only.
-    @inlinable
-    package static func isTargetByte(_ byte: UInt8) -> Bool {
-        if byte < 64 { return low >> UInt64(byte) & 1 == 1 }
-        return byte < 128 && high >> UInt64(byte - 64) & 1 == 1
+        // Two readers could take two Content-Type fields for two different media types.
+        guard contentTypes <= 1 else { throw .duplicateField }
+        // RFC 9112 §9.3: `close` wins; HTTP/1.0 persists only if the client asks for it.
+        head.keepAlive = !closes && (head.minorVersion == 1 || keepsAlive)
+        // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored; an unknown one is 417.
+        if head.minorVersion == 1 {
+            guard !expectsOther else { throw .expectationFailed }
+            head.expectsContinue = expectsContinue
+        }
     }
 
-    /// The bits of `! $ % & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
-    @usableFromInline
-    static let low: UInt64 = 0xAFFF_FFF2_0000_0000
-    /// The bits of `@ A-Z [ ] _ a-z ~` among the bytes 64 … 127.
-    @usableFromInline
-    static let high: UInt64 = 0x47FF_FFFE_AFFF_FFFF
-
-    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` apart from percent-encodings.
-    static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "%"),
-            UInt8(ascii: "["), UInt8(ascii: "]"):
-            false
-        default: isTargetByte(byte)
+    /// RFC 9112 §3.2: HTTP/1.1 without Host, with more than one, or with an invalid one is 400. An empty Host is
+    /// refused too, because every resource of this server has an authority.
+    private func judgeHost(_ bytes: Span<UInt8>, into head: inout RequestHead) throws(HTTPRefusal) {
+        guard hosts == 1 else {
+            if hosts == 0, head.minorVersion == 0 { return }
+            throw .invalidHost
         }
+        guard Authority.isValid(bytes, host) else { throw .invalidHost }
+        // RFC 9112 §3.2.2: the authority of an absolute-form target replaces the Host field.
+        if head.authority == nil { head.authority = host }
+    }
+
+    /// RFC 9112 §6.1 and §6.3: at most one valid declaration of the length; everything else closes the connection.
+    func length(minorVersion: UInt8) throws(HTTPRefusal) -> BodyFraming {
+        if transferEncodings > 0 {
+            // RFC 9112 §6.1: HTTP/1.0 with Transfer-Encoding has faulty framing.
+            guard minorVersion == 1 else { throw .invalidTransferEncoding }
+            // RFC 9112 §6.1: a message with both may be an attack on a server in front of this one.
+            guard contentLengths == 0 else { throw .conflictingFraming }
+            guard transferEncodings == 1 else { throw .invalidTransferEncoding }
+            if isChunked { return .chunked }
+            // RFC 9112 §6.1: an unknown coding is 501, and chunked is applied once. §6.3: a request has no length if its last
+            // coding is not chunked: 400.
+            throw endsInChunked && chunkedCount == 1 ? .unsupportedTransferCoding : .invalidTransferEncoding
+        }
+        // RFC 9112 §6.3 allows equal values to be merged. Two are refused here, because no peer needs them.
+        guard contentLengths <= 1 else { throw .invalidContentLength }
+        return contentLengths == 1 ? .length(contentLength) : .undeclared
     }
 }

@@ -1,10 +1,7 @@
 internal import LLBytes
 
-/// Parses one request head from bytes that may arrive in any pieces.
-///
-/// The parser keeps the position of the first incomplete line. Its decisions depend on the bytes alone: a request
-/// refused in one piece is refused, for the same reason, in any other pieces. Octets are parsed as octets, never as
-/// text (RFC 9112 §2.2).
+/// Parses one request head, octets and never text (RFC 9112 §2.2), and keeps the position of the first incomplete line. A
+/// request refused in one piece is refused, for the same reason, in any other pieces.
 package struct RequestParser: ~Copyable {
     private enum State { case requestLine, fields, complete }
 
@@ -128,9 +125,7 @@ package struct RequestParser: ~Copyable {
     }
 }
 
-/// The parts of one request head, as ranges of the bytes it was parsed from. Every range is within those bytes.
-///
-/// One value serves many requests: a reset keeps its storage.
+/// The parts of one request head, as ranges within the bytes it was parsed from. One value serves many requests.
 package struct RequestHead: ~Copyable {
     package internal(set) var method: HTTPMethod = .get
     /// The absolute path of the request target, from its `/`. For `OPTIONS *` it is the one byte `*`; for CONNECT, and
@@ -195,24 +190,144 @@ package enum HTTPMethod: UInt8, Sendable, CaseIterable {
     /// True if a request of this method may be sent twice (RFC 9110 §9.2.2).
     package var isIdempotent: Bool { self != .post }
 
+    private static let names: [StaticString] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", "_OTHER",
+    ]
+
     /// The method's name; `_OTHER` for an unrecognised one, as in OpenTelemetry.
-    package var name: StaticString {
-        switch self {
-        case .get: "GET"
-        case .head: "HEAD"
-        case .post: "POST"
-        case .put: "PUT"
-        case .delete: "DELETE"
-        case .connect: "CONNECT"
-        case .options: "OPTIONS"
-        case .trace: "TRACE"
-        case .patch: "PATCH"
-        case .query: "QUERY"
-        case .unrecognized: "_OTHER"
-        }
-    }
+    package var name: StaticString { Self.names[Int(rawValue)] }
 
     package init(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         self = Self.allCases.first { bytes.equal(range, $0.name) } ?? .unrecognized
+    }
+}
+
+/// The four forms of a request target (RFC 9112 §3.2).
+extension RequestHead {
+    /// Checks the form of the target and records its parts.
+    mutating func splitTarget(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
+        // RFC 9112 §3.2.3: authority-form is for CONNECT alone. RFC 9110 §15.6.2: this server does not support tunnels.
+        if method == .connect { throw .connectUnsupported }
+        if bytes[target.lowerBound] == UInt8(ascii: "/") {
+            try splitPath(bytes, target)
+        } else if bytes.equal(target, "*") {
+            // RFC 9112 §3.2.4: asterisk-form is for OPTIONS alone.
+            guard method == .options else { throw .malformedTarget }
+            path = target
+        } else {
+            try splitAbsolute(bytes, target)
+        }
+    }
+
+    /// RFC 9112 §3.2.1: an absolute path and a query. The path may be empty after an authority. RFC 3986 §2.1: two
+    /// hexadecimal digits follow `%`. An encoded NUL, CR or LF is refused: no path of this server has one, and it could
+    /// deceive code that decodes it later. Only IP literals have brackets.
+    private mutating func splitPath(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(HTTPRefusal) {
+        (path, query) = (range, nil)
+        var index = range.lowerBound
+        while index < range.upperBound {
+            switch bytes[index] {
+            case UInt8(ascii: "?") where query == nil:
+                path = range.lowerBound..<index
+                query = index + 1..<range.upperBound
+            case UInt8(ascii: "["), UInt8(ascii: "]"): throw .malformedTarget
+            case UInt8(ascii: "%"):
+                guard let value = PercentEncoding.byte(bytes, at: index, before: range.upperBound),
+                    value != 0, value != ASCII.lineFeed, value != ASCII.carriageReturn
+                else { throw .malformedTarget }
+                index += 2
+            default: break
+            }
+            index += 1
+        }
+    }
+
+    /// RFC 9112 §3.2.2: absolute-form must be accepted by every server.
+    private mutating func splitAbsolute(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(HTTPRefusal) {
+        var start = target.lowerBound
+        if target.count > 7, bytes.equalIgnoringCase(start..<start + 7, "http://") {
+            start += 7
+        } else if target.count > 8, bytes.equalIgnoringCase(start..<start + 8, "https://") {
+            start += 8
+        } else {
+            throw .malformedTarget
+        }
+        let rest = start..<target.upperBound
+        let end = rest.first { bytes[$0] == UInt8(ascii: "/") || bytes[$0] == UInt8(ascii: "?") } ?? rest.upperBound
+        // RFC 9110 §4.2.1: an empty host is invalid. §4.2.4: user information is an error. Both fail this check.
+        guard Authority.isValid(bytes, start..<end) else { throw .malformedTarget }
+        authority = start..<end
+        try splitPath(bytes, end..<target.upperBound)
+    }
+}
+
+/// `uri-host [ ":" port ]` (RFC 9110 §4.2, §7.2; RFC 3986 §3.2), without user information.
+enum Authority {
+    /// True if `range` of `bytes` is a host that is not empty, optionally with a port of at most 65,535.
+    static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard !range.isEmpty else { return false }
+        var index = range.lowerBound
+        if bytes[index] == UInt8(ascii: "[") {
+            guard let end = range.first(where: { bytes[$0] == UInt8(ascii: "]") }),
+                IPAddress.bytes(bytes, index + 1..<end)?.count == 16
+            else { return false }
+            index = end + 1
+        } else {
+            while index < range.upperBound, bytes[index] != UInt8(ascii: ":") {
+                guard let next = afterNameByte(bytes, index, range.upperBound) else { return false }
+                index = next
+            }
+            if index == range.lowerBound { return false }
+        }
+        if index == range.upperBound { return true }
+        guard bytes[index] == UInt8(ascii: ":") else { return false }
+        // RFC 3986 §3.2.3: the digits may be missing.
+        let port = index + 1..<range.upperBound
+        guard port.count <= 5 else { return false }
+        var value = 0
+        for index in port {
+            guard let digit = ASCII.digit(bytes[index]) else { return false }
+            value = value * 10 + digit
+        }
+        return value <= 65_535
+    }
+
+    /// The index after one byte or percent-encoding of a `reg-name`; nil if there is none. RFC 3986 allows a comma, but
+    /// it indicates a list of hosts and is refused.
+    private static func afterNameByte(_ bytes: Span<UInt8>, _ index: Int, _ end: Int) -> Int? {
+        let byte = bytes[index]
+        if byte == UInt8(ascii: "%") {
+            guard let decoded = PercentEncoding.byte(bytes, at: index, before: end), decoded >= 0x20 else { return nil }
+            return index + 3
+        }
+        return URIGrammar.isNameByte(byte) && byte != UInt8(ascii: ",") ? index + 1 : nil
+    }
+}
+
+/// The bytes of request targets (RFC 3986, as used by RFC 9112 §3.2).
+package enum URIGrammar {
+    /// False for controls, space, `"`, `#`, `<`, `>`, `\`, `^`, a grave accent, `{`, `|`, `}` and bytes from 0x7F on. `%`,
+    /// `[` and `]` are allowed at some positions only.
+    @inlinable
+    package static func isTargetByte(_ byte: UInt8) -> Bool {
+        if byte < 64 { return low >> UInt64(byte) & 1 == 1 }
+        return byte < 128 && high >> UInt64(byte - 64) & 1 == 1
+    }
+
+    /// The bits of `! $ % & ' ( ) * + , - . / 0-9 : ; = ?` among the bytes 0 … 63.
+    @usableFromInline
+    static let low: UInt64 = 0xAFFF_FFF2_0000_0000
+    /// The bits of `@ A-Z [ ] _ a-z ~` among the bytes 64 … 127.
+    @usableFromInline
+    static let high: UInt64 = 0x47FF_FFFE_AFFF_FFFF
+
+    /// True for `unreserved / sub-delims`, the bytes of a `reg-name` apart from percent-encodings.
+    static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "%"),
+            UInt8(ascii: "["), UInt8(ascii: "]"):
+            false
+        default: isTargetByte(byte)
+        }
     }
 }

@@ -1,8 +1,6 @@
-/// Jobs on other threads, and the requests of one worker that wait for them.
-///
-/// A request begins a job and is parked. The job ends on another thread. Its outcome is kept here, and its request alone
-/// is woken and takes it, with the results that it had before it parked. The outcome is dropped if no request waits for
-/// it any more (its client disconnected, or its time was over).
+/// Jobs on other threads, and the requests of one worker that wait for them, parked. When a job has ended, its request
+/// alone is woken and takes the outcome, with the results that it had before it parked. The outcome is dropped if no
+/// request waits for it any more (its client disconnected, or its time was over).
 package final class BackgroundJobs<Kept: Sendable, Outcome: Sendable>: Sendable {
     package enum Visit {
         case none

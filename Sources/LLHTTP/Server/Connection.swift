@@ -1,11 +1,11 @@
 internal import LLBytes
 
-/// One HTTP/1.1 connection, without any I/O: bytes and other events go in, bytes and a state come out.
+/// One HTTP/1.1 connection, without any I/O: ``received(_:by:)`` adds to the one buffer; `process` parses it, asks the
+/// handler and encodes the answers into the host's output. Then ``next(_:)`` alone decides what the worker does.
 ///
-/// ``received(_:by:)`` adds to the one buffer; `process` parses it, asks the handler and encodes the answers into the
-/// host's output. Then ``next(_:)`` alone decides what the worker does.
+/// What changes with every request is not visible in other modules: the compiler then omits the checks at run time.
 package final class Connection {
-    package enum Phase: Equatable, Sendable {
+    enum Phase {
         case idle
         case head
         /// Within a body that a handler asked for.
@@ -20,21 +20,12 @@ package final class Connection {
         case lingering
         /// Nothing more can be sent: the connection is to be closed at once.
         case ended
-
-        // Before the first request, if the listeners speak TLS:
-        /// No byte of a handshake has come.
-        case silent
-        /// The first byte has come, and the handshake waits until earlier ones are done.
-        case waiting
-        case handshaking
+        /// Before the first request over TLS: no byte has come, or the handshake waits until earlier ones are done, or it
+        /// is in progress.
+        case silent, waiting, handshaking
     }
 
-    package enum Interest: Equatable, Sendable {
-        case input
-        case outputSpace
-        case hangUp
-        case nothing
-    }
+    package enum Interest: Sendable { case input, outputSpace, hangUp, nothing }
 
     /// The worker's next step, after the output of an event is sent or waits for space.
     package enum Step: Equatable, Sendable {
@@ -49,7 +40,7 @@ package final class Connection {
     /// No other connection of the process has had this number.
     package let id: UInt64
     let descriptor: Int32
-    /// True for a connection beyond the limit: it gets one answer.
+    /// A connection beyond the limit gets one answer.
     let isOverLimit: Bool
     /// After this moment the next response ends the connection.
     private(set) var endsAt: MonotonicInstant
@@ -57,22 +48,9 @@ package final class Connection {
     /// previous one has ended cannot make itself look new.
     var busySince: MonotonicInstant
 
-    // The properties that every request changes are private: the compiler then sees each access and omits the checks at
-    // run time.
-    private var currentPhase = Phase.idle
-    private var servedCount = 0
-    /// The socket did not take all response bytes yet.
+    var phase = Phase.idle
+    var requestsServed = 0
     private var writeIsBlocked = false
-
-    package internal(set) var phase: Phase {
-        get { currentPhase }
-        set { currentPhase = newValue }
-    }
-    package internal(set) var requestsServed: Int {
-        get { servedCount }
-        set { servedCount = newValue }
-    }
-    package var isWriting: Bool { writeIsBlocked }
     var phaseDeadline: MonotonicInstant
     private var writeDeadline = MonotonicInstant.never
     private var writeProgress = 0
@@ -91,13 +69,10 @@ package final class Connection {
     var tlsInterest: Interest?
     var tlsHasFailed = false
     var slot = -1
-    var pendingOutput: [UInt8] = []
-    var pendingOffset = 0
-    /// A body that is sent without a copy, after ``pendingOutput``, and the number of its bytes that are sent.
-    var pendingShared: [UInt8]?
-    var sharedOffset = 0
+    /// What waits for space in the socket, in order.
+    var pending: [PendingOutput] = []
     /// The bytes that ``ConnectionHost/account(_:)`` last counted for this connection.
-    package internal(set) var accountedBytes = 0
+    var accountedBytes = 0
     var registeredEvents: UInt32 = 0
     /// True while it is among those that continue once others were served.
     var isQueued = false
@@ -112,11 +87,14 @@ package final class Connection {
         requestStart = host.now
     }
 
+    package var isWriting: Bool { writeIsBlocked }
+
+    package var hasEnded: Bool { phase == .ended }
+
     /// True until the TLS handshake is over: no request can have come.
     var isHandshaking: Bool { phase == .silent || phase == .waiting || phase == .handshaking }
 
-    /// The moment at which ``deadlinePassed(_:)`` is due. While a write is blocked, only the write's deadline and a
-    /// parked request's own count: no input is read then.
+    /// While a write is blocked, only the write's deadline and a parked request's own count: no input is read then.
     package var deadline: MonotonicInstant {
         guard isWriting else { return phaseDeadline }
         return phase == .parked ? min(phaseDeadline, writeDeadline) : writeDeadline
@@ -131,7 +109,7 @@ package final class Connection {
         }
     }
 
-    var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: servedCount, slot: slot) }
+    var request: ParkedRequest { ParkedRequest(connectionID: id, requestsBefore: requestsServed, slot: slot) }
 
     package var hasBufferedInput: Bool { buffer != nil }
 
@@ -276,6 +254,27 @@ package final class Connection {
         closeCause = cause
     }
 
+    package var heldBytes: Int {
+        var held = Self.ownBytes + (buffer?.content.heldBytes ?? 0)
+        for output in pending where !output.isShared { held += output.bytes.capacity }
+        guard let tls else { return held }
+        if isHandshaking { return held + Self.handshakeBytes }
+        held += Self.sessionBytes
+        if tls.holdsPartialInput { held += Self.recordBytes }
+        // The answer to a key update (RFC 8446 section 4.6.3) also needs a record if the socket does not take it.
+        if isWriting || tlsInterest == .outputSpace { held += Self.recordBytes }
+        return held
+    }
+
+    /// The connection itself, with its entries in the worker's tables: 1 KiB.
+    static let ownBytes = 1_024
+    /// OpenSSL's memory within a handshake: 46 KiB, and after it 11 KiB; measured with OpenSSL 3.0. A client cannot
+    /// make its handshake larger: ``TLSContext`` bounds its messages.
+    static let handshakeBytes = 46 * 1_024
+    private static let sessionBytes = 11 * 1_024
+    /// An incomplete record, in either direction: 16 KiB and its framing (RFC 8446 section 5.1).
+    private static let recordBytes = 17 * 1_024
+
     func releaseBuffer(_ host: inout ConnectionHost) {
         guard let buffer = buffer.take() else { return }
         host.release(buffer)
@@ -283,19 +282,25 @@ package final class Connection {
     }
 }
 
+/// Bytes of an answer; a shared body is sent without a copy and counts for no connection.
+struct PendingOutput {
+    let bytes: [UInt8]
+    var isShared = false
+    var offset = 0
+}
+
 /// The part of a worker that its connections use: limits, handler, clock, and the output of the current event. As a
 /// value it needs no check of exclusive access at each use.
 package struct ConnectionHost: ~Copyable {
     package let limits: HTTPServerLimits
-    let worker: Int
     let handler: any HTTPRequestHandler
-    /// Response bytes of the current event, to be sent on its connection; the worker empties it.
+    /// Response bytes of the current event; the worker sends them and empties it.
     package var output: [UInt8] = []
     /// A shared body that follows ``output``; the worker takes it. No further request is answered before it is sent.
     package var sharedOutput: [UInt8]?
     var counters = HTTPServerCounters()
     package var now: MonotonicInstant
-    /// The wall clock for `Date`, in seconds since 1970.
+    /// For `Date`, in seconds since 1970.
     package var unixSeconds: Int64 = 0
     /// True once stopping has begun: each response ends its connection.
     package var isDraining = false
@@ -306,14 +311,13 @@ package struct ConnectionHost: ~Copyable {
     private var sawLateRequest = false
 
     var encoder = ResponseEncoder()
-    /// A buffer that a connection released, for the next request. Usually every request of a worker is read into it.
+    /// A buffer that a connection released: usually every request of a worker is read into it.
     private var spareBuffer: HeldBuffer?
     private let queueDelayNanoseconds: UInt64
     let idleNanoseconds: UInt64
 
-    package init(limits: HTTPServerLimits, worker: Int, handler: any HTTPRequestHandler, now: MonotonicInstant) {
+    package init(limits: HTTPServerLimits, handler: any HTTPRequestHandler, now: MonotonicInstant) {
         self.limits = limits
-        self.worker = worker
         self.handler = handler
         self.now = now
         queueDelayNanoseconds = limits.queueDelay.wholeNanoseconds

@@ -10,10 +10,9 @@ package struct Peer: Hashable, Sendable {
     }
 }
 
-/// The connections of one worker in numbered slots, with the list, the peer and the deadline of each.
-///
-/// A served request costs a few stores. A search for the oldest connection of a list goes through all slots, some 20 µs
-/// for 10,000; only connections that must make room, TLS handshakes that wait and deadlines cause one.
+/// The connections of one worker in numbered slots, with the list, the peer and the deadline of each. A served request
+/// costs a few stores. A search goes through all slots, some 20 µs for 10,000; only connections that must make room, TLS
+/// handshakes that wait and deadlines cause one.
 struct ConnectionTable: ~Copyable {
     enum List: Int, CaseIterable {
         /// `busy` have a request or an answer in progress. `silent` have not begun their TLS handshake. `waiting` have
@@ -36,10 +35,8 @@ struct ConnectionTable: ~Copyable {
     private var moves: UInt64 = 0
     private var listCounts = [Int](repeating: 0, count: List.allCases.count)
     private var peerCounts: [Peer: Int] = [:]
-    /// The moment of the next call of ``popDue(now:)``. No deadline is earlier.
+    /// The moment of the next call of ``takeDue(at:)``. No deadline is earlier.
     private(set) var nextDeadline = MonotonicInstant.never
-    /// The next slot of the search for due connections; each comes up once at most.
-    private var searchedSlot = 0
 
     var count: Int { slots.count - free.count }
 
@@ -98,12 +95,6 @@ struct ConnectionTable: ~Copyable {
         return oldest.flatMap { connection(at: $0.slot) }
     }
 
-    /// Every connection of a list, the oldest first, as a copy: the lists may change during the walk.
-    func all(in list: List) -> [Connection] {
-        let found = slots.indices.filter { slots[$0].list == list && slots[$0].connection != nil }
-        return found.sorted { slots[$0].order < slots[$1].order }.compactMap { slots[$0].connection }
-    }
-
     func all() -> [Connection] { slots.compactMap(\.connection) }
 
     mutating func move(_ connection: Connection, to list: List) {
@@ -116,7 +107,7 @@ struct ConnectionTable: ~Copyable {
         slots[slot].order = moves
     }
 
-    /// Makes the connection come up at its deadline, and no more at an earlier one.
+    /// Makes the connection come up at its deadline alone.
     mutating func schedule(_ connection: Connection) {
         guard connection.slot >= 0 else { return }
         let deadline = connection.deadline
@@ -124,19 +115,13 @@ struct ConnectionTable: ~Copyable {
         nextDeadline = min(nextDeadline, deadline)
     }
 
-    /// One due connection, which comes up no more; nil if there is none (any more) at `now`.
-    mutating func popDue(now: MonotonicInstant) -> Connection? {
-        guard nextDeadline <= now else { return nil }
-        while searchedSlot < slots.count {
-            searchedSlot += 1
-            if slots[searchedSlot - 1].deadline <= now {
-                slots[searchedSlot - 1].deadline = .never
-                return slots[searchedSlot - 1].connection
-            }
-        }
-        searchedSlot = 0
+    /// The due connections, which come up no more.
+    mutating func takeDue(at now: MonotonicInstant) -> [Connection] {
+        guard nextDeadline <= now else { return [] }
+        let due = slots.indices.filter { slots[$0].deadline <= now }
+        for slot in due { slots[slot].deadline = .never }
         nextDeadline = slots.lazy.map(\.deadline).min() ?? .never
-        return nil
+        return due.compactMap { slots[$0].connection }
     }
 
     func list(for connection: Connection) -> List {
@@ -152,6 +137,9 @@ struct ConnectionTable: ~Copyable {
         case .waiting, .handshaking: return list(of: connection)
         }
     }
+
+    /// Of two connections of one list the lower one came into it first.
+    func order(of connection: Connection) -> UInt64 { slots[connection.slot].order }
 
     func list(of connection: Connection) -> List { connection.slot >= 0 ? slots[connection.slot].list : .none }
 

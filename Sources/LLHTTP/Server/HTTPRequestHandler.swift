@@ -1,14 +1,11 @@
-/// Answers the requests of one worker. A handler serves one worker and is only called on that worker's thread.
-///
-/// Every span is valid only during the call; the handler copies the bytes that it needs longer.
+/// Answers the requests of one worker, on that worker's thread alone. A span is valid only during the call.
 package protocol HTTPRequestHandler: AnyObject {
     /// Called once, before any request. The handler's background work wakes a parked request with `waker`.
     func attach(_ waker: @escaping RequestWaker)
 
-    /// The head is complete and valid, the body not yet read.
-    ///
-    /// Fill in the empty response if the head decides (404, 405, 413, 415, 401 …), or ask for the body. The body of a
-    /// request answered here is read and dropped, or the connection is closed.
+    /// The head is complete and valid, the body not yet read. Fill in the empty response if the head decides (404, 405,
+    /// 413, 415, 401 …), or ask for the body. The body of a request answered here is read and dropped, or the connection
+    /// is closed.
     func receiveHead(_ exchange: inout HTTPExchange, bytes: Span<UInt8>) -> HeadDecision
 
     /// The whole request is there: fill in the empty response, or park. Called again on the same bytes after parking,
@@ -25,7 +22,7 @@ package protocol HTTPRequestHandler: AnyObject {
     /// The response to a request of this handler has been encoded and is sent next; for durations and metrics.
     func didRespond(status: UInt16, context: RequestContext)
 
-    /// The connection of a parked request is closed: no client waits for its answer any more.
+    /// The connection of a parked request is closed.
     func didAbandon(_ request: ParkedRequest)
 
     /// The client of a parked request has ended its direction, and has probably left.
@@ -78,10 +75,8 @@ package enum RequestVisit: Equatable, Sendable {
     case expired
 }
 
-/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept.
-///
-/// One value serves many requests, so that its storage is reused. It is handed on `inout`, even to be read: a function
-/// that borrows it would be given a copy, 224 bytes.
+/// A request and its response. The ranges of the request are of its bytes, which go beside it: a span cannot be kept. One
+/// value serves many requests. It is handed on `inout`, even to be read: a function that borrows it would be given a copy.
 package struct HTTPExchange: ~Copyable {
     package internal(set) var head = RequestHead()
     /// The content, without chunked coding; empty before it is read, and if there is none.
@@ -98,17 +93,14 @@ package struct HTTPExchange: ~Copyable {
     }
 }
 
-/// The context of a request: every fact besides its bytes.
+/// The facts of a request besides its bytes.
 package struct RequestContext: Sendable {
     /// The moment at which the first byte of the request was read.
     package let firstByteAt: MonotonicInstant
     /// The present moment, read at the last event of this worker.
     package var now: MonotonicInstant
     package var visit = RequestVisit.first
-    package let worker: Int
-    /// The identity of this request, used to wake it once it is parked.
     package let request: ParkedRequest
-    package let isDraining: Bool
     let descriptor: Int32
 
     /// The client's address; each read costs a system call. Nil if the client has disconnected, if there is no socket,

@@ -9,8 +9,7 @@ extension Worker {
         guard table.count(of: list) == 0, mayBeginHandshake(waitingIn: list) else {
             connection.phase = .waiting
             table.move(connection, to: list)
-            updateInterest(connection)
-            return
+            return updateInterest(connection)
         }
         beginHandshake(connection, overShare: isOverShare)
     }
@@ -25,10 +24,7 @@ extension Worker {
         if let held = tls, held.isOld { tls = held.renewed }
         guard let context = tls?.value,
             let made = try? TLSConnection(server: context, descriptor: connection.descriptor)
-        else {
-            close(connection, .failed)
-            return
-        }
+        else { return close(connection, .failed) }
         connection.tls = made
         connection.phase = .handshaking
         connection.busySince = now
@@ -121,64 +117,55 @@ extension Worker {
             connection.tls = nil
             connection.tlsInterest = nil
             host.account(connection)
-            if case .system = error {
-                close(connection, .handshake)
-            } else {
-                connection.close(.handshake)
-                flush(connection)
-            }
+            if case .system = error { return close(connection, .handshake) }
+            connection.close(.handshake)
+            flush(connection)
         }
     }
 
-    /// Does the same as ``SystemCalls/receive(_:into:atMost:)``, decrypted: one record at most.
-    func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Int {
-        transfer(connection, .wantRead, atEnd: 0) { tls throws(TLSError) in
+    /// Does the same as ``Socket/receive(_:into:atMost:)``, decrypted: one record at most.
+    func receiveTLS(_ connection: Connection, into buffer: inout [UInt8], atMost most: Int) -> Socket.Transfer {
+        transfer(connection, .wantRead) { tls throws(TLSError) in
             var span = buffer.mutableSpan
             return try tls.read(into: &span, atMost: most)
         }
     }
 
-    /// Does the same as ``SystemCalls/send(_:_:from:)``, encrypted: one record at most.
-    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int) -> Int {
-        transfer(connection, .wantWrite, atEnd: -Int(EPIPE)) { tls throws(TLSError) in
+    /// Does the same as ``Socket/send(_:_:from:)``, encrypted: one record at most.
+    func sendTLS(_ connection: Connection, _ bytes: [UInt8], from offset: Int) -> Socket.Transfer {
+        transfer(connection, .wantWrite) { tls throws(TLSError) in
             // 0 <= offset <= count, so the range is within the array.
             try tls.write(bytes.span.extracting(offset..<bytes.count))
         }
     }
 
-    /// - Parameters:
-    ///   - usual: The event that the connection itself waits for if nothing can be transferred now.
-    ///   - atEnd: The result if the peer has ended its direction. Requests carry their length, so an end without
-    ///     close_notify truncates no request (RFC 9112 §9.8).
+    /// - Parameter usual: The event that the connection itself waits for if nothing can be transferred now.
     private func transfer(
         _ connection: Connection,
         _ usual: Socket.Transfer,
-        atEnd: Int,
         _ call: (TLSConnection) throws(TLSError) -> Socket.Transfer
-    ) -> Int {
-        guard let tls = connection.tls else { return 0 }
+    ) -> Socket.Transfer {
+        guard let tls = connection.tls else { return .bytes(0) }
         do throws(TLSError) {
-            switch try call(tls) {
-            case .bytes(let count): return count
-            case .closed: return atEnd
-            case let wanted:
-                if wanted != usual { connection.tlsInterest = wanted == .wantRead ? .input : .outputSpace }
-                return -Int(EAGAIN)
+            let result = try call(tls)
+            if result != usual, [.wantRead, .wantWrite].contains(result) {
+                connection.tlsInterest = result == .wantRead ? .input : .outputSpace
             }
+            return result
         } catch {
             connection.tlsHasFailed = true
             switch error {
-            case .system(let number): return -Int(number)
-            case .truncated: return atEnd
-            case .certificate, .protocolFailure, .configuration: return -Int(EPROTO)
+            case .system(let number): return .failed(number)
+            // Requests carry their length, so an end without close_notify truncates no request (RFC 9112 §9.8).
+            case .truncated: return .closed
+            case .certificate, .protocolFailure, .configuration: return .failed(EPROTO)
             }
         }
     }
 
     /// Sends close_notify (RFC 8446, 6.1), unless the connection is already lost; the worker waits for no answer.
     func endTLS(_ connection: Connection) {
-        guard let tls = connection.tls, !connection.isHandshaking, !connection.tlsHasFailed else { return }
-        tls.sayClose()
+        if !connection.isHandshaking, !connection.tlsHasFailed { connection.tls?.sayClose() }
     }
 
     /// Receives the waiting decrypted bytes, unless earlier requests must be answered first.

@@ -7,9 +7,6 @@ struct Worker: ~Copyable {
     /// Tags from this one on are listeners, counted down from ``wakeTag``; no slab has that many slots.
     static let firstListenerTag = UInt64.max - 1_000
     static let eventCapacity = 256
-    /// Memory is freed after half of at least this many connections have closed: 128. Each of the few that stay may
-    /// hold a page.
-    private static let releaseThreshold = 128
 
     let limits: HTTPServerLimits
     let server: HTTPServer
@@ -38,12 +35,12 @@ struct Worker: ~Copyable {
     let workerCount: Int
     /// The memory that this worker's connections may hold, in bytes.
     let memoryShare: Int
-    /// The greatest number of connections since memory was last returned to the system.
-    private var peakCount = 0
-    /// The least memory that the connections held since memory was last returned to the system.
-    private var releasedBytes = 0
+    /// The greatest number of connections, and the least memory that they held, since memory was last returned to the
+    /// system.
+    var peakCount = 0
+    var releasedBytes = 0
 
-    init(_ handle: WorkerHandle, _ index: Int, of server: HTTPServer, handler: any HTTPRequestHandler) {
+    init(_ handle: WorkerHandle, of server: HTTPServer, handler: any HTTPRequestHandler) {
         listeners = handle.listeners
         self.handle = handle
         var limits = server.configuration.limits
@@ -53,7 +50,7 @@ struct Worker: ~Copyable {
         self.limits = limits
         self.server = server
         tls = server.configuration.tls.map { Published.Copy($0) }
-        host = ConnectionHost(limits: limits, worker: index, handler: handler, now: MonotonicClock.now())
+        host = ConnectionHost(limits: limits, handler: handler, now: MonotonicClock.now())
         receiveBuffer = [UInt8](repeating: 0, count: max(limits.receiveBytes, 1))
         handler.attach { handle.send(.wake($0)) }
         polledAt = host.now
@@ -69,7 +66,11 @@ struct Worker: ~Copyable {
 
     private mutating func runOnce() {
         let before = now
-        let count = Int(SystemCalls.wait(handle.poll, &events, timeoutMilliseconds: timeout()))
+        let (poll, wait) = (handle.poll, timeout())
+        // At most `count` events are written from the base address on.
+        let count = unsafe events.withUnsafeMutableBufferPointer { buffer in
+            Int(unsafe platform_epoll_wait(poll, buffer.baseAddress, Int32(buffer.count), wait))
+        }
         now = MonotonicClock.now()
         polledAt = now
         host.unixSeconds = WallClock.unixSeconds()
@@ -87,18 +88,6 @@ struct Worker: ~Copyable {
         host.endTurn()
         publish()
         releaseMemory()
-    }
-
-    /// Returns memory to the system after half of many connections have closed. It does the same each time the connections
-    /// hold a sixteenth of the share more, because growing buffers leave holes.
-    private mutating func releaseMemory() {
-        peakCount = max(peakCount, table.count)
-        releasedBytes = min(releasedBytes, host.counters.heldBytes)
-        let halfIsGone = peakCount >= Self.releaseThreshold && table.count < peakCount / 2
-        guard halfIsGone || host.counters.heldBytes > releasedBytes + memoryShare / 16 else { return }
-        peakCount = table.count
-        releasedBytes = host.counters.heldBytes
-        platform_release_memory()
     }
 
     private mutating func handle(_ event: platform_event) {
@@ -145,14 +134,14 @@ struct Worker: ~Copyable {
 
     private mutating func handleDeadlines() {
         if now >= acceptPausedUntil { resumeAccepting() }
-        while let connection = table.popDue(now: now) {
-            if connection.deadline <= now {
-                connection.deadlinePassed(&host)
-                flush(connection)
-                keepToShare()
-            } else {
+        for connection in table.takeDue(at: now) where connection.slot >= 0 {
+            guard connection.deadline <= now else {
                 table.schedule(connection)
+                continue
             }
+            connection.deadlinePassed(&host)
+            flush(connection)
+            keepToShare()
         }
     }
 
@@ -173,165 +162,223 @@ struct Worker: ~Copyable {
 }
 
 extension Worker {
-    /// The time for which a listener that refuses new connections stays open for TCP handshakes already begun.
-    private static let handshakeWaitNanoseconds: UInt64 = 50_000_000
-
-    /// Performs the tasks from other threads, and advances the stop.
-    /// - Returns: False once the worker is done.
-    mutating func takeCommands() -> Bool {
-        let tasks = handle.takeTasks()
-        for task in tasks {
-            switch task {
-            case .wakeParked:
-                // All lists are searched: a parked request behind unsent output counts as busy.
-                for connection in table.all() where connection.phase == .parked { queue(connection) }
-            case .wake(let request):
-                let connection = table.connection(at: request.slot)
-                if let connection, connection.request == request { wake(connection) }
-            case .serve(let descriptor): admit(descriptor, from: nil)
-            case .makeRoom(let peer): makeRoomElsewhere(for: peer)
-            case .stop(let closeAt, let cutOffAt):
-                if !isDraining { listenersCloseAt = closeAt }
-                self.cutOffAt = cutOffAt
-                host.isDraining = true
+    mutating func handle(_ connection: Connection, _ events: UInt32) {
+        if connection.tls != nil || connection.isHandshaking, handleTLS(connection) { return }
+        let isGone = events & ReadyEvents.gone != 0
+        switch connection.interest {
+        case .input:
+            // Buffered bytes go first; epoll is level-triggered and will report again.
+            if !connection.isQueued || isGone { receive(connection) }
+        case _ where isGone: close(connection, .disconnected)
+        case .outputSpace: if events & ReadyEvents.writable != 0 { resumeSending(connection) }
+        case .hangUp, .nothing:
+            if events & ReadyEvents.readHangUp == 0 { return }
+            // The client may have ended only its own direction: it still gets its answer.
+            connection.inputEnded()
+            if connection.phase == .parked, host.handler.didHangUp(connection.request) {
+                connection.visit(.expired, &host)
             }
+            flush(connection)
         }
-        // The next wait may be long.
-        if !tasks.isEmpty { publish() }
-        if !isDraining { return true }
+    }
+
+    mutating func wake(_ connection: Connection) {
         now = MonotonicClock.now()
-        if now >= listenersCloseAt {
-            if listenersAreRefusing { closeListeners() } else { refuseNewConnections() }
-        }
-        if now >= cutOffAt { return false }
-        return listenersCloseAt != .never || table.count > 0 || !handle.endTasks()
+        connection.wake(&host)
+        flush(connection)
+        keepToShare()
     }
 
-    /// The drain delay is over: no new connection from now on, and idle ones close after a last moment.
-    private mutating func refuseNewConnections() {
-        listenersAreRefusing = true
-        for listener in listeners {
-            SystemCalls.refuseNewConnections(listener.descriptor, file: listener.file)
-            guard listener.file != nil else { continue }
-            // The listener refuses new connections; those already queued are served.
-            acceptQueue(of: listener)
-            _ = platform_epoll_remove(handle.poll, listener.descriptor)
-        }
-        let haveHandshakes = listeners.contains { $0.file == nil }
-        listenersCloseAt = haveHandshakes ? now.adding(nanoseconds: Self.handshakeWaitNanoseconds) : now
-        for connection in table.all() {
-            connection.beginDrain(host)
-            table.schedule(connection)
+    mutating func receive(_ connection: Connection) {
+        let room = connection.room(limits)
+        if room == 0 { return close(connection, .memory) }
+        var storage: [UInt8] = []
+        swap(&storage, &receiveBuffer)
+        defer { swap(&storage, &receiveBuffer) }
+        let received =
+            connection.tls == nil
+            ? Socket.receive(connection.descriptor, into: &storage, atMost: room)
+            : receiveTLS(connection, into: &storage, atMost: room)
+        switch received {
+        case .bytes(let count):
+            connection.received(storage.span.extracting(0..<count), by: &host)
+            flush(connection)
+        case .closed:
+            connection.inputEnded()
+            flush(connection)
+        case .wantRead, .wantWrite:
+            guard connection.tls != nil else { return }
+            receivedPartOfRecord(connection)
+            updateInterest(connection)
+        case .failed(let number):
+            // A reset of a lingering connection does not change its close cause.
+            close(connection, connection.phase == .lingering ? connection.closeCause : Self.closeCause(of: number))
         }
     }
 
-    /// The system has completed the connections in the accept queue, so their clients expect an answer and get one.
-    private mutating func closeListeners() {
-        for listener in listeners {
-            acceptQueue(of: listener)
-            _ = platform_epoll_remove(handle.poll, listener.descriptor)
-            listener.close()
+    /// Sends the output of an event, then does the connection's next step.
+    mutating func flush(_ connection: Connection) {
+        if connection.phase == .ended {
+            host.output.removeAll(keepingCapacity: true)
+            host.sharedOutput = nil
+        } else if !host.output.isEmpty {
+            guard sendOutput(connection) else { return }
         }
-        listeners.removeAll()
-        listenersCloseAt = .never
-        acceptPausedUntil = .never
+        perform(connection)
     }
 
-    private mutating func acceptQueue(of listener: Listener) {
-        while acceptConnections(listener, atMost: limits.acceptsPerWake) {}
-    }
-
-    mutating func closeEverything() {
-        var cutOff = 0
-        for connection in table.all() {
-            if ![.idle, .lingering].contains(connection.phase), !connection.isHandshaking { cutOff += 1 }
-            close(connection, .stopped)
+    /// - Returns: False if the connection was closed.
+    private mutating func sendOutput(_ connection: Connection) -> Bool {
+        defer {
+            host.sharedOutput = nil
+            if host.output.capacity > 4 * limits.outputBytes { host.output = [] }
+            host.output.removeAll(keepingCapacity: true)
         }
-        server.cutOff.wrappingAdd(cutOff, ordering: .relaxed)
-        while !handle.endTasks() {
-            for case .serve(let descriptor) in handle.takeTasks() { platform_close(descriptor) }
+        var sent = 0
+        if !connection.isWriting {
+            guard let count = send(connection, host.output) else { return false }
+            if count == host.output.count, host.sharedOutput == nil { return true }
+            sent = count
+            connection.outputBlocked(sent: sent, host)
         }
-        for listener in listeners { listener.close() }
-        listeners.removeAll()
-        platform_close(handle.poll)
-        publish()
-    }
-}
-
-enum WorkerTask {
-    case wakeParked
-    /// Visit this request, if it is still parked.
-    case wake(ParkedRequest)
-    /// Serve a connection that the first worker has accepted.
-    case serve(Int32)
-    /// Close a connection of the largest peer for one that another worker has admitted from this peer.
-    case makeRoom(Peer?)
-    case stop(listenersCloseAt: MonotonicInstant, cutOffAt: MonotonicInstant)
-}
-
-final class WorkerHandle: Sendable {
-    let wake: WakeSignal
-    /// The worker's own resources, made before its loop begins: an epoll set, and bound sockets that are in it.
-    let poll: Int32
-    let listeners: [Listener]
-    /// The time of the check that the worker has not answered yet, in nanoseconds of the monotonic clock; 0 for none.
-    private let checkedAt = Atomic<UInt64>(0)
-    /// The tasks that the worker has not taken yet; nil once it ends.
-    private let tasks = Locked<[WorkerTask]?>([])
-    /// The worker's connections, with those that it has not taken yet.
-    let load = Atomic<Int>(0)
-    let hasPeerOverShare = Atomic<Bool>(false)
-    let counters = Locked(HTTPServerCounters())
-
-    init(_ listeners: [Listener]) throws(SocketError) {
-        poll = platform_epoll_create()
-        guard poll >= 0 else { throw SocketError(.createPoll, errorNumber: -poll) }
-        wake = WakeSignal()
-        if let failure = wake.error ?? Worker.register(poll, wake: wake.descriptor, listeners: listeners) {
-            platform_close(poll)
-            throw failure
+        if sent < host.output.count { connection.pending.append(PendingOutput(bytes: Array(host.output[sent...]))) }
+        if let shared = host.sharedOutput { connection.pending.append(PendingOutput(bytes: shared, isShared: true)) }
+        if connection.pending.first?.isShared == true { return sendPending(connection) }
+        // Bytes that the socket did not take are kept, within the bound of one connection.
+        let kept = connection.pending.reduce(0) { $0 + ($1.isShared ? 0 : $1.bytes.count - $1.offset) }
+        guard kept <= limits.waitingAnswerBytes else {
+            close(connection, .memory)
+            return false
         }
-        self.listeners = listeners
-    }
-
-    /// False if the worker has not answered a check for longer than `limit`. Each check wakes the worker, and a later
-    /// check sees the answer.
-    func isRunning(at now: MonotonicInstant, within limit: Duration) -> Bool {
-        let checked = checkedAt.load(ordering: .acquiring)
-        guard checked == 0 else { return now <= MonotonicInstant(nanoseconds: checked) + limit }
-        checkedAt.store(max(now.nanoseconds, 1), ordering: .releasing)
-        wake.set()
+        host.account(connection)
         return true
     }
 
-    func answerCheck() { checkedAt.store(0, ordering: .releasing) }
-
-    /// - Returns: False if the worker takes no more tasks, or if `most` wait already.
-    @discardableResult
-    func send(_ task: WorkerTask, unless most: Int = .max) -> Bool {
-        let isTaken = tasks.withLock { tasks in
-            guard let count = tasks?.count, count < most else { return false }
-            tasks?.append(task)
-            return true
+    /// Sends as much of the waiting output as the socket takes.
+    /// - Returns: False if the connection was closed.
+    private mutating func sendPending(_ connection: Connection) -> Bool {
+        var sent = 0
+        while let next = connection.pending.first {
+            guard let count = send(connection, next.bytes, from: next.offset) else { return false }
+            sent += count
+            connection.pending[0].offset += count
+            guard next.offset + count == next.bytes.count else {
+                connection.outputBlocked(sent: sent, host)
+                return true
+            }
+            connection.pending.removeFirst()
+            host.account(connection)
         }
-        if isTaken { wake.set() }
-        return isTaken
+        connection.outputSent(host)
+        return true
     }
 
-    func takeTasks() -> [WorkerTask] {
-        tasks.withLock { tasks in
-            guard let taken = tasks else { return [] }
-            tasks = []
-            return taken
+    mutating func resumeSending(_ connection: Connection) {
+        if sendPending(connection) { perform(connection) }
+    }
+
+    /// - Returns: The number of bytes that the socket took; nil if the connection was closed because of an error.
+    private mutating func send(_ connection: Connection, _ bytes: [UInt8], from offset: Int = 0) -> Int? {
+        let sent =
+            connection.tls == nil
+            ? Socket.send(connection.descriptor, bytes, from: offset) : sendTLS(connection, bytes, from: offset)
+        switch sent {
+        case .bytes(let count): return count
+        case .wantRead, .wantWrite: return 0
+        case .closed: close(connection, .disconnected)
+        case .failed(let number): close(connection, Self.closeCause(of: number))
+        }
+        return nil
+    }
+
+    private mutating func perform(_ connection: Connection) {
+        switch connection.next(&host) {
+        case .close(let cause): return close(connection, cause)
+        case .shutdownWrite:
+            endTLS(connection)
+            // Later input is dropped, which needs no decryption.
+            connection.tls = nil
+            connection.tlsInterest = nil
+            host.account(connection)
+            if platform_shutdown_write(connection.descriptor) < 0 { return close(connection, connection.closeCause) }
+        case .resume: queue(connection)
+        case .wait: break
+        }
+        let list = table.list(for: connection)
+        // A busy connection keeps its place from the moment it became busy, whatever events follow.
+        if !(list == .busy || connection.isHandshaking) || table.list(of: connection) != list {
+            table.move(connection, to: list)
+        }
+        table.schedule(connection)
+        updateInterest(connection)
+        if connection.tls != nil {
+            host.account(connection)
+            // Decrypted bytes in memory do not make the socket readable.
+            if Self.hasReadableTLS(connection) { queue(connection) }
         }
     }
 
-    /// Takes no more tasks.
-    /// - Returns: False if one waits.
-    func endTasks() -> Bool {
-        tasks.withLock { tasks in
-            if tasks?.isEmpty == true { tasks = nil }
-            return tasks == nil
-        }
+    mutating func queue(_ connection: Connection) {
+        if connection.isQueued { return }
+        connection.isQueued = true
+        continuing.append(connection)
     }
+
+    mutating func updateInterest(_ connection: Connection) {
+        let events: UInt32 =
+            switch connection.tlsInterest ?? connection.interest {
+            case .input: ReadyEvents.readableOrEnded
+            case .outputSpace: ReadyEvents.writable
+            case .hangUp: ReadyEvents.readHangUp
+            case .nothing: 0
+            }
+        if events == connection.registeredEvents { return }
+        let result = platform_epoll_modify(handle.poll, connection.descriptor, events, table.tag(of: connection))
+        if result < 0 { return close(connection, .failed) }
+        connection.registeredEvents = events
+    }
+
+    mutating func add(_ descriptor: Int32, from peer: Peer?, isOverLimit: Bool) {
+        let id = HTTPServer.nextConnectionID.wrappingAdd(1, ordering: .relaxed).oldValue
+        let connection = Connection(id: id, descriptor: descriptor, isOverLimit: isOverLimit, host)
+        table.insert(connection, from: peer)
+        if isOverShare(table.countOfPeer(connection)) { handle.hasPeerOverShare.store(true, ordering: .relaxed) }
+        let result = platform_epoll_add(handle.poll, descriptor, ReadyEvents.readableOrEnded, table.tag(of: connection))
+        if result < 0 { return close(connection, .failed) }
+        connection.registeredEvents = ReadyEvents.readableOrEnded
+        if tls != nil {
+            // It uses no TLS memory before the first byte of its handshake, and no handshake waits for it.
+            connection.phase = .silent
+            connection.phaseDeadline = now + limits.handshakeDeadline
+        }
+        connection.beginDrain(host)
+        host.account(connection)
+        perform(connection)
+    }
+
+    /// Closes the socket (which removes it from the epoll set) and drops the connection.
+    mutating func close(_ connection: Connection, _ cause: ConnectionCloseCause) {
+        guard connection.slot >= 0 else { return }
+        if connection.phase == .parked { host.handler.didAbandon(connection.request) }
+        connection.releaseBuffer(&host)
+        table.remove(connection)
+        host.account(connection)
+        endTLS(connection)
+        connection.tls = nil
+        platform_close(connection.descriptor)
+        didClose(cause)
+    }
+
+    private static func closeCause(of errorNumber: Int32) -> ConnectionCloseCause {
+        [ECONNRESET, EPIPE, ETIMEDOUT].contains(errorNumber) ? .disconnected : .failed
+    }
+}
+
+/// The events to report about a descriptor, and the reported ones: the bits of epoll_ctl(2).
+enum ReadyEvents {
+    static let readable = UInt32(PLATFORM_READABLE)
+    static let writable = UInt32(PLATFORM_WRITABLE)
+    static let readHangUp = UInt32(PLATFORM_READ_HANG_UP)
+    static let readableOrEnded = readable | readHangUp
+    static let gone = UInt32(PLATFORM_ERROR) | UInt32(PLATFORM_HANG_UP)
 }

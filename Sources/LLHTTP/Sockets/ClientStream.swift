@@ -35,7 +35,6 @@ package final class ClientStream {
     package func send(_ bytes: [UInt8], from offset: Int) throws(ClientError) -> Socket.Transfer {
         do {
             guard let tls else { return noted(try socket.send(bytes, from: offset)) }
-            guard offset >= 0, offset < bytes.count else { return .bytes(0) }
             let transfer = noted(try tls.write(bytes.span.extracting(offset..<bytes.count)))
             if transfer == .closed { throw ClientError.closed }
             return transfer
@@ -107,17 +106,13 @@ package final class ClientStream {
 }
 
 extension ClientStream {
-    package struct RaceLimits: Sendable, Equatable {
-        /// From the first attempt to connect until one address has accepted: 3 s. That is three SYNs, so one lost
-        /// packet is survived, and a dead address is given up before the time of the whole fetch is over.
-        package var timeout: Duration = .seconds(3)
-        /// Addresses tried for one name: 8, so that a resolver's long answer does not cost descriptors.
-        package var addressCount = 8
-        /// Head start of one address over the next: 250 ms, the Connection Attempt Delay of RFC 8305, 5.
-        package var headStart: Duration = .milliseconds(250)
-
-        package init() {}
-    }
+    /// From the first attempt to connect until one address has accepted: 3 s. That is three SYNs, so one lost packet is
+    /// survived, and a dead address is given up before the time of the whole fetch is over.
+    package static let connectTime = Duration.seconds(3)
+    /// Addresses tried for one name: 8, so that a resolver's long answer does not cost descriptors.
+    private static let addressCount = 8
+    /// Head start of one address over the next: 250 ms, the Connection Attempt Delay of RFC 8305, 5.
+    private static let headStart = Duration.milliseconds(250)
 
     package static func open(socket path: String) throws(ClientError) -> ClientStream {
         do {
@@ -136,13 +131,13 @@ extension ClientStream {
         _ host: String,
         port: UInt16,
         names: NameResolver,
-        limits: RaceLimits = .init(),
+        connectTime: Duration = connectTime,
         cancelledBy cancellation: WakeSignal? = nil,
         until deadline: MonotonicInstant
     ) throws(ClientError) -> ClientStream {
         let addresses = try names.addresses(of: host, port: port, cancelledBy: cancellation, until: deadline)
-        let deadline = min(deadline, MonotonicClock.now() + limits.timeout)
-        var untried = addresses.prefix(limits.addressCount)
+        let deadline = min(deadline, MonotonicClock.now() + connectTime)
+        var untried = addresses.prefix(addressCount)
         var underWay: [(stream: ClientStream, address: SocketAddress)] = []
         var lastReason = "there is no address"
         while true {
@@ -163,7 +158,7 @@ extension ClientStream {
             let interests = underWay.map {
                 (descriptor: $0.stream.socket.descriptor, wantsInput: false, wantsSpace: true)
             }
-            let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + limits.headStart)
+            let pause = untried.isEmpty ? deadline : min(deadline, MonotonicClock.now() + headStart)
             switch BlockingWait.wait(for: interests, or: cancellation, until: pause) {
             case .ready(let position):
                 let attempt = underWay.remove(at: position)

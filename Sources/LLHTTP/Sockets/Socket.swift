@@ -1,4 +1,5 @@
 internal import CLLSystem
+@_exported public import LLBytes
 
 /// The owner of one stream socket: non-blocking, closed on exec and when this value ends.
 package struct Socket: ~Copyable {
@@ -20,6 +21,8 @@ package struct Socket: ~Copyable {
         case wantRead, wantWrite
         /// The peer has ended its direction; under TLS with close_notify, so that the stream is whole.
         case closed
+        /// The system reported this error number.
+        case failed(Int32)
     }
 
     package static func make(for address: SocketAddress) throws(SocketError) -> Socket {
@@ -116,28 +119,59 @@ package struct Socket: ~Copyable {
 
 extension Socket {
     package func receive(into buffer: inout [UInt8]) throws(SocketError) -> Transfer {
-        let transfer = try Self.transfer(.receive, .wantRead) { SystemCalls.receive(descriptor, into: &buffer) }
-        return transfer == .bytes(0) ? .closed : transfer
+        try Self.checked(Self.receive(descriptor, into: &buffer), .receive)
     }
 
     /// A disconnected peer causes an error, never a signal.
     package func send(_ bytes: [UInt8], from offset: Int = 0) throws(SocketError) -> Transfer {
-        try Self.transfer(.send, .wantWrite) { SystemCalls.send(descriptor, bytes, from: offset) }
+        try Self.checked(Self.send(descriptor, bytes, from: offset), .send)
     }
 
-    private static func transfer(
-        _ operation: SocketError.Operation,
-        _ wait: Transfer,
-        _ call: () -> Int
+    private static func checked(
+        _ transfer: Transfer,
+        _ operation: SocketError.Operation
     ) throws(SocketError) -> Transfer {
-        while true {
-            let result = call()
-            if result >= 0 { return .bytes(result) }
-            if result == -Int(EINTR) { continue }
-            if result == -Int(EAGAIN) { return wait }
-            throw SocketError(operation, errorNumber: Int32(truncatingIfNeeded: -result))
+        if case .failed(let number) = transfer { throw SocketError(operation, errorNumber: number) }
+        return transfer
+    }
+
+    package static func receive(_ descriptor: Int32, into buffer: inout [UInt8], atMost most: Int = .max) -> Transfer {
+        // The system writes at most this number of bytes from the base address on, all within the array.
+        let result = unsafe buffer.withUnsafeMutableBytes { bytes in
+            unsafe platform_recv(descriptor, bytes.baseAddress, min(bytes.count, most))
+        }
+        return result == 0 ? .closed : transfer(of: result, orWait: .wantRead)
+    }
+
+    /// Sends `bytes` from `offset` on; `offset` must not exceed their number.
+    package static func send(_ descriptor: Int32, _ bytes: [UInt8], from offset: Int = 0) -> Transfer {
+        guard offset >= 0, offset < bytes.count else { return .bytes(0) }
+        // 0 <= offset < count, so the call reads only the rest of the array.
+        let result = unsafe bytes.withUnsafeBytes { all in
+            unsafe platform_send(descriptor, all.baseAddress.map { unsafe $0 + offset }, all.count - offset)
+        }
+        return transfer(of: result, orWait: .wantWrite)
+    }
+
+    private static func transfer(of result: Int, orWait wait: Transfer) -> Transfer {
+        if result >= 0 { return .bytes(result) }
+        switch Int32(truncatingIfNeeded: -result) {
+        case EAGAIN, EINTR, ENOBUFS: return wait
+        case let number: return .failed(number)
         }
     }
+
+    /// The descriptor, or the negated error number. `peer` is set if the accepted connection has a peer address; clients
+    /// of a Unix socket have none.
+    package static func accept(_ listener: Int32, peer: inout SocketAddress?) -> Int32 {
+        var address = platform_address()
+        let result = unsafe platform_accept(listener, &address)
+        peer = result >= 0 && address.port != 0 ? SocketAddress(address) : nil
+        return result
+    }
+
+    /// Makes an empty file in memory (memfd_create(2)); the result is its descriptor, or the negated error number.
+    package static func memoryFile() -> Int32 { platform_memory_file() }
 }
 
 extension Socket {
@@ -161,5 +195,43 @@ extension Socket {
         // The pointer and the count describe the path's own bytes.
         let result = unsafe text.withCString { unsafe platform_unix_bind(descriptor, $0, text.utf8.count) }
         try Self.check(result, .bind, .unix(path))
+    }
+}
+
+package struct SocketError: Error, Equatable, CustomStringConvertible {
+    package enum Operation: String, Sendable {
+        case createSocket = "create a socket"
+        case setOption = "set a socket option"
+        case bind = "bind to"
+        case listen = "listen on"
+        case connect = "connect to"
+        case receive = "receive from"
+        case send = "send to"
+        case createPoll = "create an epoll set"
+        case controlPoll = "change an epoll set"
+        case createEventDescriptor = "create an event descriptor"
+        case readAddress = "read the address of"
+        case setMode = "set the permissions of"
+        case replace
+    }
+
+    package let operation: Operation
+    package let errorNumber: Int32
+    package let address: ListenAddress?
+
+    package init(_ operation: Operation, errorNumber: Int32, address: ListenAddress? = nil) {
+        self.operation = operation
+        self.errorNumber = errorNumber
+        self.address = address
+    }
+
+    /// One sentence, for instance `cannot bind to 127.0.0.1:8080: Address already in use`.
+    package var description: String {
+        let place = address.map { " \($0)" } ?? ""
+        // errno's text would mislead here.
+        let isOther = operation == .replace && errorNumber == ENOTSOCK
+        let reason =
+            isOther ? "the file there is no socket, so it is left alone" : SystemReason.sentence(for: errorNumber)
+        return "cannot \(operation.rawValue)\(place): \(reason)"
     }
 }

@@ -6,22 +6,19 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
     /// 0 … 65535; 0 lets the system choose.
     package let port: UInt16
-    /// The IPv6 scope (interface index) of a link-local address, else 0.
-    package let scope: UInt32
 
     package var isIPv6: Bool { bytes.count == 16 }
 
-    package init(bytes: [UInt8], port: UInt16, scope: UInt32 = 0) {
+    package init(bytes: [UInt8], port: UInt16) {
         self.bytes = bytes
         self.port = port
-        self.scope = scope
     }
 
     init(_ system: platform_address) {
         // The tuple is 16 UInt8 without padding, so its bytes are the address; they are copied at once.
         let all = unsafe withUnsafeBytes(of: system.address) { unsafe Array($0) }
         let bytes = system.is_ipv6 != 0 ? all : Array(all.prefix(4))
-        self.init(bytes: bytes, port: system.port, scope: system.scope)
+        self.init(bytes: bytes, port: system.port)
     }
 
     package static func loopback(port: UInt16) -> SocketAddress {
@@ -46,14 +43,11 @@ package struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return self == other || [self, other].contains { $0.bytes.allSatisfy { $0 == 0 } }
     }
 
-    package func with(port: UInt16) -> SocketAddress {
-        SocketAddress(bytes: bytes, port: port, scope: scope)
-    }
+    package func with(port: UInt16) -> SocketAddress { SocketAddress(bytes: bytes, port: port) }
 
     var system: platform_address {
         var system = platform_address()
         system.port = port
-        system.scope = scope
         system.is_ipv6 = isIPv6 ? 1 : 0
         // At most 16 bytes (checked when the address was made) go into a tuple of 16.
         unsafe withUnsafeMutableBytes(of: &system.address) { target in

@@ -33,7 +33,11 @@ internal import LLJOSE
         }
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         if let identity { try use(identity.certificateFile, identity.keyFile) }
-        if speaksHTTP { try offerHTTP1() }
+        // `http/1.1` alone, so that a server cannot choose HTTP/2. Unlike most OpenSSL functions, this one returns 0 on
+        // success.
+        if speaksHTTP, unsafe SSL_CTX_set_alpn_protos(pointer, http1, UInt32(http1.count)) != 0 {
+            throw .failure(of: "ALPN")
+        }
     }
 
     /// A server's settings, with certificate chain and key from PEM files. With `clientAuthoritiesFile`, only clients
@@ -59,7 +63,12 @@ internal import LLJOSE
             // 8446, 4.6.1). A chain of tickets would therefore outlive the certificate.
             try TLSError.require(unsafe CLLOpenSSL_SSL_CTX_never_resume(pointer), "the end of session resumption")
         } else {
-            try resumeSessions(lifetimeSeconds: Self.sessionSeconds)
+            // Sessions resume by ticket with this context alone, for an hour, the lifetime of a connection. Another
+            // context, made from other files, has other ticket keys.
+            let name = Array("limited-login".utf8)
+            let named = unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count))
+            try TLSError.require(named, "session resumption")
+            unsafe CLLOpenSSL_SSL_CTX_resume_by_ticket(pointer, 3_600)
         }
         unsafe CLLOpenSSL_SSL_CTX_set_longest_chain(pointer, Self.handshakeMessageBytes)
         unsafe CLLOpenSSL_SSL_CTX_read_one_record(pointer)
@@ -71,25 +80,19 @@ internal import LLJOSE
     /// with a post-quantum key exchange.
     static let handshakeMessageBytes = 16_384
 
-    /// The time in seconds during which a session can be resumed: one hour, the same as a connection's lifetime.
-    static let sessionSeconds = 3_600
-
-    /// Server: the earliest end of the certificates it sends, in seconds since 1970; nil if it has no certificate.
-    package var certificateExpiry: Int64? { certificateTimes.map(\.end).min().flatMap { $0 < 0 ? nil : $0 } }
-
-    /// Server: the latest start of the certificates it sends, in seconds since 1970; nil if it has no certificate.
-    package var certificateStart: Int64? { certificateTimes.map(\.start).max() }
-
-    private var certificateTimes: [(start: Int64, end: Int64)] {
-        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return [] }
-        var times = [(unsafe CLLOpenSSL_X509_start(own), unsafe CLLOpenSSL_X509_expiry(own))]
+    /// Server: the latest start and the earliest end of the certificates it sends, in seconds since 1970; nil if it has none
+    /// or one that cannot be read.
+    package var certificateTimes: (start: Int64, end: Int64)? {
+        guard let own = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
+        var times = (start: unsafe CLLOpenSSL_X509_start(own), end: unsafe CLLOpenSSL_X509_expiry(own))
         let chain = unsafe CLLOpenSSL_SSL_CTX_chain(pointer)
         // In bounds: an index stays below the count of the chain, and nothing changes the chain after `init`.
         for index in 0..<max(0, unsafe CLLOpenSSL_chain_count(chain)) {
             guard let certificate = unsafe CLLOpenSSL_chain_certificate(chain, index) else { continue }
-            times.append((unsafe CLLOpenSSL_X509_start(certificate), unsafe CLLOpenSSL_X509_expiry(certificate)))
+            times.start = max(times.start, unsafe CLLOpenSSL_X509_start(certificate))
+            times.end = min(times.end, unsafe CLLOpenSSL_X509_expiry(certificate))
         }
-        return times
+        return times.end < 0 ? nil : times
     }
 
     /// Requires a regular file, because OpenSSL opens the files itself and would wait for the writer of a pipe.
@@ -142,14 +145,6 @@ extension TLSError {
 private let http1: [UInt8] = [8, 0x68, 0x74, 0x74, 0x70, 0x2F, 0x31, 0x2E, 0x31]
 
 extension TLSContext {
-    /// Client: offers `http/1.1` alone, so that a server cannot choose HTTP/2.
-    func offerHTTP1() throws(TLSError) {
-        // Unlike most OpenSSL functions, this one returns 0 on success.
-        guard unsafe SSL_CTX_set_alpn_protos(pointer, http1, UInt32(http1.count)) == 0 else {
-            throw .failure(of: "ALPN")
-        }
-    }
-
     /// Server: chooses `http/1.1` if the client offers it, and refuses a client that offers only others (RFC 7301,
     /// 3.2).
     func chooseHTTP1() {
@@ -174,14 +169,5 @@ extension TLSContext {
         else { throw .failure(of: "the client authorities", in: file) }
         unsafe SSL_CTX_set_client_CA_list(pointer, names)
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-    }
-
-    /// Server: sessions resume by ticket with this context alone. Another context, made from other files, has other
-    /// ticket keys.
-    func resumeSessions(lifetimeSeconds: Int) throws(TLSError) {
-        let name: [UInt8] = Array("limited-login".utf8)
-        let named = unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count))
-        try TLSError.require(named, "session resumption")
-        unsafe CLLOpenSSL_SSL_CTX_resume_by_ticket(pointer, lifetimeSeconds)
     }
 }

@@ -11,7 +11,8 @@ extension Listener {
             throw SocketError(.bind, errorNumber: ENOENT, address: .unix(path))
         }
         do throws(SocketError) {
-            try Self.setMode(mode, of: path)
+            let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
+            try Socket.check(result, .setMode, .unix(path))
             try Socket.check(platform_listen(socket.descriptor, backlog), .listen, .unix(path))
         } catch {
             file.remove()
@@ -52,11 +53,6 @@ extension Listener {
             }
         }
         throw SocketError(.bind, errorNumber: EADDRINUSE, address: .unix(path))
-    }
-
-    private static func setMode(_ mode: UnixSocketMode, of path: UnixSocketPath) throws(SocketError) {
-        let result = unsafe path.description.withCString { unsafe platform_change_mode($0, mode.bits) }
-        try Socket.check(result, .setMode, .unix(path))
     }
 }
 

@@ -105,7 +105,7 @@ package final class GraphClient: Sendable {
 
     /// - Parameter accessToken: Nil for a request that has the token in its query.
     private func request(
-        _ method: HTTPSRequest.Method,
+        _ method: HTTPMethod,
         _ path: String,
         _ query: [(name: String, value: String)] = [],
         by accessToken: String? = nil,

@@ -56,7 +56,7 @@ final class Service {
         )
         revocations = core.revocations
         let handler = ServiceHandler(core: core, listener: .service)
-        host = ConnectionHost(limits: HTTPServerLimits(), worker: 0, handler: handler, now: now)
+        host = ConnectionHost(limits: HTTPServerLimits(), handler: handler, now: now)
         host.waitingSince = now
         host.unixSeconds = WallClock.unixSeconds()
         connection = Connection(id: 1, descriptor: -1, isOverLimit: false, host)

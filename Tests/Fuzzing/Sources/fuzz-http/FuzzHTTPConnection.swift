@@ -1,5 +1,6 @@
-import LLHTTP
 import LLTestSupport
+
+@testable import LLHTTP
 
 /// Feeds any bytes in any pieces to the connection machine, with time passing, a slow reader, wakes and the peer's end
 /// in between. It must not crash, each connection waits for something or is closed, and memory is bounded.

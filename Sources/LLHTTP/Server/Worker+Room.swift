@@ -17,7 +17,7 @@ extension Worker {
     mutating func acceptConnections(_ listener: Listener, atMost most: Int) -> Bool {
         for _ in 0..<most {
             var address: SocketAddress?
-            let result = SystemCalls.accept(listener.descriptor, peer: &address)
+            let result = Socket.accept(listener.descriptor, peer: &address)
             if result >= 0 {
                 if listener.file != nil, assign(result) { continue }
                 handle.load.wrappingAdd(1, ordering: .relaxed)
@@ -66,7 +66,7 @@ extension Worker {
         } else {
             // No connection may wait here, so neither a request is read nor a TLS handshake made; only the bytes that
             // the socket takes at once are sent.
-            if tls == nil { _ = SystemCalls.send(descriptor, Self.fullAnswer) }
+            if tls == nil { _ = Socket.send(descriptor, Self.fullAnswer) }
             platform_close(descriptor)
             didClose(.limit)
         }
@@ -166,5 +166,92 @@ extension Worker {
             // The worker tries again when the pause is over.
             if result < 0, watched { acceptPausedUntil = now + limits.acceptPause }
         }
+    }
+}
+
+/// The order in which connections make room if all together hold too much: the least rank first.
+enum MemoryRank: UInt64 {
+    /// Between requests, after the last answer, or without a request for long: the client loses only the connection.
+    case idle
+    /// A request, an answer or a handshake that takes too long.
+    case slow
+    /// A request or an answer that began a moment ago, or a new connection before its first request.
+    case fresh
+    /// A handshake that began a moment ago. It is large for that moment, and ``HTTPServerLimits/handshakes`` bounds them all.
+    case handshake
+    /// A whole request that waits for its answer.
+    case parked
+}
+
+extension Connection {
+    /// - Parameter now: The time up to which bytes have been read: the client is not charged for later ones.
+    func memoryRank(_ limits: HTTPServerLimits, at now: MonotonicInstant) -> MemoryRank {
+        let isSlow = isSlow(limits, at: now)
+        let byAge = isSlow ? MemoryRank.slow : .fresh
+        if isWriting { return byAge }
+        switch phase {
+        case .idle where hasPartialInput: return byAge
+        case .idle, .silent: return requestsServed == 0 && !isSlow ? .fresh : .idle
+        case .lingering, .closing, .ended: return .idle
+        case .head, .body, .discarding, .waiting: return byAge
+        case .handshaking: return busySince + limits.slowHandshakeAge <= now ? .slow : .handshake
+        case .parked: return .parked
+        }
+    }
+}
+
+extension Worker {
+    /// Returns memory to the system after half of at least 128 connections have closed, since each of the few that stay may
+    /// hold a page; also each time the connections hold a sixteenth of the share more, since growing buffers leave holes.
+    mutating func releaseMemory() {
+        peakCount = max(peakCount, table.count)
+        releasedBytes = min(releasedBytes, host.counters.heldBytes)
+        let halfIsGone = peakCount >= 128 && table.count < peakCount / 2
+        guard halfIsGone || host.counters.heldBytes > releasedBytes + memoryShare / 16 else { return }
+        peakCount = table.count
+        releasedBytes = host.counters.heldBytes
+        platform_release_memory()
+    }
+
+    /// The connections hold more than the worker's share: some are closed. Those of a peer over its share come before all
+    /// others, so that one peer's many small connections close no other peer's single larger one. Then they go by rank,
+    /// then the larger ones first; equal ones keep the order of their list.
+    ///
+    /// It ends when a sixteenth of the share is free. Each connection holds at least 1 KiB, so the walk through all of
+    /// them then costs 16 steps for each KiB received.
+    mutating func freeMemory() {
+        let target = memoryShare - memoryShare / 16
+        let largest = table.greatestPeer().flatMap { isOverShare($0.count) ? $0.peer : nil }
+        let all = table.all()
+        let parked = all.filter { table.list(of: $0) == .parked }
+        // Beyond half of the share, large parked requests are closed like fresh ones, which leaves room for all others.
+        let parkedAreMany = parked.reduce(0) { $0 + $1.accountedBytes } > memoryShare / 2
+        let order = all.map { connection in
+            var rank = connection.memoryRank(limits, at: polledAt)
+            if rank == .parked, parkedAreMany { rank = .fresh }
+            let isOverShare = largest.map { table.isFrom($0, connection) } ?? false
+            let group = (isOverShare ? 0 : 8) + rank.rawValue
+            return (group, -connection.accountedBytes, table.order(of: connection), connection.slot)
+        }
+        for (_, _, _, slot) in order.sorted(by: <) {
+            if host.counters.heldBytes <= target { break }
+            if let connection = table.connection(at: slot) { giveUp(connection) }
+        }
+    }
+
+    /// Closes a connection for memory. A request that has begun is answered first, if the socket takes the answer at
+    /// once.
+    private mutating func giveUp(_ connection: Connection) {
+        guard connection.giveUp(&host) else { return close(connection, .memory) }
+        flush(connection)
+        if connection.isWriting { close(connection, .memory) }
+    }
+
+    /// A part of a TLS record has come, and OpenSSL keeps a buffer for it: a request has begun.
+    mutating func receivedPartOfRecord(_ connection: Connection) {
+        host.account(connection)
+        guard connection.phase == .idle, connection.hasPartialInput, table.list(of: connection) != .busy else { return }
+        connection.busySince = now
+        table.move(connection, to: .busy)
     }
 }

@@ -9,7 +9,9 @@ extension ServiceConfiguration {
     ///
     /// It checks the permissions of the files with secrets.
     package var warnings: [String] {
-        var warnings = (verdictDoubts + callerDoubts + gatewayDoubts + storeDoubts).filter(\.isThere).map(\.sentence)
+        let doubts = [verdictDoubts, callerDoubts, gatewayDoubts, storeDoubts].joined()
+        var warnings = doubts.filter(\.key).map(\.value)
+        if !self.gatewayIsEnabled { warnings += idleSettings(of: .gateway) }
         if self.callbacksURL == nil { warnings += idleSettings(of: .webhook) }
         if self.issuer == nil { warnings += idleSettings(of: .tokens) }
         for row in Settings.rows where row.kind == .secretFile {
@@ -22,98 +24,71 @@ extension ServiceConfiguration {
         return warnings
     }
 
-    private typealias Doubt = (isThere: Bool, sentence: String)
+    /// Sentences, each behind the condition under which it is told.
+    private typealias Doubts = KeyValuePairs<Bool, String>
 
-    private var verdictDoubts: [Doubt] {
+    private var verdictDoubts: Doubts {
         let oddIssuer = self.issuers.first { $0.hasSuffix("/") }
         return [
-            (
-                oddIssuer != nil,
+            oddIssuer != nil:
                 "The issuer '\(oddIssuer ?? "")' ends with a slash: issuers are compared byte by byte, and Facebook's have "
-                    + "none there."
-            ),
+                + "none there.",
             // The pair is not refused: an app with Limited Login on iPhones and another login on Android needs both.
-            (
-                self.onlyLimitedTracking && self.accessTokensAreAccepted,
+            self.onlyLimitedTracking && self.accessTokensAreAccepted:
                 "tracking: limited is about id tokens alone: with access_tokens: accept a login with tracking is accepted by "
-                    + "its access token."
-            ),
-            (
-                !self.bindingIsRequired,
+                + "its access token.",
+            !self.bindingIsRequired:
                 "binding is optional: a backend that sends neither nonce nor subject takes a token that was stolen, or "
-                    + "made for another login."
-            ),
+                + "made for another login.",
         ]
     }
 
-    private var callerDoubts: [Doubt] {
+    private var callerDoubts: Doubts {
         let isOpen = self.clientKeysFile == nil && self.tlsClientCAFile == nil
         let address = self.listen.network
         return [
-            (
-                isOpen && address?.isLoopback == false,
+            isOpen && address?.isLoopback == false:
                 "The listener \(self.listen) is open to anybody who can reach it: "
-                    + "neither client_keys_file nor tls_client_ca_file is set."
-            ),
-            (
-                isOpen && address == nil && self.listenMode.isForEverybody,
+                + "neither client_keys_file nor tls_client_ca_file is set.",
+            isOpen && address == nil && self.listenMode.isForEverybody:
                 "The listener \(self.listen) is open to every user of this machine: listen_mode is \(self.listenMode), and "
-                    + "client_keys_file is not set."
-            ),
-            (
-                isOpen && self.accessTokensAreAccepted,
+                + "client_keys_file is not set.",
+            isOpen && self.accessTokensAreAccepted:
                 "access_tokens is accept and client_keys_file is not set: anybody who can reach the listener can have the "
-                    + "app ask Graph, which limits how often an app asks."
-            ),
-            (
-                self.trustedPeers.contains(where: \.isEverything),
-                "trusted_peers names every address: one client may then take all connections. Name the gateway's."
-            ),
+                + "app ask Graph, which limits how often an app asks.",
+            self.trustedPeers.contains(where: \.isEverything):
+                "trusted_peers names every address: one client may then take all connections. Name the gateway's.",
         ]
     }
 
-    private var gatewayDoubts: [Doubt] {
+    private var gatewayDoubts: Doubts {
         let (isOn, asksForProofs) = (self.gatewayIsEnabled, self.dpop == .requiredIfBound)
-        let idle = isOn ? [] : idleSettings(of: .gateway).map { (true, $0) }
-        return idle + [
-            (
-                !isOn && asksForProofs,
-                "dpop is required_if_bound and gateway is not enabled: no route asks for a proof."
-            ),
-            (
-                isOn && !asksForProofs,
+        return [
+            !isOn && asksForProofs: "dpop is required_if_bound and gateway is not enabled: no route asks for a proof.",
+            isOn && !asksForProofs:
                 "gateway is enabled and dpop is \(self.dpop.rawValue): a token that is bound to a key passes as Bearer "
-                    + "without a proof (RFC 9449 section 7.2). Set dpop to required_if_bound where your clients send proofs."
-            ),
-            (
-                isOn && asksForProofs && self.gatewayOrigin == nil,
+                + "without a proof (RFC 9449 section 7.2). Set dpop to required_if_bound where your clients send proofs.",
+            isOn && asksForProofs && self.gatewayOrigin == nil:
                 "dpop is required_if_bound and gateway_origin is not set: scheme and host of a proof are compared with what "
-                    + "the gateway says, so it must set X-Forwarded-Proto and X-Forwarded-Host itself."
-            ),
+                + "the gateway says, so it must set X-Forwarded-Proto and X-Forwarded-Host itself.",
         ]
     }
 
-    private var storeDoubts: [Doubt] {
+    private var storeDoubts: Doubts {
         let store = self.replayStore
         let hasPassword =
             store?.password != nil || self.replayStorePasswordFile != nil || self.replayStoreSentinelPasswordFile != nil
         let (wanted, fitting) = (self.signatureCacheEntries, signaturesPerWorker)
         return [
-            (
-                hasPassword && store?.isSecure == false && store?.isLoopbackHost == false,
+            hasPassword && store?.isSecure == false && store?.isLoopbackHost == false:
                 "The password of replay_store goes over the network in the clear to \(store?.host ?? ""): use "
-                    + "\(store?.secureScheme ?? "")."
-            ),
+                + "\(store?.secureScheme ?? "").",
             // With many cores the default may exceed the memory, but the operator did not set it.
-            (
-                fitting < wanted && wanted != VerifiedSignatureCache.defaultCapacity,
+            fitting < wanted && wanted != VerifiedSignatureCache.defaultCapacity:
                 "signature_cache_entries is \(wanted), and memory_limit leaves room for \(fitting) "
-                    + "in each of \(workerCount) workers: so many are remembered."
-            ),
-            (
-                self.callbacksURL != nil && self.appSecretsFile == nil,
-                "callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404."
-            ),
+                + "in each of \(workerCount) workers: so many are remembered.",
+            self.callbacksURL != nil && self.appSecretsFile == nil:
+                "callbacks_url is set and app_secrets_file is not: Facebook's callbacks are 404.",
         ]
     }
 

@@ -49,7 +49,7 @@ extension ServiceConfiguration {
                 settings[row.name] = nil
             }
         }
-        while let conflict = conflicts(isWhole: only == nil).first(where: \.isThere) {
+        while let (_, conflict) = conflicts(isWhole: only == nil).first(where: \.key) {
             let row = conflict.of.row
             let setting = settings.removeValue(forKey: row.name)
             mistakes.addNew(setting?.origin.description ?? row.name, conflict.reason, row, beside: conflict.with?.row)
@@ -60,121 +60,117 @@ extension ServiceConfiguration {
     }
 
     /// Settings that do not go together: the one at fault, the one that it depends on, and the reason.
-    private typealias Conflict = (isThere: Bool, of: any AnySetting, with: (any AnySetting)?, reason: String)
+    private typealias Conflict = (of: any AnySetting, with: (any AnySetting)?, reason: String)
+    /// Each stands behind its condition.
+    private typealias Conflicts = KeyValuePairs<Bool, Conflict>
 
     private func isSet(_ setting: any AnySetting) -> Bool { settings[setting.row.name] != nil }
 
-    private func lacks(_ setting: any AnySetting, _ others: any AnySetting...) -> Conflict {
+    private func lacks(_ setting: any AnySetting, _ others: any AnySetting...) -> Conflicts.Element {
         let missing = others.filter { !isSet($0) }
         let names = missing.map(\.row.name).joined(separator: " and ")
-        return (isSet(setting) && !missing.isEmpty, setting, missing.first, "set \(names) too")
+        return (isSet(setting) && !missing.isEmpty, (setting, missing.first, "set \(names) too"))
     }
 
-    private func conflicts(isWhole: Bool) -> [Conflict] {
+    private func conflicts(isWhole: Bool) -> [Conflicts.Element] {
         let isShared = isWhole && self.listen.network?.collides(with: self.adminListen) == true
         let sharing =
             "the administrative listener has the service's own address \(self.listen); give one of them another port"
-        return conflictsOfParts + conflictsOfTokens + conflictsOfValues
-            + [(isShared, all.adminListen, all.listen, sharing)]
+        let others: [Conflicts] = [
+            conflictsOfParts, conflictsOfTokens, conflictsOfValues, [isShared: (all.adminListen, all.listen, sharing)],
+        ]
+        return lacking + others.joined()
     }
 
-    private var conflictsOfParts: [Conflict] {
+    /// Callers need keys where tokens are issued, because a caller gets a token that others accept as a login.
+    private var lacking: [Conflicts.Element] {
+        [
+            lacks(all.tlsCertificateFile, all.tlsKeyFile), lacks(all.tlsKeyFile, all.tlsCertificateFile),
+            lacks(all.replayStoreSentinelUser, all.replayStoreSentinelPasswordFile),
+            lacks(all.replayStoreCertificateFile, all.replayStoreKeyFile),
+            lacks(all.replayStoreKeyFile, all.replayStoreCertificateFile),
+            lacks(all.callbacksURL, all.callbacksSecretFile, all.dataDeletionStatusURL),
+            lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
+        ]
+    }
+
+    private var conflictsOfParts: Conflicts {
         let fields = self.authHeaders.map { $0.name.lowercased() }
         let oddApp = self.appIDs.first { !$0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
         var hasPasswordInFlag = false
         if case .flag? = settings[all.replayStore.row.name]?.origin {
             hasPasswordInFlag = self.replayStore?.password != nil
         }
+        let needsTLS = "client certificates need TLS: set tls_certificate_file and tls_key_file"
         return [
-            (
-                isSet(all.listenMode) && self.listen.network != nil, all.listenMode, all.listen,
-                "permissions have no meaning for \(self.listen); set listen to unix:PATH"
-            ),
-            lacks(all.tlsCertificateFile, all.tlsKeyFile), lacks(all.tlsKeyFile, all.tlsCertificateFile),
-            (
-                self.tlsClientCAFile != nil && self.tlsCertificateFile == nil, all.tlsClientCAFile,
-                all.tlsCertificateFile,
-                "client certificates need TLS: set tls_certificate_file and tls_key_file"
-            ),
-            (
-                oddApp != nil && self.issuers.contains(where: VerificationPolicy.defaultIssuers.contains), all.appIDs,
-                nil,
-                "Facebook's app ids are decimal digits alone, and '\(oddApp ?? "")' is not: copy the App ID from the App "
-                    + "Dashboard, without quotation marks or spaces"
-            ),
-            (Set(fields).count < fields.count, all.authHeaders, nil, "two fields have the same name"),
-            (
-                hasPasswordInFlag, all.replayStore, nil,
-                "a password in a flag stands in the process list for every user: set "
-                    + "\(all.replayStore.row.environmentName), or replay_store_password_file"
-            ),
-            lacks(all.replayStoreSentinelUser, all.replayStoreSentinelPasswordFile),
-            lacks(all.replayStoreCertificateFile, all.replayStoreKeyFile),
-            lacks(all.replayStoreKeyFile, all.replayStoreCertificateFile),
-            lacks(all.callbacksURL, all.callbacksSecretFile, all.dataDeletionStatusURL),
+            isSet(all.listenMode) && self.listen.network != nil:
+                (all.listenMode, all.listen, "permissions have no meaning for \(self.listen); set listen to unix:PATH"),
+            self.tlsClientCAFile != nil && self.tlsCertificateFile == nil:
+                (all.tlsClientCAFile, all.tlsCertificateFile, needsTLS),
+            oddApp != nil && self.issuers.contains(where: VerificationPolicy.defaultIssuers.contains):
+                (
+                    all.appIDs, nil,
+                    "Facebook's app ids are decimal digits alone, and '\(oddApp ?? "")' is not: copy the App ID from the App "
+                        + "Dashboard, without quotation marks or spaces"
+                ),
+            Set(fields).count < fields.count: (all.authHeaders, nil, "two fields have the same name"),
+            hasPasswordInFlag:
+                (
+                    all.replayStore, nil,
+                    "a password in a flag stands in the process list for every user: set "
+                        + "\(all.replayStore.row.environmentName), or replay_store_password_file"
+                ),
         ]
     }
 
-    /// Callers need keys, because a caller gets a token that others accept as a login.
-    private var conflictsOfTokens: [Conflict] {
+    private var conflictsOfTokens: Conflicts {
         let (issuer, scope) = (self.issuer ?? "", self.tokenScope ?? "")
         let foreign = SettingFault(issuer, "is an issuer of id tokens (issuers): tokens of one's own need another name")
         var fault: InvalidConfiguration?
         do throws(InvalidConfiguration) { _ = try tokenPolicy() } catch { fault = error }
         return [
-            (self.issuers.contains(issuer), all.issuer, nil, foreign.reason),
-            lacks(all.issuer, all.clientKeysFile, all.signingKeysFile),
+            self.issuers.contains(issuer): (all.issuer, nil, foreign.reason),
             // Each value was checked by itself, so the scope stands in two settings.
-            (fault != nil && !scope.isEmpty, all.tokenScope, nil, "\(fault?.description ?? "")"),
+            fault != nil && !scope.isEmpty: (all.tokenScope, nil, "\(fault?.description ?? "")"),
         ]
     }
 
-    private var conflictsOfValues: [Conflict] {
+    private var conflictsOfValues: Conflicts {
         let time = seconds(self.jwksTTL)
         let (least, greatest) = (seconds(self.jwksMinimumTTL), seconds(self.jwksMaximumTTL))
         let unit = all.jwksTTL.row.kind.withUnit
         let idle = HTTPServerLimits.greatestVerifiedIdleTimeout
+        let (store, url) = (self.replayStore, all.replayStore)
+        let (passwordFile, sentinelsFile) = (all.replayStorePasswordFile, all.replayStoreSentinelPasswordFile)
+        let certificate = all.replayStoreCertificateFile
+        let needsSecrets = "Graph is asked about access tokens with the app's secret: set app_secrets_file"
         var hasSentinels = false
-        if case .sentinel? = self.replayStore?.kind { hasSentinels = true }
+        if case .sentinel? = store?.kind { hasSentinels = true }
         return [
-            (
-                least > greatest, all.jwksMinimumTTL, nil,
-                "the least time to live (\(least) s) is above the greatest (\(greatest) s)"
-            ),
-            (
-                time < least || time > greatest, all.jwksTTL, nil,
-                "\(unit(time)) is outside \(unit(least)) to \(unit(greatest)), which "
-                    + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
-            ),
-            (
-                self.replayStorePasswordFile != nil && self.replayStore == nil, all.replayStorePasswordFile,
-                all.replayStore,
-                "the store in memory has no password; set replay_store to a redis:// URL"
-            ),
-            (
-                self.replayStorePasswordFile != nil && self.replayStore?.password != nil, all.replayStorePasswordFile,
-                all.replayStore, "the URL in replay_store has a password already"
-            ),
-            (
-                self.replayStoreSentinelPasswordFile != nil && !hasSentinels, all.replayStoreSentinelPasswordFile,
-                all.replayStore, "replay_store names no sentinels: set it to a redis+sentinel:// URL"
-            ),
-            (
-                self.replayStoreCertificateFile != nil && self.replayStore?.isSecure != true,
-                all.replayStoreCertificateFile, all.replayStore,
-                "a certificate is shown over TLS alone: set replay_store to a rediss:// URL"
-            ),
-            (
-                self.accessTokensAreAccepted && self.appSecretsFile == nil, all.accessTokensAreAccepted,
-                all.appSecretsFile,
-                "Graph is asked about access tokens with the app's secret: set app_secrets_file"
-            ),
-            (
-                self.tlsClientCAFile != nil && self.idleTimeout > idle, all.idleTimeout,
-                all.tlsClientCAFile,
-                "with tls_client_ca_file a connection lives five minutes at most, so it is idle for "
-                    + "\(seconds(idle)) s at most"
-            ),
+            least > greatest:
+                (all.jwksMinimumTTL, nil, "the least time to live (\(least) s) is above the greatest (\(greatest) s)"),
+            time < least || time > greatest:
+                (
+                    all.jwksTTL, nil,
+                    "\(unit(time)) is outside \(unit(least)) to \(unit(greatest)), which "
+                        + "jwks_minimum_ttl_seconds and jwks_maximum_ttl_seconds allow"
+                ),
+            self.replayStorePasswordFile != nil && store == nil:
+                (passwordFile, url, "the store in memory has no password; set replay_store to a redis:// URL"),
+            self.replayStorePasswordFile != nil && store?.password != nil:
+                (passwordFile, url, "the URL in replay_store has a password already"),
+            self.replayStoreSentinelPasswordFile != nil && !hasSentinels:
+                (sentinelsFile, url, "replay_store names no sentinels: set it to a redis+sentinel:// URL"),
+            self.replayStoreCertificateFile != nil && store?.isSecure != true:
+                (certificate, url, "a certificate is shown over TLS alone: set replay_store to a rediss:// URL"),
+            self.accessTokensAreAccepted && self.appSecretsFile == nil:
+                (all.accessTokensAreAccepted, all.appSecretsFile, needsSecrets),
+            self.tlsClientCAFile != nil && self.idleTimeout > idle:
+                (
+                    all.idleTimeout, all.tlsClientCAFile,
+                    "with tls_client_ca_file a connection lives five minutes at most, so it is idle for "
+                        + "\(seconds(idle)) s at most"
+                ),
         ]
     }
 }

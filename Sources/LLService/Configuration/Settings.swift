@@ -99,14 +99,11 @@ package struct Settings: Sendable {
         .atOnce("The fields in which /auth tells claims: a list of FIELD=CLAIM, in place of the default one.")
         .part(of: .gateway)
     /// The wanted number; ``ServiceConfiguration/signaturesPerWorker`` is the number that fits into memory.
-    package let signatureCacheEntries = Setting(
-        "signature_cache_entries",
-        .integer(0...VerifiedSignatureCache.greatestCapacity),
-        VerifiedSignatureCache.defaultCapacity
-    )
-    .restart(
-        "How many good signatures each worker remembers for /auth and /introspect; 0 for none. All workers together have a sixteenth of memory_limit for them."
-    )
+    package let signatureCacheEntries =
+        Setting("signature_cache_entries", signatureEntries, VerifiedSignatureCache.defaultCapacity)
+        .restart(
+            "How many good signatures each worker remembers for /auth and /introspect; 0 for none. All workers together have a sixteenth of memory_limit for them."
+        )
 
     // Nonces, and what is used once.
     package let nonceSecretFile = Setting<String?>("nonce_secret_file", .secretFile)
@@ -133,12 +130,9 @@ package struct Settings: Sendable {
         .restart("The certificate chain (PEM) that a Redis server or sentinel asks of its clients.")
     package let replayStoreKeyFile = Setting<String?>("replay_store_client_key_file", .secretFile)
         .restart("The private key (PEM) of that certificate.")
-    package let replayStoreCapacity = Setting(
-        "replay_store_capacity",
-        .integer(1_000...10_000_000),
-        ReplayLimits.defaultCapacity
-    )
-    .restart("How many used nonces, tokens and proofs are remembered in memory; beyond that, 503.")
+    package let replayStoreCapacity =
+        Setting("replay_store_capacity", .integer(1_000...10_000_000), ReplayLimits.defaultCapacity)
+        .restart("How many used nonces, tokens and proofs are remembered in memory; beyond that, 503.")
 
     // Facebook's Graph and callbacks.
     package let appSecretsFile = Setting<String?>("app_secrets_file", .secretFile)
@@ -190,13 +184,10 @@ package struct Settings: Sendable {
     package let tokenTypeHeader = Setting("token_type_header", TokenIssuer.AccessTokenType.accessToken)
         .atOnce("The typ of issued access tokens: RFC 9068's, or JWT for consumers that refuse it.")
         .part(of: .tokens)
-    package let tokenLifetime = Setting(
-        "token_lifetime_seconds",
-        TokenIssuerPolicy.lifetimeRange,
-        TokenIssuerPolicy.defaultLifetime
-    )
-    .atOnce("How long an issued token is good; never longer than the login's own token.")
-    .part(of: .tokens)
+    package let tokenLifetime =
+        Setting("token_lifetime_seconds", TokenIssuerPolicy.lifetimeRange, TokenIssuerPolicy.defaultLifetime)
+        .atOnce("How long an issued token is good; never longer than the login's own token.")
+        .part(of: .tokens)
 
     // Operation.
     package let watchesFiles = Setting("watch_files", ["enabled", "disabled"], isTrueIf: "enabled")
@@ -221,5 +212,6 @@ private let defaultKeySetURLs = [
 ]
 private let keys = JWKSetCacheLimits()
 private let week = 604_800
+private let signatureEntries = SettingKind.integer(0...VerifiedSignatureCache.greatestCapacity)
 private let greatestSkew = VerificationLimits.clockSkewSeconds
 private let greatestNonceTTL = seconds(NonceIssuer.greatestLifetime)

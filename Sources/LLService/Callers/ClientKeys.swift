@@ -8,13 +8,9 @@ internal import LLJOSE
 /// with `#` are comments. A name may be on several lines, so that a key can be replaced while both are in use.
 package struct ClientKeys: Sendable, Equatable {
     /// Greatest number of lines with a key: each costs every request one comparison.
-    package static let countLimit = 1_000
+    private static let countLimit = 1_000
     /// Greatest size of the file, in bytes: enough for that number of lines.
     package static let fileByteLimit = 262_144
-    /// Greatest length of a presented key, in bytes; no client has a longer one.
-    package static let keyByteLimit = 512
-    /// Greatest length of a name, in characters of `[A-Za-z0-9._-]`: it is a label of the metrics.
-    package static let nameLimit = 64
 
     package let names: [String]
     private let entries: [Entry]
@@ -66,7 +62,8 @@ package struct ClientKeys: Sendable, Equatable {
     /// The client that has this key, by its position in `names`. Every entry is compared, each in constant time, so that
     /// the time reveals nothing about the keys.
     package func client(presenting key: Span<UInt8>) -> Int? {
-        guard !key.isEmpty, key.count <= Self.keyByteLimit, let digest = try? SHA256.digest(of: key) else { return nil }
+        // No client has a longer one.
+        guard (1...512).contains(key.count), let digest = try? SHA256.digest(of: key) else { return nil }
         var found: Int?
         for entry in entries where ConstantTime.areEqual(entry.digest.span, digest.bytes.span) {
             found = entry.client
@@ -100,7 +97,8 @@ package struct ClientKeys: Sendable, Equatable {
 
     private static func name(_ word: ArraySlice<UInt8>) -> String? {
         let bytes = Array(word)
-        guard bytes.count <= nameLimit, RequestIdentifier.isWellFormed(bytes.span, 0..<bytes.count) else { return nil }
+        // It is a label of the metrics.
+        guard bytes.count <= 64, RequestIdentifier.isWellFormed(bytes.span, 0..<bytes.count) else { return nil }
         return String(decoding: bytes, as: UTF8.self)
     }
 }
@@ -113,12 +111,8 @@ enum CallerCredentials {
 
     init?(_ head: borrowing RequestHead, bytes: Span<UInt8>) {
         guard Self.count(in: head, bytes) == 1 else { return nil }
-        if let value = head.value(of: "x-api-key", in: bytes) {
-            self = .key(value)
-            return
-        }
-        guard let value = head.value(of: "authorization", in: bytes) else { return nil }
-        if let key = Self.rest(of: value, after: "bearer ", bytes) {
+        let value = head.value(of: "authorization", in: bytes) ?? 0..<0
+        if let key = head.value(of: "x-api-key", in: bytes) ?? Self.rest(of: value, after: "bearer ", bytes) {
             self = .key(key)
         } else if let rest = Self.rest(of: value, after: "basic ", bytes),
             let (name, key) = Self.decodeBasic(bytes, rest)

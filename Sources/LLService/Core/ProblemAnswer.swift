@@ -74,7 +74,7 @@ enum ProblemDialect: Sendable {
 enum ProblemAnswer {
     static func write(
         _ problem: Rejection,
-        in dialect: ProblemDialect = .plain,
+        in dialect: ProblemDialect,
         requestID: [UInt8],
         to response: inout HTTPResponse
     ) {
@@ -120,7 +120,7 @@ enum ProblemAnswer {
 
     static func writeBody(
         _ problem: Rejection,
-        in dialect: ProblemDialect = .plain,
+        in dialect: ProblemDialect,
         requestID: [UInt8],
         to body: inout [UInt8]
     ) {

@@ -19,18 +19,6 @@ struct KeyOutageTests {
         #expect(answer["retry-after"] != nil && answer["www-authenticate"] == nil)
     }
 
-    @Test("A token of a new key waits for one refetch and is then accepted")
-    func rotation() async throws {
-        let service = try await InProcessService(minters: [StandInKeys.previous])
-        service.source.publish([StandInKeys.current, StandInKeys.previous])
-        let token = try Tokens.mint(Tokens.claims())
-        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
-        if try service.send(body: body).isParked { _ = await service.cache.refresh() }
-        let answer = try service.send(body: body, visit: .woken).response()
-        #expect(answer.status == 200)
-        #expect((2...3).contains(service.source.fetchCount))
-    }
-
     @Test("A token of an unknown key is unknown_key after a fetch from the issuer")
     func unknownKey() async throws {
         let service = try await InProcessService()

@@ -8,57 +8,32 @@ import Testing
 
 @Suite("Keys under load", .live)
 struct LiveKeyTests {
-    /// An issuer with key IDs that a test names. A gated issuer answers its first request, and each later one when the
-    /// test opens the gate.
-    final class RotatingIssuer: Sendable {
-        let issuer: ScriptedIssuer
-        let gate = DispatchSemaphore(value: 0)
-        private let keyIDs: Locked<[String]>
-
-        init(_ keyIDs: [String], isGated: Bool = false) throws {
-            let published = Locked(keyIDs)
-            let gate = gate
-            self.keyIDs = published
-            issuer = try ScriptedIssuer(.tls(TestCertificates.shared.get().good)) { request, peer in
-                if isGated && request.number > 1 { gate.wait() }
-                try peer.answer(LiveService.keySet(published.withLock { $0 }))
-            }
-        }
-
-        func publish(_ keyIDs: [String]) { self.keyIDs.withLock { $0 = keyIDs } }
-    }
-
     @Test("200 connections through 10 rotations cause one fetch each, and known keys are answered meanwhile")
     func rotations() async throws {
-        let gated = try RotatingIssuer(["constant"], isGated: true)
-        var limits = LiveService.patient
         // The rotations of this test follow each other faster than the default interval allows.
-        limits.unknownKeyIDInterval = .milliseconds(1)
-        let service = try LiveService(issuer: gated.issuer, limits: limits)
+        let service = try LiveService(["constant"], isGated: true, interval: .milliseconds(1))
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<200).map { _ in try service.connect() }
         let known = LiveService.request(try LiveService.token(keyID: "constant"))
         for rotation in 1...10 {
-            gated.publish(["key-\(rotation)", "constant"])
+            service.publish(["key-\(rotation)", "constant"])
             let new = LiveService.request(try LiveService.token(keyID: "key-\(rotation)"))
             for client in clients[..<100] { client.send(new) }
             for client in clients[100...] { client.send(known) }
             // The issuer waits until every request with a known key has been answered.
             let knownAnswers = clients[100...].map { $0.readResponses(1).first?.status }
             #expect(knownAnswers.allSatisfy { $0 == 200 })
-            gated.gate.signal()
+            service.gate.signal()
             let newAnswers = clients[..<100].map { $0.readResponses(1).first?.status }
             #expect(newAnswers.allSatisfy { $0 == 200 })
         }
-        #expect(gated.issuer.requestCount == 11)
+        #expect(service.issuer.requestCount == 11)
         await service.stop()
-        gated.issuer.stop()
     }
 
     @Test("Waiting clients that leave, and others that wait during a stop, end cleanly")
     func leaveAndStop() async throws {
-        let gated = try RotatingIssuer(["known"], isGated: true)
-        let service = try LiveService(issuer: gated.issuer)
+        let service = try LiveService(["known"], isGated: true)
         #expect(await service.cache.refresh().isUsable)
         let clients = try (0..<40).map { _ in try service.connect() }
         let request = LiveService.request(try LiveService.token(keyID: "unknown"))
@@ -73,8 +48,7 @@ struct LiveKeyTests {
         service.cache.stop()
         let answers = clients[20...].map { $0.readResponses(1).first?.status }
         #expect(answers.allSatisfy { $0 == 503 })
-        gated.gate.signal()
+        service.gate.signal()
         await service.stop()
-        gated.issuer.stop()
     }
 }

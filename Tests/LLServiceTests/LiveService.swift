@@ -1,3 +1,4 @@
+import Dispatch
 import LLHTTP
 import LLStandIn
 import LLTestSupport
@@ -8,23 +9,33 @@ import Logging
 
 @testable import LLService
 
-/// The whole service on a loopback port. It fetches its keys over TLS from a scripted issuer.
+/// The whole service on a loopback port. It fetches its keys over TLS from an issuer with key IDs that a test names.
 final class LiveService: Sendable {
+    let issuer: ScriptedIssuer
+    /// A gated issuer answers its first request, and each later one when the test opens the gate.
+    let gate = DispatchSemaphore(value: 0)
+    private let keyIDs: Locked<[String]>
     private let live: LoopbackServer
 
     var cache: JWKSetCache { live.cache }
     var server: HTTPServer { live.server }
 
-    /// The default limits, except that requests wait as long as a slow machine needs.
-    static var patient: JWKSetCacheLimits {
+    /// - Parameter interval: The time between two fetches for unknown key IDs.
+    init(_ keyIDs: [String], isGated: Bool = false, interval: Duration = JWKSetCacheLimits().unknownKeyIDInterval)
+        throws
+    {
+        let (published, gate) = (Locked(keyIDs), gate)
+        self.keyIDs = published
+        issuer = try ScriptedIssuer(.tls(TestCertificates.shared.get().good)) { request, peer in
+            if isGated && request.number > 1 { gate.wait() }
+            let minters = published.withLock { $0 }.map { TokenMinter(key: StandInKeys.current.key, keyID: $0) }
+            try peer.answer(TokenMinter.jwkSet(minters))
+        }
+        // Requests, and fetches with them, wait as long as a slow machine needs, or a test that holds the issuer back.
         var limits = JWKSetCacheLimits()
         (limits.waitForFetch, limits.waitForUnknownKeyID) = (.seconds(600), .seconds(600))
-        return limits
-    }
-
-    init(issuer: ScriptedIssuer, limits: JWKSetCacheLimits = LiveService.patient) throws {
+        limits.unknownKeyIDInterval = interval
         var fetch = HTTPSClientLimits()
-        // A fetch lasts as long as the requests that wait for it, even if a test holds the issuer back.
         fetch.fetchTimeout = limits.waitForFetch
         let source = try HTTPSJWKSetSource(
             url: issuer.url,
@@ -40,9 +51,14 @@ final class LiveService: Sendable {
         cache.onUpdate { [server = live.server] in server.wakeParked() }
     }
 
+    func publish(_ keyIDs: [String]) { self.keyIDs.withLock { $0 = keyIDs } }
+
     func connect() throws -> BlockingClient { try live.connect() }
 
-    func stop() async { await live.stop() }
+    func stop() async {
+        await live.stop()
+        issuer.stop()
+    }
 
     /// The bytes of a request to /verify with this token.
     static func request(_ token: String) -> String {
@@ -54,10 +70,5 @@ final class LiveService: Sendable {
     /// A token signed by the current key under this key ID.
     static func token(keyID: String) throws -> String {
         try TokenMinter(key: StandInKeys.current.key, keyID: keyID).mint(Tokens.claims())
-    }
-
-    /// A key set with the current key under each of these key IDs.
-    static func keySet(_ keyIDs: [String]) -> [UInt8] {
-        TokenMinter.jwkSet(keyIDs.map { TokenMinter(key: StandInKeys.current.key, keyID: $0) })
     }
 }

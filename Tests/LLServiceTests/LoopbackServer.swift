@@ -17,15 +17,13 @@ final class LoopbackServer: Sendable {
     /// The parts that count and log for a service.
     struct Tools {
         let registry = PrometheusRegistry(help: ServiceMetrics.help)
-        let log = Locked<[String]>([])
         let metrics: ServiceMetrics
         let logger: Logger
+        let log: Locked<[String]>
 
         init() {
             metrics = ServiceMetrics(registry: registry)
-            var logger = Logger(label: "test") { [log] _ in GatheringLogHandler(lines: log) }
-            logger.logLevel = .trace
-            self.logger = logger
+            (logger, log) = lineLogger(.trace, .text)
         }
     }
 
@@ -79,24 +77,7 @@ final class LoopbackServer: Sendable {
     }
 }
 
-/// Collects every line with its metadata.
-struct GatheringLogHandler: LogHandler {
-    let lines: Locked<[String]>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.trace
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        let line = "\(event.message) \(event.metadata ?? [:])"
-        lines.withLock { $0.append(line) }
-    }
-}
-
-/// A logger with the service's own handler, and its lines.
+/// A logger with the service's own handler, and its lines; lines of text without time and level.
 func lineLogger(
     _ level: Logger.Level,
     _ format: LineLogHandler.Format = .json
@@ -104,7 +85,8 @@ func lineLogger(
     let lines = Locked<[String]>([])
     let logger = Logger(label: "test") { label in
         LineLogHandler(label: label, level: LogLevelSwitch(level), format: format) { line in
-            lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+            let parts = line.split(separator: UInt8(ascii: " "), maxSplits: format == .text ? 2 : 0)
+            lines.withLock { $0.append(String(decoding: parts.last ?? [], as: UTF8.self)) }
         }
     }
     return (logger, lines)

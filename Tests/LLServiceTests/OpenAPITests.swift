@@ -11,18 +11,23 @@ import Testing
 struct OpenAPITests {
     private typealias Object = [String: Any]
 
-    private static func document() async throws -> Object {
-        let service = try await InProcessService()
-        let answer = try service.answer("GET", "/openapi.json", fields: [])
-        #expect(answer.status == 200)
-        #expect(answer["content-type"] == "application/json")
-        return try #require(try JSONSerialization.jsonObject(with: Data(answer.body)) as? Object)
+    private static func document() throws -> Object {
+        try #require(try JSONSerialization.jsonObject(with: Data(OpenAPIDocument.bytes)) as? Object)
+    }
+
+    private static func schemas() throws -> [String: Object] {
+        try #require((try document()["components"] as? [String: Object])?["schemas"] as? [String: Object])
+    }
+
+    private static func properties(_ schema: String) throws -> Object {
+        try #require(try schemas()[schema]?["properties"] as? Object, "\(schema)")
     }
 
     private static let documented = Route.table.filter { $0.listeners.contains(.service) }
 
     /// The responses of each operation of a path, by method and by status or `default`, with references resolved.
-    private static func operations(_ document: Object, _ path: String) throws -> [String: [String: Object]] {
+    private static func operations(_ path: String) throws -> [String: [String: Object]] {
+        let document = try document()
         let paths = try #require(document["paths"] as? [String: Object])
         let item = try #require(paths[path], "\(path)").filter { HTTPMethod.allCases.map(\.member).contains($0.key) }
         return try item.mapValues { operation in
@@ -48,7 +53,10 @@ struct OpenAPITests {
 
     @Test("The document has every route of the service's listener, and no other")
     func routes() async throws {
-        let document = try await Self.document()
+        let answer = try await InProcessService().answer("GET", "/openapi.json", fields: [])
+        #expect(answer.status == 200 && answer["content-type"] == "application/json")
+        #expect(answer.body == OpenAPIDocument.bytes)
+        let document = try Self.document()
         let paths = try #require(document["paths"] as? Object)
         #expect(Set(paths.keys) == Set(Self.documented.map { "\($0.path)" } + ["/auth/{path}"]))
         #expect(document["openapi"] as? String == "3.1.0")
@@ -69,7 +77,7 @@ struct OpenAPITests {
 
     @Test("Each path has exactly the methods that the router accepts", arguments: documented)
     func methods(route: Route) async throws {
-        let documented = Set(try Self.operations(try await Self.document(), "\(route.path)").keys)
+        let documented = Set(try Self.operations("\(route.path)").keys)
         let service = try await InProcessService()
         service.core.settings.publish(try Self.withEveryRoute())
         var answered: Set<String> = []
@@ -86,10 +94,9 @@ struct OpenAPITests {
     }
 
     @Test("Each operation has exactly the codes of its route, each under its status", arguments: documented)
-    func codes(route: Route) async throws {
-        let document = try await Self.document()
+    func codes(route: Route) throws {
         for path in ["\(route.path)"] + (route.takesPathsBelow ? ["\(route.path)/{path}"] : []) {
-            for (method, responses) in try Self.operations(document, path) {
+            for (method, responses) in try Self.operations(path) {
                 let refused = responses.filter { !$0.key.hasPrefix("2") }
                 #expect(
                     Set(refused.keys) == Set(route.problems.map { "\(route.dialect.status(of: $0))" } + ["default"]),
@@ -104,30 +111,25 @@ struct OpenAPITests {
                     #expect(try Self.codes(response) == Set(expected.map(\.rawValue)), "\(method) \(path) \(status)")
                     let headers = response["headers"] as? Object ?? [:]
                     let isLater = expected.contains { $0.retryAfterSeconds != nil } && status != "400"
+                    let hasChallenge = expected.contains { $0.hasChallenge } && status != "400"
                     #expect((headers["Retry-After"] != nil) == isLater, "\(method) \(path) \(status)")
-                    #expect(
-                        (headers["WWW-Authenticate"] != nil)
-                            == (expected.contains { $0.hasChallenge } && status != "400")
-                    )
+                    #expect((headers["WWW-Authenticate"] != nil) == hasChallenge, "\(method) \(path) \(status)")
                 }
             }
         }
     }
 
     @Test("The problem's schema has exactly all codes, and every code belongs to some path")
-    func enumeration() async throws {
-        let document = try await Self.document()
-        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
-        let properties = try #require(schemas["Problem"]?["properties"] as? [String: Object])
-        let codes = properties["code"]?["anyOf"] as? [Object]
+    func enumeration() throws {
+        let codes = (try Self.properties("Problem")["code"] as? Object)?["anyOf"] as? [Object]
         #expect(codes?.first?["enum"] as? [String] == Rejection.Code.all.map(\.rawValue))
         let answered = Self.documented.flatMap(\.problems) + Rejection.Code.ofAnyPath
         #expect(Set(answered) == Set(Rejection.Code.all))
     }
 
     @Test("Answers are open: a client generated today accepts the words and members of tomorrow")
-    func openAnswers() async throws {
-        let document = try await Self.document()
+    func openAnswers() throws {
+        let document = try Self.document()
         var pending: [Any] = [document["webhooks"] as Any]
         for path in try #require(document["paths"] as? [String: Object]).values {
             pending += path.values.compactMap { ($0 as? Object)?["responses"] }
@@ -157,8 +159,8 @@ struct OpenAPITests {
         "If many codes share an answer, its description lists the status of each",
         arguments: Rejection.Code.ofAnyPath
     )
-    func statuses(code: Rejection.Code) async throws {
-        let responses = try Self.operations(try await Self.document(), "/verify")
+    func statuses(code: Rejection.Code) throws {
+        let responses = try Self.operations("/verify")
         let description = try #require(responses["post"]?["default"]?["description"] as? String)
         #expect(description.contains("- `\(code.rawValue)` (\(code.status)): "))
     }
@@ -173,17 +175,13 @@ struct OpenAPITests {
     }
 
     @Test("The form of /introspect names every parameter that the service reads")
-    func introspection() async throws {
-        let document = try await Self.document()
-        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
-        let properties = try #require(schemas["IntrospectRequest"]?["properties"] as? Object)
+    func introspection() throws {
+        let properties = try Self.properties("IntrospectRequest")
         #expect(Set(properties.keys) == Set(IntrospectRequest.parameters.map(\.description)))
     }
 
     @Test("The schema of an answer names every member that the service writes")
     func answers() async throws {
-        let document = try await Self.document()
-        let schemas = try #require((document["components"] as? [String: Object])?["schemas"] as? [String: Object])
         let service = try await InProcessService()
         var claims = Tokens.claims()
         (claims.name, claims.givenName, claims.middleName, claims.familyName) = ("J Q D", "J", "Q", "D")
@@ -225,14 +223,11 @@ struct OpenAPITests {
             ("InspectedAccessToken", try members(accessToken, "access_token")),
             ("UserPermissions", try members(permissions)),
         ]
-        for (schema, members) in written {
-            let properties = try #require(schemas[schema]?["properties"] as? Object)
-            #expect(Set(properties.keys) == members, "\(schema)")
-        }
+        for (schema, members) in written { #expect(Set(try Self.properties(schema).keys) == members, "\(schema)") }
         for (schema, members) in [
             ("VerifyAnswer", try members(least.body)), ("Profile", try members(least.body, "profile")),
         ] {
-            #expect(Set(schemas[schema]?["required"] as? [String] ?? []) == members)
+            #expect(Set(try Self.schemas()[schema]?["required"] as? [String] ?? []) == members)
         }
     }
 }

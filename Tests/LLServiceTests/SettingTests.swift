@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 @testable import LLService
@@ -213,4 +214,16 @@ func load(
         file: path?.path,
         readsDefaultFile: false
     )
+}
+
+/// A file that is removed with this object.
+final class TemporaryFile {
+    let path: String
+
+    init(contents: String) throws {
+        path = FileManager.default.temporaryDirectory.path + "/limited-login-\(UUID().uuidString).json"
+        try Data(contents.utf8).write(to: URL(filePath: path))
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
 }

@@ -1,6 +1,10 @@
+import LLHTTP
+import LLJOSE
 import LLStandIn
+import LLStores
 import LLTestSupport
 import LimitedLogin
+import LimitedLoginKeys
 import Testing
 
 @testable import LLService
@@ -25,24 +29,15 @@ struct VerifiedSignatureCacheTests {
             policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional)
         }
 
-        /// The verified facts of a token.
-        struct Facts: Equatable {
-            var texts: [ClaimName: String] = [:]
-            var rest: [String] = []
-        }
-
         /// Verifies a token and returns its facts.
-        func facts(_ token: String) throws -> Facts {
+        func facts(_ token: String) throws -> [String?] {
             let claims = try verdict(token)
-            var facts = Facts()
-            for text in ClaimName.allCases where !ClaimSet(text).isEmpty {
-                facts.texts[text] = claims[text].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
+            let texts = ClaimName.allCases.filter { !ClaimSet($0).isEmpty }.map { name in
+                claims[name].map { String(decoding: workspace.payload[$0], as: UTF8.self) }
             }
-            facts.rest = [
-                "\(claims.issuedAt) \(claims.expiresAt) \(claims.isLimited) \(claims.isBoundToKey)",
-                "\(claims.permissions) \(claims.satisfiedPermissions)",
-            ]
-            return facts
+            let times = "\(claims.issuedAt) \(claims.expiresAt)"
+            let rest = "\(claims.isLimited) \(claims.isBoundToKey) \(claims.permissions) \(claims.satisfiedPermissions)"
+            return texts + [times, rest]
         }
 
         /// The refusal's code; nil if the token is accepted.
@@ -106,57 +101,43 @@ struct VerifiedSignatureCacheTests {
         return tokens
     }
 
-    @Test("A remembered token is still refused for another app or another policy")
+    @Test("A remembered token gets the same verdict as a new one, under every policy and at every moment")
     func judgedAnew() throws {
-        let worker = try Worker()
-        let token = try Self.token()
-        #expect(try worker.refusal(token) == nil)
-        #expect(try worker.refusal(token, app: "42") == Rejection(.unknownApp))
-        worker.policy = try VerificationPolicy(appIDs: ["42"], binding: .optional)
-        #expect(try worker.refusal(token)?.code == .invalidAudience)
-        worker.policy = try VerificationPolicy(
-            appIDs: [InProcessService.appID],
-            issuers: ["https://other.example"],
-            binding: .optional
-        )
-        #expect(try worker.refusal(token)?.code == .invalidIssuer)
-        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID])
-        #expect(try worker.refusal(token) == .bindingRequired)
-    }
-
-    @Test("A remembered token is still refused for its nbf, or for tracking if the policy wants Limited Login alone")
-    func judgedAnewForMore() throws {
-        let worker = try Worker()
+        let app = InProcessService.appID
+        let policies = try [
+            VerificationPolicy(appIDs: [app], binding: .optional), VerificationPolicy(appIDs: [app]),
+            VerificationPolicy(appIDs: [app], maximumTokenAge: .seconds(1), binding: .optional),
+            VerificationPolicy(appIDs: [app], maximumTokenAge: .seconds(300), binding: .optional),
+            VerificationPolicy(appIDs: [app], binding: .optional, tracking: .limited),
+            VerificationPolicy(appIDs: [app], issuers: ["https://other.example"], binding: .optional),
+            VerificationPolicy(appIDs: ["42"], binding: .optional),
+        ]
         let members = Tokens.claims(issuedAt: Self.now - 5).members
-        let later = try StandInKeys.current.mint(members: members + [("nbf", "\(Self.now + 50)")])
         var tracked = Tokens.claims(issuedAt: Self.now - 5)
         tracked.accessTokenHash = "77QmUPtjPfzWtF2AnpK9RQ"
-        let classic = try StandInKeys.current.mint(tracked)
-        for token in [later, classic] { for _ in 0..<2 { #expect(try worker.refusal(token) == nil) } }
-        for _ in 0..<2 { #expect(try worker.refusal(later, at: Self.now - 20)?.code == .notYetValid) }
-        worker.policy = try VerificationPolicy(appIDs: [InProcessService.appID], binding: .optional, tracking: .limited)
-        for _ in 0..<2 { #expect(try worker.refusal(classic)?.code == .trackingNotAllowed) }
-        #expect(try worker.refusal(try Self.token()) == nil)
-    }
-
-    @Test("A remembered token gets the same verdict as a new one at every moment")
-    func everyMoment() throws {
+        let later = try StandInKeys.current.mint(members: members + [("nbf", "\(Self.now + 50)")])
         let (worker, fresh) = (try Worker(), try Worker(capacity: 0))
-        let token = try Self.token()
-        for age in [nil, 1, 300] as [Int?] {
-            for judge in [worker, fresh] {
-                judge.policy = try VerificationPolicy(
-                    appIDs: [InProcessService.appID],
-                    maximumTokenAge: age.map { .seconds($0) },
-                    binding: .optional
-                )
-            }
+        let moments: [Int64] = [-10_000, -66, -65, -64, -20, 0, 55, 56, 57, 354, 355, 356, 357, 3_654, 3_655, 3_656]
+        var codes: Set<String> = []
+        for token in [try Self.token(), later, try StandInKeys.current.mint(tracked)] {
+            worker.policy = policies[0]
             #expect(try worker.refusal(token) == nil)
-            for moment in [-66, -65, -64, 0, 55, 56, 57, 354, 355, 356, 357, 3_654, 3_655, 3_656] as [Int64] {
-                let now = Self.now + moment
-                #expect(try worker.refusal(token, at: now) == (try fresh.refusal(token, at: now)), "\(moment)")
+            for policy in policies {
+                (worker.policy, fresh.policy) = (policy, policy)
+                for (moment, app) in moments.map({ ($0, nil) }) + [(0, "42")] as [(Int64, String?)] {
+                    let refusal = try worker.refusal(token, app: app, at: Self.now + moment)
+                    #expect(refusal == (try fresh.refusal(token, app: app, at: Self.now + moment)), "\(moment)")
+                    codes.insert(refusal?.code.rawValue ?? "accepted")
+                }
             }
         }
+        #expect(worker.memory.tokens.count == 3)
+        #expect(
+            codes == [
+                "accepted", "not_yet_valid", "expired", "too_old", "tracking_not_allowed", "invalid_issuer",
+                "invalid_audience", "unknown_app", "invalid_request",
+            ]
+        )
     }
 
     @Test("Remembered claims equal those of the token")
@@ -215,5 +196,81 @@ struct VerifiedSignatureCacheTests {
         #expect(try worker.refusal(good) == nil)
         #expect(try worker.refusal(mixed)?.code == .invalidSignature)
         #expect(worker.memory.tokens.count == 1)
+    }
+}
+
+/// The tests of VerifiedSignatureCacheTests through the whole service. One handler is one worker.
+@Suite("Remembered signatures at /auth and /introspect", .live)
+struct VerifiedSignatureCacheRouteTests {
+    private static func lookups(_ service: InProcessService) -> [Int] {
+        ["hit", "miss"].map { result in
+            let prefix = "limited_login_signature_cache_lookups_total{result=\"\(result)\"} "
+            let line = service.registry.render().split(separator: "\n").first { $0.hasPrefix(prefix) }
+            return line.flatMap { Int($0.dropFirst(prefix.count)) } ?? -1
+        }
+    }
+
+    @Test("/auth and /introspect share the remembered signatures and count the lookups; /verify does not use them")
+    func counted() async throws {
+        let keys = try ClientKeys(parsing: Array("backend \(ClientKeysTests.secret)".utf8), place: "clients")
+        let service = try await InProcessService(clients: keys, gatewayIsEnabled: true)
+        let token = try Tokens.mint(Tokens.claims())
+        let body = "{\"id_token\":\"\(token)\",\"nonce\":\"n-1\"}"
+        for _ in 0..<2 {
+            let fields = ["Content-Type: application/json", "X-Api-Key: secret"]
+            #expect(try service.answer(fields: fields, body: body).status == 200)
+        }
+        #expect(Self.lookups(service) == [0, 0])
+        for hits in 0..<2 {
+            #expect(try service.answer("GET", "/auth", fields: ["Authorization: Bearer \(token)"]).status == 200)
+            #expect(Self.lookups(service) == [hits, 1])
+        }
+        let introspected = try service.introspect("token=\(token)")
+        #expect(introspected.text.hasPrefix("{\"active\":true"))
+        #expect(Self.lookups(service) == [2, 1])
+        // What the caller says about the login is compared each time.
+        for (more, isActive) in [
+            ("nonce=other", false), ("raw_nonce=n-1", false), ("subject=1", false), ("app_id=42", false),
+            ("nonce=n-1", true), ("subject=2954873201847263", true),
+        ] {
+            let text = try service.introspect("token=\(token)&\(more)").text
+            #expect(text.hasPrefix("{\"active\":\(isActive)"), "\(more): \(text)")
+        }
+    }
+}
+
+@Suite("The table of recent digests")
+struct RecentDigestsTests {
+    /// Digests with random words: clients cannot choose them.
+    private static func digest(_ number: Int) throws -> SHA256Digest {
+        let bytes = Array("\(number)".utf8)
+        return try SHA256.digest(of: bytes.span)
+    }
+
+    /// Uses a digest as the callers of the table do; returns whether it was kept.
+    private static func use(_ digest: SHA256Digest, _ table: inout RecentDigests) -> Bool {
+        let isKept = table.find(digest) != nil
+        table.use(digest, nil)
+        return isKept
+    }
+
+    @Test("The digests used last are kept, and never more than the capacity", arguments: [0, 1, 2, 3, 63, 64, 65, 200])
+    func model(capacity: Int) throws {
+        var table = RecentDigests(capacity: capacity)
+        var used: [Int] = []
+        var random = SystemRandomNumberGenerator()
+        let digests = try (0..<300).map(Self.digest)
+        for step in 0..<6_000 {
+            // Two thirds of the lookups choose among few digests, the others among all.
+            let number = Int.random(in: 0..<(step % 3 == 0 ? 300 : max(1, min(300, capacity + 2))), using: &random)
+            // The position among the digests in the order of their last use, the latest first.
+            let age = used.firstIndex(of: number)
+            let isKept = Self.use(digests[number], &table)
+            if let age, age < capacity / 2 { #expect(isKept, "step \(step)") }
+            if age ?? .max >= capacity { #expect(!isKept, "step \(step)") }
+            if let age { used.remove(at: age) }
+            used.insert(number, at: 0)
+            #expect(table.count <= capacity)
+        }
     }
 }

@@ -13,7 +13,7 @@ enum AuthEndpoint {
         worker.subject = .idToken
         let settings = worker.settings
         guard let gateway = settings.gateway else { throw Requirement.gateway.problem }
-        var scheme = AuthScheme.bearer
+        var scheme = "Bearer"
         do throws(Rejection) {
             let query = Result { () throws(Rejection) in try AuthDemand(exchange.head, bytes) }
             if case .success(let demand) = query, demand.isOptional,
@@ -25,7 +25,7 @@ enum AuthEndpoint {
                 return .done()
             }
             let credentials = try AuthCredentials(exchange.head, bytes, gateway.dpop)
-            scheme = credentials.scheme
+            if credentials.isDPoP { scheme = "DPoP" }
             let demand = try query.get()
             var expectation = TokenExpectation()
             expectation.appIDBytes = demand.appID
@@ -54,7 +54,7 @@ enum AuthEndpoint {
             }
         } catch {
             let problem = error.code == .unknownApp ? AuthDemand.unknownApp : error
-            throw problem.with { $0.scheme = scheme.rawValue }
+            throw problem.with { $0.scheme = scheme }
         }
     }
 
@@ -168,28 +168,21 @@ struct AuthDemand {
     }
 }
 
-/// The authentication schemes for a token (RFC 6750 section 2.1, RFC 9449 section 7.1).
-enum AuthScheme: String, Sendable {
-    case bearer = "Bearer"
-    case dpop = "DPoP"
-}
-
-/// The only `Authorization` field of a gateway's request: its scheme and its token.
+/// The only `Authorization` field of a gateway's request: its scheme, DPoP or Bearer (RFC 9449 section 7.1, RFC 6750 section
+/// 2.1), and its token.
 struct AuthCredentials {
-    let scheme: AuthScheme
+    let isDPoP: Bool
     let token: Range<Int>
 
     init(_ head: borrowing RequestHead, _ bytes: Span<UInt8>, _ demand: DPoPDemand) throws(Rejection) {
         guard head.count(of: "authorization", in: bytes) <= 1 else {
             throw Rejection(.missingToken, "The request has more than one Authorization field, so none of them counts.")
         }
-        let value = head.value(of: "authorization", in: bytes)
-        if let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "bearer ", bytes) }) {
-            (scheme, self.token) = (.bearer, token)
-        } else if demand != .ignored,
-            let token = value.flatMap({ CallerCredentials.rest(of: $0, after: "dpop ", bytes) })
-        {
-            (scheme, self.token) = (.dpop, token)
+        let value = head.value(of: "authorization", in: bytes) ?? 0..<0
+        if let token = CallerCredentials.rest(of: value, after: "bearer ", bytes) {
+            (isDPoP, self.token) = (false, token)
+        } else if demand != .ignored, let token = CallerCredentials.rest(of: value, after: "dpop ", bytes) {
+            (isDPoP, self.token) = (true, token)
         } else {
             throw Rejection(
                 .missingToken,
@@ -217,7 +210,7 @@ struct AuthCredentials {
         case .key(let thumbprint): bound = thumbprint
         case .none: break
         }
-        guard scheme == .dpop else {
+        guard isDPoP else {
             guard bound != nil, gateway.dpop != .ignored else { return nil }
             if head.count(of: "dpop", in: bytes) > 0 { throw .boundBearer }
             guard gateway.dpop == .requiredIfBound else { return nil }
